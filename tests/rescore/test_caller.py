@@ -9,7 +9,7 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
-from quire.io.vcf import gather
+from quire.io.vcf_parts import join
 from quire.rescore import caller, chunks
 from quire.rescore.caller import call_interval
 
@@ -71,7 +71,7 @@ def run(
         ledger = output / f"{i}.json"
         call_interval(root / "reference", sheet, piece, part, SETTINGS, ledger, root / "genome.fa", threads=threads)
         parts.append(part)
-    gather(parts, output / "all.vcf.gz", output / "all.vcf.gz.tbi")
+    join(parts, output / "all.vcf.gz", output / "all.vcf.gz.tbi")
     with pysam.BGZFile(str(output / "all.vcf.gz")) as stream:
         return [line.decode() for line in stream]
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.errors import QuireError
-from quire.io.vcf import VariantRecord, gather, header, write_part
+from quire.io.vcf import VariantRecord, header, write_part
+from quire.io.vcf_parts import join
 from quire.rescore.genotyping import NO_CALL, call_site
 from quire.rescore.genotyping.annotations import (
     annotate,
@@ -118,7 +119,7 @@ def test_parts_are_gathered_and_indexed(tmp_path, suffix: str) -> None:
         part(tmp_path / "2.vcf.gz", [("HLA:1*01", 2500), ("b", 1)]),
     ]
     output = tmp_path / "all.vcf.gz"
-    assert gather(parts, output, f"{output}{suffix}") == 4
+    assert join(parts, output, f"{output}{suffix}") == 4
     with pysam.VariantFile(str(output)) as file:
         assert [(r.contig, r.pos) for r in file] == [("HLA:1*01", 5), ("HLA:1*01", 7), ("HLA:1*01", 2500), ("b", 1)]
         assert [r.pos for r in file.fetch("b")] == [1]
@@ -128,7 +129,7 @@ def test_parts_are_gathered_and_indexed(tmp_path, suffix: str) -> None:
 def test_a_long_contig_gets_a_csi_index(tmp_path) -> None:
     long = part(tmp_path / "0.vcf.gz", [("long", 600_000_000)], contigs=[("long", 700_000_000)])
     output = tmp_path / "all.vcf.gz"
-    gather([long], output, f"{output}.tbi")
+    join([long], output, f"{output}.tbi")
     with pysam.BGZFile(f"{output}.tbi") as index:
         assert index.read(3) == b"CSI"
 
@@ -140,5 +141,5 @@ def test_parts_that_do_not_belong_together_leave_no_output(tmp_path) -> None:
         (part(tmp_path / "2.vcf.gz", [], samples=("t",)), "samples"),
     ):
         with pytest.raises(QuireError, match=message):
-            gather([first, second], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
+            join([first, second], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
     assert not list(tmp_path.glob("*all*"))

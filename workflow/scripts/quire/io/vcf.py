@@ -1,14 +1,12 @@
-"""VCF 4.2 out: typed records to text, and parts of the genome joined and indexed."""
+"""VCF 4.2 out: typed records to text; `vcf_parts` joins and indexes files."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import pysam
 
-from quire.errors import QuireError
 from quire.io.files import atomic_path
 
 PASS = "PASS"
@@ -161,61 +159,6 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
     return count
 
 
-class LineCounter(Protocol):
-    """Consumer of the lines that `gather` writes after the header, without line ends."""
-
-    def add(self, line: bytes) -> None:
-        """Add a line."""
-
-
-def gather(
-    parts: Sequence[str | Path], output: str | Path, index: str | Path, counter: LineCounter | None = None
-) -> int:
-    """Join parts, in genome order, to one indexed bgzip VCF.
-
-    Args:
-        parts: files of `write_part`, at least one; the first one's header is used.
-        output: the VCF (.vcf.gz).
-        index: the index, .csi or .tbi; its content is CSI if a contig is too long for TBI.
-        counter: gets every record, or None.
-
-    Returns:
-        The number of variants.
-
-    Raises:
-        QuireError: the parts have different samples or are not in genome order.
-    """
-    variants = 0
-    with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
-        head = read_head(parts[0])
-        ranks = contig_ranks(head)
-        last = (-1, -1)
-        with pysam.BGZFile(str(temporary), "wb", None) as stream:
-            stream.write("".join(head).encode())
-            for part in parts:
-                if read_head(part)[-1] != head[-1]:
-                    raise QuireError(
-                        f"{part}: its samples are not those of {parts[0]}; delete the parts and run again."
-                    )
-                for line in _body(part):
-                    contig, position, _ = line.split(b"\t", 2)
-                    here = (ranks[contig.decode()], int(position))
-                    if here < last:
-                        raise QuireError(
-                            f"{part}: out of genome order at {contig.decode()}:{here[1]}; run rescore again."
-                        )
-                    last = here
-                    stream.write(line + b"\n")
-                    if counter is not None:
-                        counter.add(line)
-                    variants += 1
-        csi = str(index).endswith(".csi") or is_long(head)
-        pysam.tabix_index(
-            str(temporary), preset="vcf", force=True, csi=csi, index=str(temporary_index), keep_original=True
-        )
-    return variants
-
-
 def contig_ranks(head: Sequence[str]) -> dict[str, int]:
     """Return the rank of each contig of a header by name."""
     return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(contig_lines(head))}
@@ -241,11 +184,3 @@ def read_head(part: str | Path) -> list[str]:
                 break
             lines.append(line.decode() + "\n")
     return lines
-
-
-def _body(part: str | Path) -> Iterable[bytes]:
-    """Yield the variant lines of a part, without line ends."""
-    with pysam.BGZFile(str(part), "rb", None) as stream:
-        for line in stream:
-            if line and not line.startswith(b"#"):
-                yield line

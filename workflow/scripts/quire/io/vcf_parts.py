@@ -153,7 +153,7 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
             start = stream.read(HEADER_BYTES)
             block = start + stream.read(int.from_bytes(start[-2:], "little") + 1 - HEADER_BYTES)
             if not start or block == BGZF_END:
-                raise QuireError(f"{part}: has no whole header; delete the parts and run again.")
+                raise QuireError(f"{part}: has no complete header; delete the parts and run again.")
             head, text = head + block, text + _inflated(part, block)[0]
         if not text.endswith(b"\n") or not text.rsplit(b"\n", 2)[-2].startswith(b"#CHROM"):
             raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")

@@ -13,9 +13,10 @@ import pysam.bcftools
 from pysam.utils import SamtoolsError
 
 from quire.errors import InputError
-from quire.io import vcf
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import open_input, read_errors, scratch_directory, write_json_atomic
+from quire.io.vcf import read_head
+from quire.io.vcf_parts import join
 
 # As Ensembl ranks them (https://www.ensembl.org/info/genome/variation/prediction/predicted_data.html), by csq's names.
 SEVERITY = (
@@ -68,7 +69,7 @@ def annotate_variants(
                 f"{gff3}: bcftools csq cannot use it ({_complaint(error)}); give a GFF3 file as Ensembl writes it for "
                 "this assembly."
             ) from None
-        vcf.gather([annotated], output, index, counted)
+        join([annotated], output, index, counted.add)
     write_json_atomic(counts, {"format_version": 1, "gff3": str(gff3), **counted.to_json()})
 
 
@@ -81,7 +82,12 @@ class ConsequenceCounts:
         self._carried: dict[str, Counter[str]] = {sample: Counter() for sample in samples}
         self._grave: list[dict[str, Any]] = []
 
-    def add(self, line: bytes) -> None:
+    def add(self, lines: bytes) -> None:
+        """Count whole lines of records."""
+        for line in lines.splitlines():
+            self._add_record(line)
+
+    def _add_record(self, line: bytes) -> None:
         """Take a record; a position without a variant, as in a VCF of all sites, has no consequence."""
         columns = line.decode().split("\t")
         if columns[4] in _NO_VARIANT or columns[6] not in ("PASS", "."):
@@ -131,12 +137,12 @@ def _consequence(text: str) -> Consequence:
 
 
 def _samples(variants: str | Path) -> list[str]:
-    return vcf.read_head(variants)[-1].rstrip("\n").split("\t")[_COLUMNS:]
+    return read_head(variants)[-1].rstrip("\n").split("\t")[_COLUMNS:]
 
 
 def _require_contigs(gff3: str | Path, variants: str | Path) -> None:
     """Refuse a GFF3 none of whose contigs the VCF has; `chr` in front of a name does not matter, nor to csq."""
-    head = [line for line in vcf.read_head(variants) if line.startswith("##contig=")]
+    head = [line for line in read_head(variants) if line.startswith("##contig=")]
     known = [line.split("ID=")[1].split(",length")[0] for line in head]
     plain = {name.removeprefix("chr") for name in known}
     other = ""
