@@ -130,7 +130,9 @@ def test_a_flipped_byte_is_found(tmp_path: Path, file: str, place: float, why: s
     content = bytearray((folder / file).read_bytes())
     content[int(place * len(content)) if place > 0 else int(place)] ^= 4
     (folder / file).write_bytes(content)
-    with pytest.raises(QuireError, match=rf"unit\.buckets: is no whole folder of buckets \({why}\); delete it and run"):
+    with pytest.raises(
+        QuireError, match=rf"unit\.buckets: is not a complete folder of buckets \({why}\); delete it and run"
+    ):
         read_all(folder)
 
 
@@ -147,7 +149,7 @@ def test_a_flipped_byte_is_found(tmp_path: Path, file: str, place: float, why: s
 def test_a_cut_file_is_refused(tmp_path: Path, file: str, left: int, why: str) -> None:
     folder = unit_folder(tmp_path, 300)
     (folder / file).write_bytes((folder / file).read_bytes()[:left])
-    with pytest.raises(QuireError, match=rf"unit\.buckets: is no whole folder of buckets \({why}\)"):
+    with pytest.raises(QuireError, match=rf"unit\.buckets: is not a complete folder of buckets \({why}\)"):
         BucketFile(folder)
 
 
@@ -155,14 +157,18 @@ def test_a_cut_file_is_refused(tmp_path: Path, file: str, left: int, why: str) -
 def test_a_lost_file_is_refused(tmp_path: Path, file: str) -> None:
     folder = unit_folder(tmp_path, 300)
     (folder / file).unlink()
-    with pytest.raises(QuireError, match=r"unit\.buckets: is no whole folder of buckets \(No such file or directory\)"):
+    with pytest.raises(
+        QuireError, match=r"unit\.buckets: is not a complete folder of buckets \(No such file or directory\)"
+    ):
         BucketFile(folder)
 
 
 def test_what_an_earlier_version_left_is_refused(tmp_path: Path) -> None:
     """It wrote one file."""
     (tmp_path / "unit.buckets").write_bytes(b"QBUCKETS")
-    with pytest.raises(QuireError, match=r"unit\.buckets: is no whole folder of buckets \(Not a directory\); delete"):
+    with pytest.raises(
+        QuireError, match=r"unit\.buckets: is not a complete folder of buckets \(Not a directory\); delete"
+    ):
         BucketFile(tmp_path / "unit.buckets")
 
 
@@ -180,7 +186,7 @@ def test_other_records_than_the_contents_say(tmp_path: Path) -> None:
     file = BucketFile(unit_folder(tmp_path, 300))
     wanted = file.pieces(12)
     wanted[-1] = wanted[-1]._replace(size=wanted[-1].size + 1)
-    with pytest.raises(QuireError, match=r"\(its pieces do not hold what its table of contents says\); delete it"):
+    with pytest.raises(QuireError, match=r"\(its pieces do not match its table of contents\); delete it"):
         file.read(wanted)
 
 

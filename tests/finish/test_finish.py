@@ -263,7 +263,7 @@ def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit]) -> None
     content = contents.read_bytes()
     contents.write_bytes(content[: len(content) // 2])
     with pytest.raises(
-        QuireError, match=r"lane2\.buckets: is no whole folder of buckets \(its table of contents is cut"
+        QuireError, match=r"lane2\.buckets: is not a complete folder of buckets \(its table of contents is cut"
     ):
         finish(tmp_path, units)
     contents.write_bytes(content)
@@ -272,7 +272,7 @@ def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit]) -> None
     with pytest.raises(QuireError, match=r"lane1\.buckets: its contigs are not those of"):
         finish(tmp_path, units, contigs=dict(reversed(CONTIGS.items())))
     shutil.rmtree(units[1].path)
-    with pytest.raises(QuireError, match=r"lane2\.buckets: is no whole folder of buckets \(No such file"):
+    with pytest.raises(QuireError, match=r"lane2\.buckets: is not a complete folder of buckets \(No such file"):
         finish(tmp_path, units)
     assert list((tmp_path / "out").iterdir()) == []
 

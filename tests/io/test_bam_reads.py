@@ -176,7 +176,7 @@ def too_long(records: list[pysam.AlignedSegment]) -> list[pysam.AlignedSegment]:
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        (lambda records: records[:3] + records[4:], r"the mate of r1 does not follow it; put .*samtools collate"),
+        (lambda records: records[:3] + records[4:], r"the mate of r1 does not follow it; make .*samtools collate"),
         (lambda records: records[:-1], "the mate of r9 does not follow it"),
         (lambda records: [*records[::2], *records[1::2]], "the mate of r0 does not follow it"),
         (lambda records: [], "holds no reads"),
@@ -197,13 +197,13 @@ def test_records_that_are_refused(edit: object, expected: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("groups", "expected"),
     [
-        ([{"ID": "1", "SM": "a"}, {"ID": "2", "SM": "b"}], r"of several samples \(a, b\)"),
-        ([{"ID": "1", "SM": "a", "LB": "x"}, {"ID": "2", "SM": "a", "LB": "y"}], r"of several libraries \(x, y\)"),
+        ([{"ID": "1", "SM": "a"}, {"ID": "2", "SM": "b"}], r"several samples \(a, b\)"),
+        ([{"ID": "1", "SM": "a", "LB": "x"}, {"ID": "2", "SM": "a", "LB": "y"}], r"several libraries \(x, y\)"),
     ],
 )
 def test_read_groups_that_a_unit_cannot_keep_apart(groups: list, expected: str, tmp_path: Path) -> None:
     bam = write_bam(tmp_path / "in.bam", ["r"], RG=groups)
-    with pytest.raises(InputError, match=f"its read groups are {expected}.*samtools split"):
+    with pytest.raises(InputError, match=f"its read groups have {expected}.*samtools split"):
         reads_of(bam, tmp_path)
 
 

@@ -71,7 +71,7 @@ def test_cut_at_every_block(bam: Path, tmp_path: Path) -> None:
     assert len(borders) > 5
     for border in borders:
         cut.write_bytes(content[:border])
-        with pytest.raises(QuireError, match=r"cut\.bam: is no whole BAM file \(.+\); align the unit again"):
+        with pytest.raises(QuireError, match=r"cut\.bam: is not a complete BAM file \(.+\); align the unit again"):
             records(cut)
 
 
@@ -87,7 +87,7 @@ def test_cut_at_every_block(bam: Path, tmp_path: Path) -> None:
 def test_not_a_whole_file(bam: Path, tmp_path: Path, change, sentence: str) -> None:
     wrong = tmp_path / "wrong.bam"
     wrong.write_bytes(compress_blocks(change(inflated(bam).tobytes())).tobytes() + BGZF_END)
-    with pytest.raises(QuireError, match=rf"wrong\.bam: is no whole BAM file \({sentence}\)"):
+    with pytest.raises(QuireError, match=rf"wrong\.bam: is not a complete BAM file \({sentence}\)"):
         records(wrong)
 
 
@@ -96,11 +96,11 @@ def test_a_damaged_block(bam: Path, tmp_path: Path) -> None:
     content[len(content) // 2] ^= 255
     (tmp_path / "damaged.bam").write_bytes(content)
     with pytest.raises(
-        QuireError, match=r"damaged\.bam: is no whole BAM file \((the block at byte \d+ is damaged|it ends)"
+        QuireError, match=r"damaged\.bam: is not a complete BAM file \((the block at byte \d+ is damaged|it ends)"
     ):
         records(tmp_path / "damaged.bam")
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(QuireError, match=r"none\.bam: is no whole BAM file \(No such file or directory\)"):
+    with pytest.raises(QuireError, match=r"none\.bam: is not a complete BAM file \(No such file or directory\)"):
         BamStream(tmp_path / "none.bam")

@@ -22,7 +22,7 @@ NAMES = {
 REFUSED = {
     "diff_ids": (3, "has another name on its '+' line"),
     "double_qual": (4, "starts with '+SLXA-B3_649_FC8437_R1_1_1_850_123' where a title line with '@' should stand"),
-    "double_seq": (4, "has no line starting with '+' behind its sequence"),
+    "double_seq": (4, "has no line starting with '+' after its sequence"),
     "long_qual": (4, "has 25 bases but 26 qualities"),
     "no_qual": (1, "has 25 bases but 0 qualities"),
     "qual_del": (4, "has the byte 0x7f among its qualities"),
@@ -160,7 +160,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
     ("read", "words"),
     [
         (Read("long", "A" * 1025, "I" * 1025), "(long) is 1025 bases long, and the longest read accepted is 1024"),
-        (Read("", "A", "I"), "record 301 has no name behind its '@'"),
+        (Read("", "A", "I"), "record 301 has no name after its '@'"),
         (Read("n" * 255, "A", "I"), "has a name longer than the 254 characters that BAM allows"),
         (Read("n@m", "A", "I"), "record 301 (n@m) has a character in its name that SAM does not allow"),
         (Read("n\x01m", "A", "I"), "has a character in its name that SAM does not allow"),

@@ -111,7 +111,7 @@ def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> N
     unit = {**SMALL_UNIT, "fq1": "turn.fq", "fq2": "", "interleaved": "", "qualities": ""}
     for said, expected in (
         ({}, "are the two mates of"),
-        ({"interleaved": "yes"}, "as Phred+64 has them; say phred64 in the column qualities"),
+        ({"interleaved": "yes"}, "which suggests Phred+64; set phred64 in the column qualities"),
         ({"qualities": "phred64"}, "say yes in the column interleaved of the sheet of units"),
     ):
         run = Run(tmp_path, units=[unit | said])

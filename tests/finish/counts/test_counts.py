@@ -353,10 +353,12 @@ def test_files_that_cannot_be_counted(awkward: Path, genome: tuple[Path, dict[st
     content = awkward.read_bytes()
     damaged = tmp_path / "damaged.bam"
     damaged.write_bytes(content[:200_000] + bytes(100) + content[200_100:])
-    with pytest.raises(QuireError, match=r"damaged\.bam: is no whole BAM file \(the block at byte \d+ is damaged"):
+    with pytest.raises(
+        QuireError, match=r"damaged\.bam: is not a complete BAM file \(the block at byte \d+ is damaged"
+    ):
         count_it(damaged)
     damaged.write_bytes(content[: len(content) - 5000])
-    with pytest.raises(QuireError, match=r"damaged\.bam: is no whole BAM file \(its closing block is missing"):
+    with pytest.raises(QuireError, match=r"damaged\.bam: is not a complete BAM file \(its closing block is missing"):
         count_it(damaged)
     unsorted = tmp_path / "unsorted.bam"
     pysam.sort("-n", "-o", str(unsorted), str(awkward))

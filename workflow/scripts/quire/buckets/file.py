@@ -309,7 +309,7 @@ class BucketFile:
                     raise self._damaged(piece)
         records = unpack(packed, offsets, sum(piece.size for piece in pieces))
         if records is None:
-            raise self._not_whole("its pieces do not hold what its table of contents says")
+            raise self._not_whole("its pieces do not match its table of contents")
         return records
 
     def read_each(self, pieces: Sequence[Piece]) -> Iterator[Records]:
@@ -348,7 +348,7 @@ class BucketFile:
         """Word an error of the system; only if a file is missing are the buckets lost."""
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return self._not_whole(error.strerror)
-        remedy = "see to that"
+        remedy = "fix this"
         if error.errno in (errno.EMFILE, errno.ENFILE):
             remedy = f"allow more open files (`ulimit -n`; a unit takes up to {MOST_FILES})"
         return QuireError(f"{self.path}: cannot be read ({error.strerror}); {remedy} and run again.")
@@ -357,4 +357,4 @@ class BucketFile:
         return self._not_whole(f"the piece at byte {piece.offset} of {file_name(piece.file)} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
-        return QuireError(f"{self.path}: is no whole folder of buckets ({why}); delete it and run again.")
+        return QuireError(f"{self.path}: is not a complete folder of buckets ({why}); delete it and run again.")

@@ -100,7 +100,7 @@ def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
         names = sorted({group[tag] for group in header.get("RG", []) if tag in group})
         if len(names) > 1:
             raise InputError(
-                f"{path}: its read groups are of several {what} ({', '.join(names)}), and a unit is of one; part them "
+                f"{path}: its read groups have several {what} ({', '.join(names)}), but a unit has one; split the file "
                 "with `samtools split` and give a unit for each."
             )
     return bool(header.get("HD", {}).get("SO") == "coordinate")

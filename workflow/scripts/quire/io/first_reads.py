@@ -91,7 +91,7 @@ def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> 
     for number, name in enumerate(names, 1):
         if not _UMI_OF_NAME.search(name):
             raise InputError(
-                f"{what}: {path}: align.umi: read {number} ({name}) has no UMI of A, C, G, T and N behind the last ':' "
+                f"{what}: {path}: align.umi: read {number} ({name}) has no UMI of A, C, G, T and N after the last ':' "
                 "or '_' of its name; write UMIs there (bcl-convert, umi_tools extract), or set align.umi: none."
             )
 
@@ -143,8 +143,8 @@ def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has
     if first.phred64 and not qualities:
         raise InputError(
             f"{place}: the qualities of its first {first.reads} reads go from {chr(first.lowest)!r} to "
-            f"{chr(first.highest)!r}, as Phred+64 has them; say phred64 in the column qualities of the sheet of units, "
-            "or phred33 if they are right as they stand."
+            f"{chr(first.highest)!r}, which suggests Phred+64; set phred64 in the column qualities of the sheet of "
+            "units, or phred33 if they are correct."
         )
 
 

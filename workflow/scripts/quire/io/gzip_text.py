@@ -166,7 +166,7 @@ def _texts(
                         yield out[:filled]
                         raise EOFError("the file ends within a member")
                 total += filled
-                with spent.on("waiting for who takes it"):
+                with spent.on("waiting for the consumer"):
                     yield out[:filled]
             if not source.has(TRAILER_BYTES):
                 raise EOFError("the file ends within a member")
@@ -174,7 +174,7 @@ def _texts(
             source.at += TRAILER_BYTES
             expected = int(checksum).to_bytes(4, "little") + (total & 0xFFFFFFFF).to_bytes(4, "little")
             if trailer != expected:
-                raise gzip.BadGzipFile("its data do not fit its checksum")
+                raise gzip.BadGzipFile("its data do not match its checksum")
             inflated += total
         _tell(file, inflated, spent, time.monotonic() - begun)
     finally:

@@ -129,7 +129,7 @@ def _batches_of_stretches(
             raise InputError(
                 f"{name}: the read {_name(records, int(chosen[np.argmax(different)]))} is "
                 f"{'single' if paired else 'one of a pair'}, and those before it are not; write pairs and single reads "
-                "into files of their own (`samtools view -f 1` and `-F 1`), and give each as a unit."
+                "to separate files (`samtools view -f 1` and `-F 1`), and give each as a unit."
             )
         carry = np.empty(0, np.uint8)
         if paired and len(chosen) % 2:
@@ -204,8 +204,8 @@ def _name(records: Records, record: int) -> str:
 
 def _lacks_mate(name: Path, read: str) -> InputError:
     return InputError(
-        f"{name}: the mate of {read} does not follow it; put mates side by side with `{_GROUP} {name}`, and if "
-        "some have no mate in the file, take these apart with `samtools fastq -1 R1.fq -2 R2.fq -s single.fq`."
+        f"{name}: the mate of {read} does not follow it; make mates adjacent with `{_GROUP} {name}`, and if "
+        "some have no mate in the file, separate these with `samtools fastq -1 R1.fq -2 R2.fq -s single.fq`."
     )
 
 

@@ -72,7 +72,7 @@ class IndexedAlignments:
         records = records_of(self._reader.records(self._numbers[contig], start, end))
         if np.any(np.diff(records.fixed["position"]) < 0):
             raise InputError(
-                f"{self.path}: its records at {contig}:{start + 1}-{end} are out of order, whatever its index says; "
+                f"{self.path}: its records at {contig}:{start + 1}-{end} are not sorted, though it has an index; "
                 "run samtools sort and samtools index."
             )
         return records

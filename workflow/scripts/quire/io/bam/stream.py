@@ -174,7 +174,7 @@ class BamStream:
         return self._not_whole(f"the block at byte {place} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
-        return self._error(f"{self.path}: is no whole BAM file ({why}); {self._remedy}.")
+        return self._error(f"{self.path}: is not a complete BAM file ({why}); {self._remedy}.")
 
 
 @compiled

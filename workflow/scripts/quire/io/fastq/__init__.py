@@ -91,7 +91,7 @@ def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[Re
             letter = chr(LOWEST_QUALITY + int(batch.qualities[np.argmax(too_low)]))
             raise InputError(
                 f"{path}: record {batch.first_ordinal + read + 1} ({batch.name(read)}) has {letter!r} among its "
-                "qualities, and Phred+64 has none below '@'; take phred64 out of the column, or repair the file."
+                "qualities, but Phred+64 has none below '@'; remove phred64 from the column, or repair the file."
             )
         yield replace(batch, qualities=batch.qualities - np.uint8(MORE_THAN_PHRED))
 

@@ -29,8 +29,8 @@ def take_apart(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairB
             record = batch.first_ordinal + 2 * different + 1
             raise InputError(
                 f"{path}: records {record} and {record + 1} are named {mate1.name(different)} and "
-                f"{mate2.name(different)}, where an interleaved file has the two mates of a pair; repair the "
-                "file, or take reads without mates out of it."
+                f"{mate2.name(different)}, where an interleaved file must have the two mates of a pair; repair the "
+                "file, or remove reads without mates."
             )
         if len(mate1) != len(mate2):
             raise InputError(
