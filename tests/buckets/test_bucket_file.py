@@ -1,4 +1,4 @@
-"""The folder of a unit's buckets: what goes in comes out where it belongs, and what was damaged is refused by name."""
+"""The folder of a unit's buckets: records are read from the right buckets, and damage is named."""
 
 import random
 import re
@@ -27,7 +27,7 @@ WIDTH = 20_000
 
 @pytest.fixture(autouse=True)
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buckets and stretches small enough for a small genome to have many."""
+    """Make buckets and stretches small, so that a small genome has many."""
     monkeypatch.setattr(bucket_layout, "LEAST_WIDTH", WIDTH)
     monkeypatch.setattr(bucket_file, "PIECE_BYTES", 1 << 10)
     monkeypatch.setattr(bucket_file, "LEAST_STRETCH", 1 << 14)
@@ -35,7 +35,7 @@ def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unit_folder(folder: Path, pairs: int, batch: int = 100, writers: int = 3) -> Path:
-    """Pairs all over the genome, every fifth without a place."""
+    """Return pairs all over the genome, every fifth without a position."""
     generator = random.Random(5)
     lines = []
     for i in range(pairs):
@@ -49,7 +49,7 @@ def unit_folder(folder: Path, pairs: int, batch: int = 100, writers: int = 3) ->
 
 
 def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]]:
-    """Number of the read, place and flag of each record of a bucket."""
+    """Return read number, position and flag of each record of a bucket."""
     records = file.read(file.pieces(bucket))
     rows = []
     for start, fixed in zip(records.starts.tolist(), records.fixed, strict=True):
@@ -60,7 +60,7 @@ def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]
 
 
 def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
-    """Each bucket has its own records and those nearby, in the order of the reads, and each record one bucket."""
+    """Each bucket has its own records and those nearby, in the order of the reads, and each record belongs to one."""
     file = BucketFile(unit_folder(tmp_path, 1000))
     assert file.records == 2000
     assert (file.genome.width, file.genome.buckets) == (WIDTH, 18)
@@ -76,9 +76,7 @@ def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
 
 
 def test_batches_do_not_show(tmp_path: Path) -> None:
-    """What a bucket holds, and the pieces of records without a position, are the same whatever came together.
-
-    Also for any number of threads that write."""
+    """Buckets and pieces do not depend on how records are grouped, nor on the number of writing threads."""
     files = [BucketFile(unit_folder(tmp_path, 700, 100, 1))]
     assert [len(list(tmp_path.glob("unit.buckets/*")))] == [3]
     files.append(BucketFile(unit_folder(tmp_path, 700, 7, 5)))
@@ -125,7 +123,7 @@ def read_all(path: Path) -> None:
     ],
 )
 def test_a_flipped_byte_is_found(tmp_path: Path, file: str, place: float, why: str) -> None:
-    """In a piece, also of records without a position, in the directory, in the last bytes."""
+    """Damage is found in pieces, with and without positions, in the directory and in the trailer."""
     folder = unit_folder(tmp_path, 300)
     content = bytearray((folder / file).read_bytes())
     content[int(place * len(content)) if place > 0 else int(place)] ^= 4
@@ -164,7 +162,7 @@ def test_a_lost_file_is_refused(tmp_path: Path, file: str) -> None:
 
 
 def test_what_an_earlier_version_left_is_refused(tmp_path: Path) -> None:
-    """It wrote one file."""
+    """A file of an earlier version, which wrote one file, is refused."""
     (tmp_path / "unit.buckets").write_bytes(b"QBUCKETS")
     with pytest.raises(
         QuireError, match=r"unit\.buckets: is not a complete folder of buckets \(Not a directory\); delete"
@@ -182,7 +180,7 @@ def test_cut_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_other_records_than_the_contents_say(tmp_path: Path) -> None:
-    """Pieces that are whole, of another number of bytes than a table of contents, itself whole, says."""
+    """Valid pieces of another size than in a valid table of contents are refused."""
     file = BucketFile(unit_folder(tmp_path, 300))
     wanted = file.pieces(12)
     wanted[-1] = wanted[-1]._replace(size=wanted[-1].size + 1)
@@ -208,7 +206,7 @@ def test_no_records(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("writers", [1, 4])
 def test_a_full_disk_is_one_sentence(tmp_path: Path, writers: int) -> None:
-    """A limit on the size of files stands for the disk: what is written first is too much, and nothing stays behind."""
+    """A full disk, here a limit on file sizes, leaves nothing."""
     file = BucketFile(unit_folder(tmp_path, 300))
     dealt = deal(file.read(file.pieces(12)), file.genome)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -228,7 +226,7 @@ def write_often(path: Path, dealt: Dealt, times: int, writers: int) -> None:
 
 
 def test_layout() -> None:
-    """Buckets hold the whole genome; there are no more than wanted."""
+    """Buckets cover the whole genome, and are not too many."""
     assert layout([100])[1:] == (WIDTH, 1)
     genome = layout([250_000_000] * 13)
     assert genome.buckets <= bucket_layout.MOST_BUCKETS
@@ -237,7 +235,7 @@ def test_layout() -> None:
 
 
 def test_pieces_are_read_and_checked(tmp_path: Path) -> None:
-    """The kernel refuses a piece that was changed, or that is longer than its room."""
+    """The kernel refuses a piece that was changed, or is longer than its memory."""
     folder = unit_folder(tmp_path, 300)
     file = BucketFile(folder)
     wanted = [piece for bucket in range(file.genome.buckets + 1) for piece in file.pieces(bucket)]
@@ -263,7 +261,7 @@ def open_files() -> int:
 
 
 def test_files_are_closed(tmp_path: Path) -> None:
-    """At the end of the block, and where the folder is refused, though the traceback keeps what was opened."""
+    """Files are closed at the end of the block, and when the folder is refused, though the traceback keeps them."""
     folder, before = unit_folder(tmp_path, 300), open_files()
     with BucketFile(folder) as file:
         assert open_files() == before + 4
@@ -276,7 +274,7 @@ def test_files_are_closed(tmp_path: Path) -> None:
 
 
 def test_too_many_open_files_are_no_fault_of_the_buckets(tmp_path: Path) -> None:
-    """They are whole: nobody is told to delete them."""
+    """The message does not say to delete them, since they are complete."""
     folder = unit_folder(tmp_path, 300)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     with BucketFile(folder) as file:

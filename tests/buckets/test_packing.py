@@ -1,4 +1,4 @@
-"""Packed pieces: byte for byte those of a slow packer, and unpacked the records that went in, whatever they hold."""
+"""Packed pieces equal those of a slow packer, and are unpacked to the same records, whatever these hold."""
 
 import gzip
 import random
@@ -35,7 +35,7 @@ def record(
     number: int = 4681,
     mapping_quality: int = 60,
 ) -> bytes:
-    """A record's bytes; bases are letters, or BAM's numbers, with that of the padding if there is one too many."""
+    """Return a record's bytes; bases are letters, or BAM's numbers, one more of which is the padding."""
     numbers = ["=ACMGRSVTWYHKDBN".index(base) for base in bases] if isinstance(bases, str) else list(bases)
     count = len(numbers) if qualities is None else len(qualities)
     numbers += [0] * (-len(numbers) % 2)
@@ -51,7 +51,7 @@ def record(
 
 
 def check(pieces: list[list[bytes]]) -> list[bytes]:
-    """Pack and unpack pieces, compare both with what they are to be, and return them packed."""
+    """Pack and unpack pieces, compare both with the oracle, and return them packed."""
     data = np.frombuffer(b"".join(b"".join(piece) for piece in pieces) + bytes(SLACK), np.uint8).copy()
     offsets = np.array([0, *accumulate(sum(map(len, piece)) for piece in pieces)])
     found, borders = pack(data, offsets)
@@ -66,13 +66,13 @@ def check(pieces: list[list[bytes]]) -> list[bytes]:
 
 
 def bits_of(piece: bytes, first: list[bytes]) -> set[str]:
-    """How the record behind those of `first` is stored, in a piece of which only the first is stored whole."""
+    """Return how the record after those of `first` is stored, in a piece of which only the first is stored whole."""
     at = len(packed(first))
     return {name for i, name in enumerate(BITS) if piece[at + i // 8] >> i % 8 & 1}
 
 
 def stored(one: bytes, before: bytes | None = None) -> set[str]:
-    """How a record is stored behind another."""
+    """Return how a record is stored after another."""
     before = record(name=b"another", tags=b"NMC\0" + GROUP) if before is None else before
     [piece] = check([[before, one]])
     return bits_of(piece, [before])
@@ -86,7 +86,7 @@ def test_no_records() -> None:
 
 
 def test_a_record_of_quire_takes_few_bytes() -> None:
-    """The second of a pair: flag, quality, what was found, no place, no name, no tag but the scores."""
+    """The second mate of a pair is stored without positions, name and tags except scores."""
     letters, values = "ACGT" * 37 + "AC", bytes([37] * 150)
     tags = b"NMC\0MDZ150\0MCZ150M\0msS\x11\x12ASC\x96XSC\0" + GROUP
     one = record((3, 5000), (3, 5200), 350, b"r/7", 99, letters, values, tags=tags)
@@ -119,7 +119,7 @@ def test_places(place: tuple[int, int], mate: tuple[int, int], length: int, how:
 
 
 def test_records_without_a_place() -> None:
-    """They are their own mirror."""
+    """Records of equal positions mirror themselves."""
     one, other = (record((-1, -1), (-1, -1), 0, name, 77, cigar=[], number=4680) for name in (b"a", b"b"))
     assert {"mirrored", "same_bin"} <= stored(other, one)
 
@@ -133,7 +133,7 @@ def test_names(name: bytes, last: bytes) -> None:
 @pytest.mark.parametrize("count", [*range(35), 150, 151, 1023, 1024])
 @pytest.mark.parametrize("spoilt", ["", "first", "last", "zero", "two", "padding"])
 def test_bases(count: int, spoilt: str) -> None:
-    """Anything but A, C, G and T is kept as it is, in every place of a word, also behind the last base."""
+    """Other bases than A, C, G and T are stored unchanged, at any place of a word and after the last base."""
     generator = random.Random(count)
     numbers = generator.choices(HALVES, k=count)
     if count == 0 or (spoilt == "padding" and count % 2 == 0):
@@ -149,7 +149,7 @@ def test_bases(count: int, spoilt: str) -> None:
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 150, 1024])
 @pytest.mark.parametrize("kind", ["one", "four", "many", "any", "missing", "bit"])
 def test_qualities(count: int, kind: str) -> None:
-    """Of all values, above the highest of the first records too."""
+    """Qualities of all values are kept, also above the highest of the first records."""
     generator = random.Random(count)
     values = {
         "one": [37],
@@ -169,7 +169,7 @@ def test_qualities(count: int, kind: str) -> None:
 
 
 def test_qualities_of_a_sequencer_take_half() -> None:
-    """Those of the demo, 40 values: fewer than 4.6 bits each; and as four values fewer than 1.7."""
+    """Qualities of the demo take fewer than 4.6 bits each, and fewer than 1.7 as four values."""
     with gzip.open(DEMO, "rb") as stream:
         lines = stream.read().split(b"\n")[3::4][:500]
     few = np.array([2, 11, 25, 37], np.uint8)[np.digitize(np.arange(256), [3, 18, 31])]
@@ -209,13 +209,13 @@ def test_qualities_of_a_sequencer_take_half() -> None:
     ],
 )
 def test_tags(tags: bytes, how: set[str]) -> None:
-    """Quire's, in its order and of its types; all else is kept as it is."""
+    """Tags with Quire's order and types are packed; others are stored unchanged."""
     assert stored(record(tags=tags)) & set(BITS[BITS.index("nm_zero") :]) == how
 
 
 @pytest.mark.parametrize("tags", [b"MDZ4" + GROUP, b"MCZ" + GROUP, b"NM" + GROUP, b"ms" + GROUP, b"xx" + GROUP])
 def test_a_tag_that_ends_as_the_read_group_does(tags: bytes) -> None:
-    """The read group is compared as bytes: what ends like it need not be a tag of its own."""
+    """The read group is compared as bytes: equal last bytes need not be a tag."""
     piece = record(tags=GROUP) + record(tags=tags)
     found, borders = pack(np.frombuffer(piece + bytes(SLACK), np.uint8).copy(), np.array([0, len(piece)]))
     back = unpack(np.concatenate([found, np.zeros(SLACK, np.uint8)]), borders, len(piece))
@@ -224,7 +224,7 @@ def test_a_tag_that_ends_as_the_read_group_does(tags: bytes) -> None:
 
 
 def test_numbers_of_bases_that_are_no_word() -> None:
-    """The number of bases fits with M and NUL into eight bytes up to 999,999."""
+    """A number of bases up to 999,999 fits in eight bytes with M and NUL."""
     for count, how in ((999_999, {"md_matches", "mc_matches"}), (1_000_000, {"md", "mc"})):
         tags = b"MDZ%d\0MCZ%dM\0" % (count, count)
         one = record(bases="A" * count, tags=tags)
@@ -232,7 +232,7 @@ def test_numbers_of_bases_that_are_no_word() -> None:
 
 
 def unsound(kind: str) -> bytes:
-    """A record that cannot be taken apart."""
+    """Return a record that cannot be parsed."""
     whole = record(name=b"abc", tags=b"NMC\0")
     changed = bytearray(whole)
     if kind == "no NUL":
@@ -252,7 +252,7 @@ def unsound(kind: str) -> bytes:
 
 @pytest.mark.parametrize("kind", ["no NUL", "no name", "long name", "many bases", "negative", "tags"])
 def test_records_that_cannot_be_taken_apart(kind: str) -> None:
-    """They are kept as they are; those behind them are compared with the one before."""
+    """Such records are stored whole; the next are compared with the record before."""
     odd, usual = unsound(kind), record(name=b"abcd", tags=GROUP)
     assert taken_apart(odd) is None
     assert stored(odd, usual) == {"whole"}
@@ -263,7 +263,7 @@ def test_records_that_cannot_be_taken_apart(kind: str) -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 33, 65])
 @pytest.mark.parametrize("tags", [b"", b"XXC\0"])
 def test_what_packs_worst_has_room(count: int, tags: bytes) -> None:
-    """Nothing is as before, and the last plane of each weight holds one value."""
+    """Nothing equals the record before, and the last plane of each weight has one value."""
     piece = [record()]
     for i in range(40):
         place, values = (i % 2, 99), [0, 255] * count
@@ -291,7 +291,7 @@ TEXTS = st.sampled_from([b"", b"4", b"150", b"2A3^CC9", b"10M5S", b"9" * 300])
 
 @st.composite
 def any_tags(draw: st.DrawFn) -> bytes:
-    """Tags of Quire and others, mostly in Quire's order."""
+    """Draw tags of Quire and others, mostly in Quire's order."""
     count = draw(st.integers(0, 12))
     chosen = [
         b"NM" + draw(st.sampled_from([b"C\0", b"C\x05", b"S\0\x01"])),
@@ -316,7 +316,7 @@ def any_tags(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def any_record(draw: st.DrawFn) -> bytes:
-    """A record of anything."""
+    """Draw any record."""
     count = draw(st.sampled_from([0, 1, 4, 31, 32, 33, 150, 151, 300]))
     generator = random.Random(draw(st.integers(0, 1000)))
     halves = draw(st.sampled_from([HALVES, HALVES, (1, 2, 4, 8, 15), range(16)]))
@@ -331,7 +331,7 @@ def any_record(draw: st.DrawFn) -> bytes:
 
 
 def mirrored(one: bytes) -> bytes:
-    """What the mate's record may look like."""
+    """Draw the record of a mate."""
     fixed = list(FIXED.unpack_from(one))
     fixed[1:3], fixed[9:11], fixed[11] = fixed[9:11], fixed[1:3], -fixed[11] if fixed[11] > -(2**31) else 0
     return FIXED.pack(*fixed) + one[FIXED.size :]
@@ -340,7 +340,7 @@ def mirrored(one: bytes) -> bytes:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(st.tuples(any_record(), st.booleans()), max_size=6), max_size=4))
 def test_any_records(given_pieces: list[list[tuple[bytes, bool]]]) -> None:
-    """Of any fields, alone and with their mates."""
+    """Records of any fields are packed, alone and with their mates."""
     check(
         [
             [each for one, paired in piece for each in ([one, mirrored(one)] if paired else [one])]

@@ -37,7 +37,7 @@ def test_header() -> None:
 
 
 def sam_line(record: Record, records: list[Record], mates: list[list[Read]], paired_end: bool) -> str:
-    """The record as SAM text, written the slow way (the oracle)."""
+    """Return the record as SAM text, slowly (the oracle)."""
     read = mates[record.mate][record.read]
     bases = read.bases.upper().replace(".", "N").replace("R", "N").replace("U", "T")
     qualities = read.qualities
@@ -78,7 +78,7 @@ def cigar_text(record: Record) -> str:
 
 @st.composite
 def drawn_records(draw: st.DrawFn) -> tuple[list[list[Read]], list[Record], bool]:
-    """Reads of both mates and any records of them: lengths from 0, N, clips, deletions, tags present or not."""
+    """Draw reads of both mates and records of them, with any lengths, Ns, clips, deletions and tags."""
     generator = random.Random(draw(st.integers(0, 2**32)))
     n, paired_end = draw(st.integers(1, 6)), draw(st.booleans())
     lengths = [0, 1, 2, 20, 51, 300]
@@ -116,7 +116,7 @@ def drawn_records(draw: st.DrawFn) -> tuple[list[list[Read]], list[Record], bool
 
 
 def random_cigar(generator: random.Random, length: int) -> tuple[tuple[int, int], ...]:
-    """A CIGAR that consumes `length` bases, hard clips included."""
+    """Draw a CIGAR that consumes `length` bases, hard clips included."""
     parts = []
     for operation in (5, 4, 0, 1, 0, 2, 7, 8, 0, 3, 0, 4, 5):
         if generator.random() < 0.5:

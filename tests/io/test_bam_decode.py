@@ -1,4 +1,4 @@
-"""BAM's bytes to columns, against what pysam reads from the same file."""
+"""BAM's bytes to columns, compared with pysam."""
 
 import gzip
 import random
@@ -19,7 +19,7 @@ CONTIGS = {"chr1": 100_000, "HLA:01,*x": 5000}
 
 
 def random_line(generator: random.Random, number: int) -> str:
-    """SAM text of a record: placed or not, with or without bases and qualities."""
+    """Draw a record as SAM text, with or without a position, bases and qualities."""
     length = generator.choice([0, 1, 2, 99, 100, 151])
     bases = "".join(generator.choices("ACGTNR", k=length)) or "*"
     qualities = "".join(chr(generator.randint(33, 126)) for _ in range(length)) if generator.random() < 0.9 else "*"

@@ -1,4 +1,4 @@
-"""Our BAI and CSI against samtools': the same records are found through them, and the same counts stand in them."""
+"""Quire's BAI and CSI against those of samtools: they find the same records and hold the same counts."""
 
 import random
 from itertools import pairwise
@@ -19,7 +19,7 @@ CONTIGS = {"one": 3_000_000, "none": 1000, "two": 70_000, "long": 400_000_000}
 
 
 def awkward_lines(seed: int) -> list[str]:
-    """Reads in clusters, some over several windows of the index, unmapped mates with a place, and reads without."""
+    """Write clustered reads, some over several windows, unmapped mates with a position, and reads without one."""
     generator = random.Random(seed)
     lines = []
     for i in range(4000):
@@ -33,7 +33,7 @@ def awkward_lines(seed: int) -> list[str]:
 
 
 def copy_with_index(source: Path, target: Path, kind: str, stretches: int) -> None:
-    """Write the records again, in several stretches, with our index."""
+    """Write the records again, in several stretches, with Quire's index."""
     with pysam.BGZFile(str(source)) as stream:
         content = stream.read()
     with pysam.AlignmentFile(str(source)) as stream:
@@ -81,6 +81,6 @@ def test_like_samtools(tmp_path: Path, kind: str, stretches: int) -> None:
 
 
 def test_depths() -> None:
-    """As htslib chooses them: three more bits a level."""
+    """Depths equal htslib's: three more bits per level."""
     assert [depth_of("csi", [length]) for length in (100, 1 << 14, 1 << 29, 1 << 30)] == [0, 1, 6, 6]
     assert depth_of("bai", [1 << 29]) == 5

@@ -1,4 +1,4 @@
-"""BAM read by spans: the same records as samtools' in the same order, and damage that is noticed."""
+"""BAM read by spans: the records and the order of samtools, and detection of damage."""
 
 import random
 import struct
@@ -23,7 +23,7 @@ CONTIGS = {"one": 300_000, "HLA:2*01": 500, "empty": 1000, "last": 100_000}
 
 @pytest.fixture(scope="module")
 def bam(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sorted reads of several contigs: spliced, clipped, unmapped beside their mate, without a place."""
+    """Write sorted reads of several contigs: spliced, clipped, unmapped with a mapped mate, and without a position."""
     path = tmp_path_factory.mktemp("bam") / "reads.bam"
     generator = random.Random(3)
     header = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": n, "LN": size} for n, size in CONTIGS.items()]}
@@ -55,7 +55,7 @@ def _record(header: pysam.AlignmentHeader, contig: int, start: int, generator: r
 
 
 def indexed(bam: Path, kind: str) -> Path:
-    """The file with an index of one kind in a folder of its own."""
+    """Copy the file to a new folder and index it."""
     folder = bam.parent / kind
     if not folder.exists():
         folder.mkdir()
@@ -65,7 +65,7 @@ def indexed(bam: Path, kind: str) -> Path:
 
 
 def names_of_bytes(records: np.ndarray) -> list[tuple[str, int, int]]:
-    """Name, contig and position of each record."""
+    """Return name, contig and position of each record."""
     found, at, data = [], 0, records.tobytes()
     while at < len(data):
         size = int.from_bytes(data[at : at + 4], "little")
@@ -95,7 +95,7 @@ def test_a_contig_that_the_index_does_not_have(bam: Path) -> None:
 
 
 def _borders(data: bytes | bytearray) -> list[int]:
-    """Where the blocks of a BGZF file begin: each says its size less one in its bytes 16 and 17."""
+    """Return where the blocks of a BGZF file begin; bytes 16 and 17 of each hold its size less one."""
     borders = [0]
     while borders[-1] < len(data):
         borders.append(borders[-1] + int.from_bytes(data[borders[-1] + 16 : borders[-1] + 18], "little") + 1)
@@ -103,7 +103,7 @@ def _borders(data: bytes | bytearray) -> list[int]:
 
 
 def test_a_real_bam_cut_between_two_blocks_is_refused(tmp_path: Path) -> None:
-    """Wherever it is cut, also where the last block left ends with a whole record."""
+    """Any cut is found, also after a block that ends with a whole record."""
     data = REAL.read_bytes()
     path = tmp_path / "cut.bam"
     path.write_bytes(data)
@@ -118,7 +118,7 @@ def test_a_real_bam_cut_between_two_blocks_is_refused(tmp_path: Path) -> None:
 
 
 def _within_a_record(data: bytearray) -> bytes:
-    """The first blocks and the next one without its last bytes, closed as if it were a whole file."""
+    """A file is cut within a block, and closed like a complete file."""
     begin, end = _borders(data)[4:6]
     raw = zlib.decompress(data[begin + 18 : end - 8], wbits=-15)[:-10]
     packer = zlib.compressobj(wbits=-15)
@@ -157,7 +157,7 @@ def test_damage_is_one_sentence(
 
 
 def _with_offsets(index: bytes, added: int) -> bytes:
-    """A BAI with something added to every offset of its linear indexes."""
+    """Add a number to every offset of a BAI's linear indexes."""
     changed, at = bytearray(index), 8
     for _ in range(struct.unpack_from("<i", index, 4)[0]):
         bins, at = struct.unpack_from("<i", index, at)[0], at + 4
@@ -173,7 +173,7 @@ def _with_offsets(index: bytes, added: int) -> bytes:
 
 @pytest.mark.parametrize("added", [*range(1, 56), 1 << 15, 0xFFFF, 1 << 16, 1 << 18, 1 << 40])
 def test_the_index_of_another_file_is_one_sentence(bam: Path, tmp_path: Path, added: int) -> None:
-    """Wherever in a record it points, or beyond the file: neither records that are none nor an empty answer."""
+    """An index that points into a record or beyond the file gives an error, not wrong records or none."""
     path = tmp_path / "other.bam"
     path.symlink_to(bam)
     Path(f"{path}.bai").write_bytes(_with_offsets(Path(f"{indexed(bam, 'bai')}.bai").read_bytes(), added))
@@ -184,7 +184,7 @@ def test_the_index_of_another_file_is_one_sentence(bam: Path, tmp_path: Path, ad
 
 
 def test_a_record_without_a_mate_begins_nowhere_else(tmp_path: Path) -> None:
-    """The same of reads whose fields give other numbers: from the 12th byte on 300 MB of a second contig."""
+    """Fields read from within a record may look like a record of 300 MB on another contig."""
     contigs = {"one": 200_000, "two": 100_000}
     header = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": n, "LN": size} for n, size in contigs.items()]}
     path = tmp_path / "reads.bam"
@@ -233,7 +233,7 @@ def test_blocks_are_inflated_and_checked(bam: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["bai", "csi"])
 def test_bytes_over_a_span(bam: Path, kind: str) -> None:
-    """As good an estimate as the index allows: of each contig about its share of the file, and little of a little."""
+    """Estimates are as good as the index allows: about a contig's share of the file, and little for a small span."""
     path = indexed(bam, kind)
     reader, size = BamReader(path), path.stat().st_size
     whole = [reader.bytes_over(number, 0, length, length) for number, length in enumerate(CONTIGS.values())]

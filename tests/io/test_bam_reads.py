@@ -1,4 +1,4 @@
-"""Reads out of BAM and CRAM files: those of `samtools fastq`, in the same pairs; what is wrong is a sentence."""
+"""Reads of BAM and CRAM files equal those of `samtools fastq`; errors are one sentence."""
 
 import random
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def genome(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def segment(generator: random.Random, name: str, flag: int, header: pysam.AlignmentHeader) -> pysam.AlignedSegment:
-    """A record with random bases, mapped unless flag 4 is set."""
+    """Return a record with random bases, mapped unless flag 4 is set."""
     record = pysam.AlignedSegment(header)
     length = generator.randrange(1, 70)
     record.query_name, record.flag = name, flag
@@ -42,7 +42,7 @@ def segment(generator: random.Random, name: str, flag: int, header: pysam.Alignm
 def write_bam(
     path: Path, names: Sequence[str], paired: bool = True, generator: random.Random | None = None, **header: object
 ) -> Path:
-    """A BAM of reads, mapped or not, on either strand, with secondary and supplementary records between them."""
+    """Write mapped and unmapped reads of both strands, with secondary and supplementary records between them."""
     generator = generator or random.Random(5)
     text = {"HD": {"VN": "1.6"}, "SQ": [{"SN": n, "LN": x} for n, x in CONTIGS.items()], **header}
     with pysam.AlignmentFile(str(path), "wb", header=text) as out:
@@ -66,7 +66,7 @@ def reads_of(
 
 
 def as_text(batches: Sequence[ReadBatch | None]) -> list[tuple[str, str, str]]:
-    """Name, bases and qualities of all reads."""
+    """Return name, bases and qualities of all reads."""
     found = []
     for batch in batches:
         assert batch is not None
@@ -78,7 +78,7 @@ def as_text(batches: Sequence[ReadBatch | None]) -> list[tuple[str, str, str]]:
 
 
 def samtools_fastq(path: Path, folder: Path) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
-    """First (or single) and second mates by `samtools fastq`."""
+    """Return first (or single) and second mates of `samtools fastq`."""
     files = [folder / f"{name}.fq" for name in ("first", "second", "single")]
     pysam.fastq("-n", "-1", str(files[0]), "-2", str(files[1]), "-0", str(files[2]), "-s", str(files[2]), str(path))
     found = []
@@ -124,7 +124,7 @@ def test_reads_are_those_of_samtools_fastq(paired: bool, size: int, tmp_path: Pa
 
 
 def test_many_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs whose mates lie in different stretches of the file."""
+    """The mates of a pair are in different stretches of the file."""
     monkeypatch.setattr("quire.io.bam.reads.STRETCH_BYTES", 1 << 16)
     bam = write_bam(tmp_path / "in.bam", [f"r{i}" for i in range(4000)])
     batches, counts = reads_of(bam, tmp_path, 100)
@@ -135,7 +135,7 @@ def test_many_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def edited(source: Path, target: Path, edit: object) -> Path:
-    """A copy whose list of records `edit` changes."""
+    """Write a copy with the records that `edit` returns."""
     with pysam.AlignmentFile(str(source), check_sq=False) as stream:
         records = [record for record in stream.fetch(until_eof=True) if not record.flag & 0x900]
         with pysam.AlignmentFile(str(target), "wb", header=stream.header) as out:
@@ -208,7 +208,7 @@ def test_read_groups_that_a_unit_cannot_keep_apart(groups: list, expected: str, 
 
 
 def test_damaged_files(tmp_path: Path, genome: Path) -> None:
-    """A cut BAM, and a CRAM whose reference is another."""
+    """A truncated BAM and a CRAM with another reference are refused."""
     bam = write_bam(tmp_path / "in.bam", [f"r{i}" for i in range(50)], generator=random.Random(9))
     (tmp_path / "cut.bam").write_bytes(bam.read_bytes()[:-28])
     with pytest.raises(InputError, match=r"cut.bam: its header cannot be read .*; copy the file again"):

@@ -1,4 +1,4 @@
-"""A whole BAM file read in stretches, and files that are not whole."""
+"""A BAM file read in stretches, and incomplete files."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -52,7 +52,7 @@ def test_all_records_in_order(bam: Path, size: int, ahead: int) -> None:
 
 
 def test_header(tmp_path: Path) -> None:
-    """Also one that is longer than what is read at first."""
+    """Headers are read whole, also if longer than the first read."""
     contigs = {f"a_contig_with_a_long_name_{i * i}": 1000 + i for i in range(40_000)}
     stream = BamStream(write_bam(tmp_path / "many.bam", contigs, []))
     assert dict(zip(stream.contig_names, stream.contig_lengths, strict=True)) == contigs
@@ -61,7 +61,7 @@ def test_header(tmp_path: Path) -> None:
 
 
 def test_cut_at_every_block(bam: Path, tmp_path: Path) -> None:
-    """Whether or not a record ends with the block."""
+    """A truncated file is refused, whether or not a record ends with the block."""
     content = bam.read_bytes()
     cut, at = tmp_path / "cut.bam", 0
     borders = []

@@ -1,4 +1,4 @@
-"""Tags of BAM records, their texts at every place of a word and of the data's end."""
+"""Tags of BAM records, with texts at every offset in a word and at the end of the data."""
 
 import random
 
@@ -30,7 +30,7 @@ def _bytes(data: bytes) -> np.ndarray:
 
 @pytest.mark.parametrize("letter", [1, 0x7F, 0x80, 0x81, 0xFF])
 def test_the_end_of_a_text(letter: int) -> None:
-    """Wherever its NUL stands, also with bytes before and behind that differ from a NUL by one bit, or with none."""
+    """The NUL is found anywhere, beside bytes that differ from it by one bit, or missing."""
     for length in range(20):
         for behind in range(10):
             data = _bytes(bytes([letter]) * length + b"\0" + bytes([letter]) * behind)
@@ -42,7 +42,7 @@ def test_the_end_of_a_text(letter: int) -> None:
 
 
 def test_tags_of_many_lengths() -> None:
-    """Name of the group, MD and NM of random records at the very end of their data, the groups' names alike."""
+    """MD, NM and the read group are found in random records at the end of the data, with similar group names."""
     generator = random.Random(5)
     for _ in range(500):
         groups = [b"S" * generator.randrange(1, 20) + b"%d" % k for k in range(3)]

@@ -1,4 +1,4 @@
-"""BED files: what counts as an interval, and mistakes named with their line."""
+"""BED files: intervals, and errors that name the line."""
 
 from pathlib import Path
 

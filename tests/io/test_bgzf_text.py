@@ -1,4 +1,4 @@
-"""The text of bgzip files: what gzip reads, in the same order, and the same refusals behind it."""
+"""The text of bgzip files equals that of gzip, with the same errors after it."""
 
 import gzip
 import random
@@ -15,7 +15,7 @@ CLOSING_BLOCK = 28  # bytes
 
 @pytest.fixture
 def small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stretches that hold few blocks, so that files have many."""
+    """Make stretches hold few blocks, so that files have many."""
     monkeypatch.setattr(bgzf_text, "STRETCH_BYTES", 100_000)
 
 
@@ -48,14 +48,14 @@ def test_text_is_that_of_gzip(tmp_path: Path, small_stretches: None, size: int, 
 
 
 def test_files_one_behind_the_other(tmp_path: Path, small_stretches: None) -> None:
-    """Closing blocks within, and members of plain gzip from some block on."""
+    """Closing blocks within a file, and plain gzip members after some block."""
     whole = bgzip(tmp_path / "a.gz", text(300_000)) + bgzip(tmp_path / "b.gz", text(100))
     (tmp_path / "c.gz").write_bytes(whole + gzip.compress(text(200_000)) + gzip.compress(text(10)))
     assert read(tmp_path / "c.gz") == text(300_000) + text(100) + text(200_000) + text(10)
 
 
 def read_until(path: Path, error: type[Exception], words: str) -> int:
-    """Bytes that were read before the error."""
+    """Return the bytes that were read before the error."""
     parts: list[bytes] = []
     with pytest.raises(error, match=words):
         parts.extend(pieces(path, 50_000))

@@ -20,7 +20,7 @@ GOOD = sorted(p.name for p in MALFORMED.glob("*.fastq*") if not p.name.startswit
 
 
 def slow_reader(path: Path) -> Iterator[Read]:
-    """Records of a plain FASTQ file, read a line at a time (the oracle)."""
+    """Yield the records of a plain FASTQ file, read line by line (the oracle)."""
     lines = path.read_bytes().decode().replace("\r\n", "\n").removesuffix("\n").split("\n")
     i = 0
     while i < len(lines):
@@ -37,7 +37,7 @@ def slow_reader(path: Path) -> Iterator[Read]:
 
 
 def joined(batches: list[ReadBatch]) -> ReadBatch:
-    """All batches as one, after a check that their ordinals follow on each other."""
+    """Check that ordinals are consecutive, and concatenate the batches."""
     ordinal = 0
     for batch in batches:
         assert batch.first_ordinal == ordinal
@@ -51,13 +51,13 @@ def joined(batches: list[ReadBatch]) -> ReadBatch:
 
 
 def assert_same(actual: ReadBatch, expected: ReadBatch) -> None:
-    """All arrays are equal."""
+    """Assert that all arrays are equal."""
     for field in ("name_offsets", "names", "offsets", "bases", "qualities"):
         np.testing.assert_array_equal(getattr(actual, field), getattr(expected, field), err_msg=field)
 
 
 def mate1(batches: Iterator[PairBatch]) -> ReadBatch:
-    """All reads of the first file."""
+    """Return all reads of the first file."""
     return joined([batch.mate1 for batch in batches])
 
 

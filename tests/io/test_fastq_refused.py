@@ -1,4 +1,4 @@
-"""Every FASTQ file that must be refused, and the sentence that names file, record, fault and remedy."""
+"""FASTQ files that must be refused, with messages that name file, record, error and remedy."""
 
 import os
 import random
@@ -46,7 +46,7 @@ REFUSED = {
 
 
 def refusal(*files: Path | None, **options: int) -> str:
-    """The sentence with which the files are refused; it must be one line."""
+    """Return the message with which the files are refused; it must be one line."""
     fq1, fq2 = (*files, None)[:2]
     assert fq1 is not None
     with pytest.raises(InputError) as caught:
@@ -81,7 +81,7 @@ def reads() -> list[Read]:
 
 
 def mates(reads: list[Read]) -> list[Read]:
-    """Reads of the same names, on the other strand."""
+    """Return the reads' reverse complements under the same names."""
     return [Read(read.name, reverse_complement(read.bases), read.qualities[::-1]) for read in reads]
 
 
@@ -189,7 +189,7 @@ def test_threads_end_when_the_consumer_stops(tmp_path: Path, reads: list[Read]) 
 
 
 def assert_no_threads() -> None:
-    """No helper thread is left."""
+    """No helper thread remains."""
     deadline = time.monotonic() + 5
     while any(thread.name == "quire-ahead" for thread in threading.enumerate()):
         assert time.monotonic() < deadline
@@ -197,6 +197,6 @@ def assert_no_threads() -> None:
 
 
 def test_a_pipe(tmp_path: Path) -> None:
-    """As a shell's `<(zcat x.gz)` gives one."""
+    """A pipe, such as a shell's `<(zcat x.gz)`, is refused."""
     os.mkfifo(tmp_path / "pipe")
     assert refusal(tmp_path / "pipe").startswith(f"{tmp_path / 'pipe'}: is a pipe")

@@ -1,4 +1,4 @@
-"""FASTQ parsed in stretches side by side: the batches and sentences of the parser that goes record by record."""
+"""FASTQ parsed in parallel stretches: the same batches and messages as from the parser that goes record by record."""
 
 import gzip
 import random
@@ -15,7 +15,7 @@ ALPHABETS = ("ACGT", "ACGT", "ACGTN", "acgtACGT", "ACGTURYSWKMBDHVN.acgtn")
 
 
 def random_text(generator: random.Random) -> bytes:
-    """Records of many dialects, some wrapped, with or without something wrong in one place."""
+    """Draw records of many dialects, some wrapped, with or without one error."""
     text = "".join(random_record(generator) for _ in range(generator.choice([0, 1, 2, 5, 40, 120]))).encode("latin1")
     if text and generator.random() < 0.4:
         place, data = generator.randrange(len(text)), bytearray(text)
@@ -50,7 +50,7 @@ def random_record(generator: random.Random) -> str:
 
 
 def parsed(path: Path, wanted: int, chunk: int) -> list[tuple]:
-    """Batches of a file, and at the end the sentence if there is one."""
+    """Return the batches of a file, and the message if it is refused."""
     found: list[tuple] = []
     try:
         for batch in one_file.file_batches(path, wanted, 200, chunk):
@@ -79,7 +79,7 @@ def test_stretches_change_nothing(seed: int, tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_error_behind_stretches_that_are_under_way(tmp_path: Path) -> None:
-    """The batches before the bad record come, and the sentence names it."""
+    """The batches before the wrong record are returned, and the message names it."""
     generator = random.Random(4)
     reads = [random_read(generator, f"r{i}", 60) for i in range(400)]
     path = write_fastq(tmp_path / "x.fq", reads)
@@ -92,7 +92,7 @@ def test_an_error_behind_stretches_that_are_under_way(tmp_path: Path) -> None:
 
 
 def test_stretches_are_what_parses_a_plain_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the tests above test something: only the last, smaller batch goes record by record."""
+    """Only the last, smaller batch is parsed record by record, so that the tests above are effective."""
     generator = random.Random(5)
     path = write_fastq(tmp_path / "x.fq", [random_read(generator, f"r{i}", 80) for i in range(230)])
     in_turn = []

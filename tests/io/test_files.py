@@ -1,4 +1,4 @@
-"""Outputs appear whole or not at all, and what killed jobs left behind goes away."""
+"""Outputs appear complete or not at all, and leftovers of killed jobs are removed."""
 
 import ctypes
 import os
@@ -39,7 +39,7 @@ def test_leftovers_of_killed_jobs_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_directory_takes_the_place_of_a_file(tmp_path: Path) -> None:
-    """Which an earlier version wrote under that name; not before the directory is whole."""
+    """A file of an earlier version is replaced when the directory is complete, and not before."""
     final = tmp_path / "unit.buckets"
     final.write_text("one file")
     with pytest.raises(KeyError), atomic_directory(final):

@@ -1,4 +1,4 @@
-"""What the first reads of a FASTQ file give away: mates in turn, and qualities of Phred+64."""
+"""Checks of the first reads of a FASTQ file: interleaved mates, and qualities of Phred+64."""
 
 import random
 from pathlib import Path
@@ -13,7 +13,7 @@ MALFORMED = Path(__file__).parents[1] / "data" / "malformed" / "biopython_fastq"
 
 
 def fastq(folder: Path, titles: list[str], lowest: int = 33, highest: int = 74, compression: str = "plain") -> Path:
-    """A FASTQ of reads with these titles, whose qualities have these letters."""
+    """Write a FASTQ of reads with these titles and letters of qualities."""
     generator = random.Random(4)
     reads = [random_read(generator, title, 40) for title in titles]
     letters = [chr(lowest), chr(highest), *(chr(generator.randint(lowest, highest)) for _ in range(38))]
@@ -88,7 +88,7 @@ def test_qualities(lowest: str, highest: str, phred64: bool, tmp_path: Path) -> 
 
 
 def test_files_that_are_damaged_or_wrong_are_left_to_the_reader(tmp_path: Path) -> None:
-    """The look sees what there is before the damage."""
+    """Reads before the damage are examined."""
     path = fastq(tmp_path, ["a/1", "a/2", "b/1", "b/2"] * 2000, compression="gzip")
     path.write_bytes(path.read_bytes()[:-3000])
     assert look(path).mates_in_turn == 1

@@ -1,4 +1,4 @@
-"""Plain gzip, inflated by ISA-L's own functions: every byte of every member, and every fault told."""
+"""Plain gzip inflated by ISA-L: every byte of every member, and every error."""
 
 import gzip
 import io
@@ -24,7 +24,7 @@ def inflated(folder: Path, content: bytes) -> bytes:
 
 
 def member(text: bytes, flags: int = 0, level: int = 6) -> bytes:
-    """A member with the fields of the header that `flags` asks for."""
+    """Return a member with the header fields of `flags`."""
     head = b"\x1f\x8b\x08" + bytes([flags]) + struct.pack("<IBB", 0, 0, 255)
     head += struct.pack("<H", 700) + random.Random(1).randbytes(700) if flags & 4 else b""
     head += b"name.fq\0" if flags & 8 else b""
@@ -44,7 +44,7 @@ def texts() -> list[bytes]:
 def test_members_of_all_kinds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int, chunk_bytes: int
 ) -> None:
-    """Whatever the sizes of what is read and given: fields of headers, stored blocks, empty members, padding."""
+    """Header fields, stored blocks, empty members and padding are read, with any sizes of pieces and chunks."""
     monkeypatch.setattr(gzip_text, "READ_BYTES", read_bytes)
     monkeypatch.setattr(gzip_text, "CHUNK_BYTES", chunk_bytes)
     every = [text[: 3000 if min(read_bytes, chunk_bytes) < 50 else None] for text in texts()]
@@ -54,7 +54,7 @@ def test_members_of_all_kinds(
 
 
 def test_a_cut_file_is_told_at_every_place(tmp_path: Path) -> None:
-    """What stands before the cut is given first."""
+    """The text before the cut is returned first."""
     content, text = member(b"@r\nACGT\n+\nIIII\n" * 40, 8) + member(b"more", 2), b"@r\nACGT\n+\nIIII\n" * 40 + b"more"
     first = len(member(text[:-4], 8))
     for size in range(1, len(content)):
@@ -67,7 +67,7 @@ def test_a_cut_file_is_told_at_every_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [-1, -5, 100, "garbage"])
 def test_damage_is_told(tmp_path: Path, place: int | str) -> None:
-    """A wrong size, checksum or bit, and bytes behind the members that are none."""
+    """A wrong size, checksum or bit is found, and bytes after the members that are no gzip."""
     content = bytearray(member(texts()[2]))
     if place == "garbage":
         content += b"no gzip at all"
@@ -78,7 +78,7 @@ def test_damage_is_told(tmp_path: Path, place: int | str) -> None:
 
 
 def test_batches_before_damage_are_given_and_it_is_one_sentence(tmp_path: Path) -> None:
-    """The parser reads through it: 2,000 records in batches of 100, then a member that is cut."""
+    """2,000 records in batches of 100 are read before a member that is cut."""
     records = [f"@r{i}\n{'ACGT' * 10}\n+\n{'I' * 40}\n".encode() for i in range(3000)]
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(member(b"".join(records[:2000])) + member(b"".join(records[2000:]))[:-9])

@@ -1,4 +1,4 @@
-"""Mates in turn in one file, files that follow each other, and qualities of Phred+64, against the plain two files."""
+"""Interleaved mates, several files and qualities of Phred+64, compared with two plain files."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.support.builders import Read, random_read, write_fastq
 
 
 def some_pairs(count: int, seed: int = 8) -> list[tuple[Read, Read]]:
-    """Pairs of mates of any length, one of them empty."""
+    """Return pairs of mates of any length, one of them empty."""
     generator = random.Random(seed)
     lengths = [(generator.randrange(0, 60), generator.randrange(0, 60)) for _ in range(count)]
     return [
@@ -25,7 +25,7 @@ def some_pairs(count: int, seed: int = 8) -> list[tuple[Read, Read]]:
 
 
 def in_turn(pairs: list[tuple[Read, Read]]) -> list[Read]:
-    """First mate, second mate, first mate of the next pair."""
+    """Return the mates interleaved."""
     return [read for pair in pairs for read in pair]
 
 
@@ -56,7 +56,7 @@ def test_interleaved_without_a_mate(tmp_path: Path) -> None:
 
 
 def test_phred64(tmp_path: Path) -> None:
-    """Qualities that are written as Phred + 64 are read as those of the same reads in Phred + 33."""
+    """Qualities of Phred+64 are read as those of the same reads in Phred+33."""
     pairs = some_pairs(12)
     plain = [write_fastq(tmp_path / f"{mate}.fq", [pair[mate] for pair in pairs]) for mate in (0, 1)]
     shifted = [
@@ -75,7 +75,7 @@ def test_phred64(tmp_path: Path) -> None:
 
 
 def test_files_that_follow_each_other(tmp_path: Path) -> None:
-    """Reads of several files are those of the one file that they were cut from."""
+    """Several files give the reads of the file from which they were cut."""
     pairs = some_pairs(20)
     cuts = ((0, 7), (7, 8), (8, 20))
     files = [

@@ -1,4 +1,4 @@
-"""Parts of a VCF put together block by block: the lines, the index and the counts of the plain way."""
+"""Parts of a VCF joined block by block: lines, index and counts."""
 
 import errno
 import random
@@ -25,7 +25,7 @@ def part(
     samples: tuple[str, ...] = ("s", "t"),
     contigs: list[tuple[str, int]] = CONTIGS,
 ) -> Path:
-    """A part with records at places (contig, position), whose genotypes and figures differ."""
+    """Write a part with records at places (contig, position) and random genotypes."""
     generator = random.Random(len(places))
 
     def line(contig: str, position: int) -> str:
@@ -41,7 +41,7 @@ def part(
 
 
 def some_parts(folder: Path) -> list[Path]:
-    """One of many blocks, an empty one, and small ones."""
+    """Write a part of many blocks, an empty one and small ones."""
     return [
         part(folder / "0.vcf.gz", [("one", 7 * n + 1) for n in range(20_000)]),
         part(folder / "1.vcf.gz", []),
@@ -51,7 +51,7 @@ def some_parts(folder: Path) -> list[Path]:
 
 
 def content(path: Path) -> bytes:
-    """Of a bgzip file."""
+    """Return the text of a bgzip file."""
     with pysam.BGZFile(str(path)) as stream:
         return bytes(stream.read())
 
@@ -79,7 +79,7 @@ def test_lines_index_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_each_process_sends_one_counter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not one for each stretch: it holds figures of each two samples."""
+    """A counter has figures for each pair of samples, so that a process sends one and not one per stretch."""
     monkeypatch.setattr(counting, "_LEAST_BYTES", 1000)
     merged: list[VariantCounter] = []
     monkeypatch.setattr(VariantCounter, "merge", lambda _, other: merged.append(other))
@@ -91,7 +91,7 @@ def test_each_process_sends_one_counter(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_cannot_be_joined(tmp_path: Path) -> None:
-    """Other samples, contigs or positions out of order, damage: one sentence, and no output."""
+    """Other samples or contigs, unsorted positions and damage give one sentence and no output."""
     first = part(tmp_path / "0.vcf.gz", [("HLA:1*01", 5)])
     late = part(tmp_path / "late.vcf.gz", [("HLA:1*01", 9), ("HLA:1*01", 3)])
     whole = part(tmp_path / "whole.vcf.gz", [("three", 7 * n + 1) for n in range(5000)]).read_bytes()
@@ -127,7 +127,7 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), OSError("building failed")])
 def test_an_index_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError) -> None:
-    """Is no fault of the records' order."""
+    """A full disk is not reported as unsorted records."""
 
     def fail(*_: object, **__: object) -> None:
         raise error

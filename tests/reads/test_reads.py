@@ -1,4 +1,4 @@
-"""Reads on both strands, as codes and as packed words; subsets that kernels cannot tell from a batch."""
+"""Reads on both strands, as codes and as packed words; subsets with the layout of a batch."""
 
 import numpy as np
 from hypothesis import given, settings

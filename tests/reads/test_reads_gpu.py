@@ -1,4 +1,4 @@
-"""Reads laid on both strands on a card."""
+"""Reads on both strands, oriented on a card."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables of letters: every byte, against the rules in words; and the hashes of ties, against plain Python."""
+"""Code tables for every byte, and hashes of ties against plain Python."""
 
 import string
 

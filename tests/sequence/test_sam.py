@@ -1,4 +1,4 @@
-"""SAM's numbers, against htslib's as pysam has them, and CIGAR elements taken apart and put together."""
+"""Constants of SAM against htslib's in pysam, and CIGAR elements split and built."""
 
 import pysam
 import pytest
