@@ -32,8 +32,8 @@ def _bytes(data: bytes) -> np.ndarray:
 def test_the_end_of_a_text(letter: int) -> None:
     """The NUL is found anywhere, beside bytes that differ from it by one bit, or missing."""
     for length in range(20):
-        for behind in range(10):
-            data = _bytes(bytes([letter]) * length + b"\0" + bytes([letter]) * behind)
+        for after in range(10):
+            data = _bytes(bytes([letter]) * length + b"\0" + bytes([letter]) * after)
             for at in range(length + 1):
                 assert _end(data, at, len(data)) == length
                 assert _end(data, at, max(at, length - 1)) == max(at, length - 1)

@@ -25,7 +25,7 @@ def fastq(folder: Path, titles: list[str], lowest: int = 33, highest: int = 74, 
 IN_TURN = {
     "slashes": ["a/1", "a/2", "b/1", "b/2"],
     "Casava 1.8": ["a 1:N:0:ACGT", "a 2:N:0:ACGT", "b 1:N:0:ACGT", "b 2:N:0:ACGT"],
-    "behind a tab": ["a\t1:N:0", "a\t2:N:0"],
+    "after a tab": ["a\t1:N:0", "a\t2:N:0"],
     "one pair among single reads": ["x/1", "y/1", "a/1", "a/2"],
     "no marks": ["SRR1.1 1 length=40", "SRR1.1 1 length=40", "SRR1.2 2 length=40", "SRR1.2 2 length=40"],
     "no marks and the last read cut off": ["a", "a", "b", "b", "c"],

@@ -53,5 +53,5 @@ def _record(flag: int) -> bytes:
     behind = b"r\0" + (1 << 4).to_bytes(4, "little") + b"\x10\x1e" + b"MCZ1M\0" + b"msC\x1e"
     fixed["name_bytes"], fixed["operations"], fixed["bases"] = 2, 1, 1
     fixed["flag"], fixed["mapping_quality"] = FLAG_PAIRED | flag, 60
-    fixed["bytes_behind"] = FIXED_FIELDS.itemsize - 4 + len(behind)
+    fixed["block_size"] = FIXED_FIELDS.itemsize - 4 + len(behind)
     return fixed.tobytes() + behind

@@ -166,7 +166,7 @@ def _unmarked_of(data, starts, fixed, group):
     """The records of a read group, end to end, as they were before duplicates were marked."""
     out, at = np.empty(len(data), np.uint8), 0
     for i in range(len(starts)):
-        end = starts[i] + SIZE_BYTES + np.int64(fixed[i].bytes_behind)
+        end = starts[i] + SIZE_BYTES + np.int64(fixed[i].block_size)
         tags = qualities_begin(starts[i], fixed[i]) + np.int64(fixed[i].bases)
         begin, behind = text_tag(data, tags, end, _R, _G)
         if behind - begin != len(group):

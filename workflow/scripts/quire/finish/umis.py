@@ -32,7 +32,7 @@ def _hashes(data, starts, fixed):
     hashes = np.zeros(len(starts), np.uint64)
     for i in range(len(starts)):
         at = qualities_begin(starts[i], fixed[i]) + np.int64(fixed[i].bases)
-        end = starts[i] + SIZE_BYTES + np.int64(fixed[i].bytes_behind)
+        end = starts[i] + SIZE_BYTES + np.int64(fixed[i].block_size)
         begin, behind = text_tag(data, at, end, _RX[0], _RX[1])
         if begin >= 0:
             hashes[i] = hash_of_name(data, begin, behind)

@@ -55,7 +55,7 @@ class BgzfText(io.RawIOBase):
             if not len(self._current):
                 self._ask()
                 if not self._waiting:
-                    return filled or self._behind_blocks(view)
+                    return filled or self._after_blocks(view)
                 self._current = self._next(filled)
                 if not len(self._current) and self._failure:
                     return filled
@@ -85,7 +85,7 @@ class BgzfText(io.RawIOBase):
             raise self._failure
         return np.empty(0, np.uint8)
 
-    def _behind_blocks(self, view: NDArray[np.uint8]) -> int:
+    def _after_blocks(self, view: NDArray[np.uint8]) -> int:
         """Read plain gzip after the blocks into a buffer."""
         if self._failure is not None:
             raise self._failure

@@ -117,7 +117,7 @@ def bam_record(pair: AlignedPair) -> bytes:
         )
     )
     fixed = np.zeros(1, FIXED_FIELDS)
-    fixed["bytes_behind"] = FIXED_FIELDS.itemsize - SIZE_BYTES + len(behind)
+    fixed["block_size"] = FIXED_FIELDS.itemsize - SIZE_BYTES + len(behind)
     fixed["contig"], fixed["position"] = 0 if aligned else -1, position
     fixed["name_bytes"], fixed["operations"], fixed["bases"] = len(name), len(cigar), len(query.codes)
     fixed["mapping_quality"] = UNAVAILABLE_MAPPING_QUALITY if aligned else 0

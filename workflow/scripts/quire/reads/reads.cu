@@ -15,12 +15,12 @@ extern "C" __global__ void orient(const u8* given, const i64* offsets, const i64
         i64 last = first + 32 < length ? first + 32 : length;
         bool unclear = false;
         for (i64 i = first; i < last; i++) {
-            u64 ahead = given[begin + i], behind = given[begin + length - 1 - i];
-            codes[begin + i] = (u8)ahead;
-            codes[bases + begin + i] = behind > 3 ? 4 : (u8)(3 - behind);
-            unclear |= ahead > 3;
-            forward |= (ahead > 3 ? 0 : ahead) << (2 * (i - first));
-            reverse |= (behind > 3 ? 0 : 3 - behind) << (2 * (i - first));
+            u64 code = given[begin + i], opposite = given[begin + length - 1 - i];
+            codes[begin + i] = (u8)code;
+            codes[bases + begin + i] = opposite > 3 ? 4 : (u8)(3 - opposite);
+            unclear |= code > 3;
+            forward |= (code > 3 ? 0 : code) << (2 * (i - first));
+            reverse |= (opposite > 3 ? 0 : 3 - opposite) << (2 * (i - first));
         }
         if (unclear) ambiguous[read] = 1;  // every thread that writes writes 1
     }

@@ -66,13 +66,13 @@ def _pack_piece(data, signed, begin, end, out, at):
     before, group = np.int64(-1), (np.int64(0), np.int64(0))
     start = begin
     while start < end:
-        behind, first = start + SIZE_BYTES + int32(data, start), at
+        after, first = start + SIZE_BYTES + int32(data, start), at
         cigar, sequence, qualities, tags = parts_of(data, start)
         if before < 0 or tags < 0:
             store_bytes(out, at, np.uint32(stored.WHOLE))
-            at = copied(out, at + 4, data, start, behind)
+            at = copied(out, at + 4, data, start, after)
             if tags >= 0:
-                group = group_at_end(data, tags, behind)
+                group = group_at_end(data, tags, after)
                 before = start
         else:
             middle, bases = load_bytes(data, start + MIDDLE_AT), int32(data, start + BASES_AT)
@@ -82,12 +82,12 @@ def _pack_piece(data, signed, begin, end, out, at):
             control, at = _pack_cigar(data, cigar, sequence, bases, out, at, control)
             control, at = _pack_bases(data, sequence, bases, out, at, control)
             at = _pack_qualities(signed, qualities, tags, highest, out, at)
-            bits, at = _pack_tags(data, tags, behind, bases, group, out, at)
+            bits, at = _pack_tags(data, tags, after, bases, group, out, at)
             control |= bits
             mapping_quality = middle >> np.uint64(8) & LOW_8
             store_bytes(out, first, np.uint32(control | mapping_quality << stored.CONTROL_BITS))
             before = start
-        start = behind
+        start = after
     return at
 
 

@@ -121,8 +121,8 @@ def parts_of(data, start):
 @inlined
 def group_at_end(data, tags, end):
     """Return position and size of RG if it is the last of the tags data[tags:end], else a size of 0."""
-    begin, behind = text_tag(data, tags, end, R, G)
-    last = begin >= 0 and behind + 1 == end
+    begin, after = text_tag(data, tags, end, R, G)
+    last = begin >= 0 and after + 1 == end
     return (begin - TAG_BYTES, end - begin + TAG_BYTES) if last else (tags, np.int64(0))
 
 

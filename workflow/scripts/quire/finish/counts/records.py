@@ -155,7 +155,7 @@ def _count_heads(
         contig = np.int64(fields.contig)
         # A contig of -1 is the last row, as everywhere in NumPy.
         contigs[contig, 1 if flag & FLAG_UNMAPPED else 0] += 1
-        end = start + SIZE_BYTES + np.int64(fields.bytes_behind)
+        end = start + SIZE_BYTES + np.int64(fields.block_size)
         distance, mismatches_at[r, 0], mismatches_at[r, 1], group = find_tags(
             data, qualities_begin(start, fields) + bases, end, names, offsets, group
         )

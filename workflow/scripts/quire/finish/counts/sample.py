@@ -285,7 +285,7 @@ def _bytes_of(records: Records) -> int:
     """Bytes of some records."""
     if not len(records.starts):
         return 0
-    return int(records.starts[-1] - records.starts[0]) + int(records.fixed["bytes_behind"][-1]) + SIZE_BYTES
+    return int(records.starts[-1] - records.starts[0]) + int(records.fixed["block_size"][-1]) + SIZE_BYTES
 
 
 def genome_of(reference: Reference) -> Genome:

@@ -118,7 +118,7 @@ def _unclipped_mate(data, at, position):
 def _find_tags(data, start, fields):
     """Where the values of the tags MC (text) and ms (a number's type) begin; -1 where there is none."""
     at = qualities_begin(start, fields) + np.int64(fields.bases)
-    end = start + SIZE_BYTES + np.int64(fields.bytes_behind)
+    end = start + SIZE_BYTES + np.int64(fields.block_size)
     mate_cigar = mate_score = np.int64(-1)
     while at + 3 < end:
         first, second, kind = data[at], data[at + 1], data[at + 2]

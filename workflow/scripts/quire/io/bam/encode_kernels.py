@@ -237,7 +237,7 @@ def write_records(given, places, target, first_record, last_record):
         last -= clips[r, 0] if flag & FLAG_REVERSE else clips[r, 1]
         if flag & FLAG_SECONDARY:
             last = first
-        fields.bytes_behind = starts[r + 1] - starts[r] - SIZE_BYTES
+        fields.block_size = starts[r + 1] - starts[r] - SIZE_BYTES
         fields.contig = inputs.contig[r]
         fields.position = inputs.position[r]
         fields.name_bytes = last_name - first_name + 1

@@ -44,9 +44,9 @@ class LinearIndex:
         """See `BamIndex`."""
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
         # Windows without records have 0 or the offset of the window before; the next that is not 0 is wanted.
-        behind = windows[start >> WINDOW_SHIFT :]
-        filled = np.flatnonzero(behind)
-        return int(behind[filled[0]]) if len(filled) else None
+        after = windows[start >> WINDOW_SHIFT :]
+        filled = np.flatnonzero(after)
+        return int(after[filled[0]]) if len(filled) else None
 
 
 class BinIndex:

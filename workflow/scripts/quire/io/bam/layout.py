@@ -7,7 +7,7 @@ from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
 
 FIXED_FIELDS = np.dtype(
     [
-        ("bytes_behind", np.int32),  # block_size: bytes of the record after this field
+        ("block_size", np.int32),  # bytes of the record after this field
         ("contig", np.int32),
         ("position", np.int32),
         ("name_bytes", np.uint8),  # including the closing NUL
@@ -23,7 +23,7 @@ FIXED_FIELDS = np.dtype(
 )
 """The fixed fields of a record; name, CIGAR, bases, qualities and tags follow."""
 FIXED_BYTES = FIXED_FIELDS.itemsize
-SIZE_BYTES = FIXED_FIELDS["bytes_behind"].itemsize
+SIZE_BYTES = FIXED_FIELDS["block_size"].itemsize
 OPERATION_BYTES = 4
 
 NUMBER_OF_CODE: NDArray[np.uint8] = np.array([1, 2, 4, 8, 15], np.uint8)

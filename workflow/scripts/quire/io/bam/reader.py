@@ -117,8 +117,8 @@ class BamReader:
         before = self._index.first_offset(contig, end)
         if before is None:
             return 0
-        behind = self._index.first_offset(contig, end + SPAN_OF_INDEX)
-        between = 0 if behind is None else (behind >> 16) - (before >> 16)
+        after = self._index.first_offset(contig, end + SPAN_OF_INDEX)
+        between = 0 if after is None else (after >> 16) - (before >> 16)
         return (before >> 16) + between * (end % SPAN_OF_INDEX) // SPAN_OF_INDEX
 
     def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
@@ -133,8 +133,8 @@ class BamReader:
         first = self._index.first_offset(contig, start)
         if first is None:
             return 0
-        behind = end + SPAN_OF_INDEX
-        last = self._index.first_offset(contig, behind) if behind < length else None
+        after = end + SPAN_OF_INDEX
+        last = self._index.first_offset(contig, after) if after < length else None
         while last is None and (contig := contig + 1) < len(self._index):
             last = self._index.first_offset(contig, 0)
         return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)

@@ -134,7 +134,7 @@ def _batches_of_stretches(
         carry = np.empty(0, np.uint8)
         if paired and len(chosen) % 2:
             start = int(records.starts[chosen[-1]])
-            size = int(records.fixed["bytes_behind"][chosen[-1]]) + SIZE_BYTES
+            size = int(records.fixed["block_size"][chosen[-1]]) + SIZE_BYTES
             carry, chosen = records.data[start : start + size].copy(), chosen[:-1]
         batch = _batch(records, chosen, paired, name, maximum_length, ordinal)
         ordinal += len(batch)

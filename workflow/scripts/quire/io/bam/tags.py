@@ -53,17 +53,17 @@ def text_tag(data, at, end, first, second):
         kind, value = data[at + 2], at + 3
         size = np.int64(BYTES_OF_TYPE[kind])
         if size:
-            behind = value + size
+            after = value + size
         elif kind in (_Z, _H):
-            behind = end_of_text(data, value, end)
+            after = end_of_text(data, value, end)
             if kind == _Z and data[at] == first and data[at + 1] == second:
-                return value, behind
-            behind += 1
+                return value, after
+            after += 1
         elif kind == _B:
-            behind = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
+            after = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
         else:
             break
-        at = behind
+        at = after
     return np.int64(-1), np.int64(-1)
 
 

@@ -353,7 +353,7 @@ def _careful_qualities(data, position, end, at_end, length, count, reads):
 
 
 @compiled
-def behind_lines(data, start, end, lines):
+def after_lines(data, start, end, lines):
     """Return the position after the `lines`th newline of data[start:end], -1 if there are fewer, and the count."""
     found, position = 0, start
     while position + 8 <= end:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io import sniff
-from quire.io.fastq.parser import NEWLINE, behind_lines
+from quire.io.fastq.parser import NEWLINE, after_lines
 
 DAMAGE_CHUNK = 1 << 20  # bytes read at a time when text is only checked for damage
 MOST_RECORD_BYTES = 64 << 20  # larger records are no FASTQ records
@@ -80,8 +80,8 @@ class TextWindow:
         # Lines in the examined bytes of the window, and the number of these bytes.
         lines_found, scanned = 0, 0
         while True:
-            behind, found = behind_lines(self.data, self.start + scanned, self.end, lines - lines_found)
-            if behind >= 0:
+            after, found = after_lines(self.data, self.start + scanned, self.end, lines - lines_found)
+            if after >= 0:
                 break
             lines_found, scanned = lines_found + found, self.end - self.start
             if self.at_end or self._failure or scanned > max(MOST_RECORD_BYTES, LONG_LINE * lines_found):
@@ -90,12 +90,12 @@ class TextWindow:
                 self.more()
             except Exception as error:  # raised after the text that was read before it
                 self._failure = error
-        left = self.end - behind
+        left = self.end - after
         target = self._unused.pop() if self._unused else np.empty(0, np.uint8)
         if len(target) < max(len(self.data), left + self.chunk_bytes + 1):
             target = np.empty(max(len(self.data), left + self.chunk_bytes + 1), np.uint8)
-        target[:left] = self.data[behind : self.end]
-        taken = self.data[self.start : behind]
+        target[:left] = self.data[after : self.end]
+        taken = self.data[self.start : after]
         self.data, self.start, self.end = target, 0, left
         return taken
 

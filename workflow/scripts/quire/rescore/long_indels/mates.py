@@ -88,7 +88,7 @@ def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
     """Return the positions of the primary alignments of reads with a supplementary one here (tag SA)."""
     chosen = usable[records.fixed["flag"][usable] & FLAG_SUPPLEMENTARY != 0]
     places = []
-    ends = records.starts[chosen] + SIZE_BYTES + records.fixed["bytes_behind"][chosen]
+    ends = records.starts[chosen] + SIZE_BYTES + records.fixed["block_size"][chosen]
     for tags, end in zip(tags_begin(records, chosen).tolist(), ends.tolist(), strict=True):
         text = records.data[tags:end].tobytes()
         _, found, rest = text.partition(b"SAZ")
