@@ -81,7 +81,7 @@ def test_qualities(lowest: str, highest: str, phred64: bool, tmp_path: Path) -> 
     for said in ("phred33", "phred64"):
         require_as_declared(path, False, said, False)
     if phred64:
-        with pytest.raises(InputError, match=f"units, fq1: .*go from '{lowest}' to '{highest}', as Phred.64 has them"):
+        with pytest.raises(InputError, match=f"units, fq1: .*go from '{lowest}' to '{highest}', which suggests Phred.64"):
             require_as_declared(path, False, "", False, "units, fq1")
     else:
         require_as_declared(path, False, "", False)
