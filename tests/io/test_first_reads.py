@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from quire.errors import InputError
-from quire.io.first_reads import first_name, flowcell_and_lane, look, require_as_declared
+from quire.io.first_reads import examine, first_name, flowcell_and_lane, require_as_declared
 
 from tests.support.builders import Read, random_read, write_fastq
 
@@ -46,8 +46,8 @@ def test_mates_in_turn(name: str, compression: str, tmp_path: Path) -> None:
     path = fastq(tmp_path, IN_TURN[name], compression=compression)
     titles = IN_TURN[name]
     record = 3 if name.startswith("one pair") else 1
-    first = look(path)
-    assert (first.reads, first.mates_in_turn) == (len(titles), record)
+    first = examine(path)
+    assert (first.reads, first.interleaved_at) == (len(titles), record)
     assert first.name == titles[record - 1].split()[0].removesuffix("/1")
     with pytest.raises(InputError, match=rf"records {record} and {record + 1} are the two mates of .* say yes in the"):
         require_as_declared(path, False, "", False)
@@ -59,7 +59,7 @@ def test_mates_in_turn(name: str, compression: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NOT_IN_TURN)
 def test_reads_that_are_not_in_turn(name: str, tmp_path: Path) -> None:
     path = fastq(tmp_path, NOT_IN_TURN[name])
-    assert look(path).mates_in_turn == 0
+    assert examine(path).interleaved_at == 0
     require_as_declared(path, False, "", False)
 
 
@@ -77,11 +77,13 @@ def test_reads_that_are_not_in_turn(name: str, tmp_path: Path) -> None:
 )
 def test_qualities(lowest: str, highest: str, phred64: bool, tmp_path: Path) -> None:
     path = fastq(tmp_path, ["a", "b"], ord(lowest), ord(highest))
-    assert look(path).phred64 is phred64
+    assert examine(path).phred64 is phred64
     for said in ("phred33", "phred64"):
         require_as_declared(path, False, said, False)
     if phred64:
-        with pytest.raises(InputError, match=f"units, fq1: .*go from '{lowest}' to '{highest}', which suggests Phred.64"):
+        with pytest.raises(
+            InputError, match=f"units, fq1: .*go from '{lowest}' to '{highest}', which suggests Phred.64"
+        ):
             require_as_declared(path, False, "", False, "units, fq1")
     else:
         require_as_declared(path, False, "", False)
@@ -91,9 +93,9 @@ def test_files_that_are_damaged_or_wrong_are_left_to_the_reader(tmp_path: Path) 
     """Reads before the damage are examined."""
     path = fastq(tmp_path, ["a/1", "a/2", "b/1", "b/2"] * 2000, compression="gzip")
     path.write_bytes(path.read_bytes()[:-3000])
-    assert look(path).mates_in_turn == 1
+    assert examine(path).interleaved_at == 1
     for malformed in MALFORMED.glob("*.fastq"):
-        look(malformed)
+        examine(malformed)
 
 
 @pytest.mark.parametrize(

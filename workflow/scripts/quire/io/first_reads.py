@@ -14,7 +14,7 @@ from typing import NamedTuple
 from quire.errors import InputError
 from quire.io.files import DAMAGE, open_input
 
-LOOKED_AT, PIECE = 1 << 18, 1 << 13  # bytes of text that are examined; bytes inflated at a time
+EXAMINED, PIECE = 1 << 18, 1 << 13  # bytes of text that are examined; bytes inflated at a time
 # Qualities of Illumina 1.3 to 1.7 are Phred+64, with no letter below '@' (';' in Solexa's scale). A file whose letters
 # start there and exceed Q50 ('S') in Phred+33, the highest that instruments write, is taken as Phred+64.
 LOWEST_OF_64, HIGHEST_OF_33 = ord(";"), ord("S")
@@ -32,13 +32,13 @@ class FirstReads(NamedTuple):
 
     Attributes:
         reads: number of reads examined.
-        mates_in_turn: 1-based number of the first record whose successor is its mate; 0 for none.
+        interleaved_at: 1-based number of the first record whose successor is its mate; 0 for none.
         name: of that record.
         lowest, highest: letters of the qualities; 0 and 0 without reads.
     """
 
     reads: int
-    mates_in_turn: int
+    interleaved_at: int
     name: str
     lowest: int
     highest: int
@@ -49,7 +49,7 @@ class FirstReads(NamedTuple):
         return self.lowest >= LOWEST_OF_64 and self.highest > HIGHEST_OF_33
 
 
-def look(path: str | Path) -> FirstReads:
+def examine(path: str | Path) -> FirstReads:
     """Examine the first reads of a FASTQ, plain, gzip or bgzip, up to a record that has not four lines.
 
     Raises:
@@ -58,7 +58,7 @@ def look(path: str | Path) -> FirstReads:
     records = list(_records(_text(path)))
     titles = [_title(title) for title, _ in records]
     qualities = b"".join(letters for _, letters in records)
-    record = _mates_in_turn(titles)
+    record = _first_interleaved(titles)
     name = titles[record - 1][0].decode("ascii", "replace") if record else ""
     return FirstReads(len(records), record, name, min(qualities, default=0), max(qualities, default=0))
 
@@ -128,9 +128,9 @@ def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has
         has_mates: the other mates have a file of their own.
         what: where the file is named, for the message.
     """
-    first, place = look(path), f"{what}: {path}" if what else str(path)
-    if first.mates_in_turn and not interleaved:
-        number = first.mates_in_turn
+    first, place = examine(path), f"{what}: {path}" if what else str(path)
+    if first.interleaved_at and not interleaved:
+        number = first.interleaved_at
         remedy = (
             "give this file alone, as fq1, with yes in the column interleaved"
             if has_mates
@@ -148,7 +148,7 @@ def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has
         )
 
 
-def _text(path: str | Path, size: int = LOOKED_AT) -> bytes:
+def _text(path: str | Path, size: int = EXAMINED) -> bytes:
     """Return the beginning of a file's text, as far as it can be read."""
     text = b""
     # The reader reports damage.
@@ -179,7 +179,7 @@ def _title(title: bytes) -> tuple[bytes, int]:
     return name, 0
 
 
-def _mates_in_turn(titles: list[tuple[bytes, int]]) -> int:
+def _first_interleaved(titles: list[tuple[bytes, int]]) -> int:
     """Return the 1-based number of the first record that its mate follows; 0 for none.
 
     One pair is enough if titles mark the mates. Without marks (fasterq-dump writes the same title twice), all reads

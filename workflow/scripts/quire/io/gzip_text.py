@@ -35,7 +35,7 @@ CHUNK_BYTES = 1 << 24  # of the text at a time
 READS_AHEAD, CHUNKS_AHEAD = 4, 3
 _REGISTER = 8  # bytes after a member's end that ISA-L may have read
 _FIXED_HEADER = 10
-_WORTH_TELLING = 1 << 28  # bytes of text; less is not logged
+_LEAST_LOGGED = 1 << 28  # bytes of text; less is not logged
 log = logging.getLogger("quire.fastq")
 _PADDING = 512  # zeros that are compared at a time
 _CHECKSUM, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags of a member's header
@@ -176,14 +176,14 @@ def _texts(
             if trailer != expected:
                 raise gzip.BadGzipFile("its data do not match its checksum")
             inflated += total
-        _tell(file, inflated, spent, time.monotonic() - begun)
+        _log_speed(file, inflated, spent, time.monotonic() - begun)
     finally:
         source.close()
 
 
-def _tell(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, seconds: float) -> None:
+def _log_speed(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, seconds: float) -> None:
     """Log how fast a large file was inflated, by the clock and by the processor time of this thread."""
-    if inflated >= _WORTH_TELLING:
+    if inflated >= _LEAST_LOGGED:
         name, on_processor = getattr(file, "name", ""), max(time.thread_time(), 1e-9)
         log.info(
             "%s: %d MB of text, %.0f MB/s of this thread's processor; %s",

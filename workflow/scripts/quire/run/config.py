@@ -19,8 +19,8 @@ from quire.io import alignment_reads
 from quire.io.bai import require_index_fits
 from quire.io.bed import require_names
 from quire.io.first_reads import (
+    examine,
     first_names,
-    look,
     require_as_declared,
     require_umis_in_names,
     require_umis_of_reads,
@@ -225,7 +225,7 @@ def check_first_reads(run: Configuration) -> None:
         for reads, path in zip(unit["fq1"], unit["fq_umi"], strict=False):
             require_umis_of_reads(path, reads, unit["interleaved"], f"{what} fq_umi")
     for search in run.settings["complete"]:
-        if look(search["reads"]).phred64:
+        if examine(search["reads"]).phred64:
             raise InputError(
                 f"complete {search['name']}, reads: {search['reads']} has qualities as Phred+64 writes them; "
                 "convert it with `seqtk seq -Q64 -V` and give that."

@@ -13,7 +13,7 @@ import numpy as np
 
 from quire.errors import InputError
 from quire.io.ahead import ahead
-from quire.io.fastq.interleaved import take_apart
+from quire.io.fastq.interleaved import separate_mates
 from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
 from quire.io.fastq.parser import LOWEST_QUALITY, first_difference
 from quire.io.first_reads import PHRED64_OFFSET
@@ -55,7 +55,9 @@ def read_batches(
         return _from_phred64(path, batches) if phred64 else batches
 
     if fq2 is None:
-        pairs = ahead(lambda: take_apart(fq1, reads_of(fq1)) if interleaved else _single(reads_of(fq1)), BATCHES_AHEAD)
+        pairs = ahead(
+            lambda: separate_mates(fq1, reads_of(fq1)) if interleaved else _single(reads_of(fq1)), BATCHES_AHEAD
+        )
         try:
             yield from pairs
         finally:

@@ -12,7 +12,7 @@ from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
 
 
-def take_apart(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
+def separate_mates(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
     """Yield the pairs of interleaved reads: first mate, second mate, first mate of the next pair, ...
 
     Args:
