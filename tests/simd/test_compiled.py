@@ -40,7 +40,6 @@ def library(tmp_path: Path) -> Path:
         "simd/__init__.py",
         "simd/compiled.py",
         "simd/late_code.py",
-        "simd/numba_shortcuts.py",
         "simd/stamps.py",
     ):
         target = tmp_path / "quire" / name

@@ -25,7 +25,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from quire.simd import late_code, numba_shortcuts
+from quire.simd import late_code
 from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
 
@@ -36,7 +36,6 @@ CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
 _found: dict[Path, SourceState | None] = {**states()}  # as they are when this process imports them
 late_code.install()
-numba_shortcuts.install()
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
 
 
