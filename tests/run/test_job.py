@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 from quire import sources
 from quire.run.job import failure_sentences
-from quire.run.second_attempts import may_help
 
 UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.log"
 
@@ -54,7 +53,7 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
     assert (result.returncode, result.stdout, result.stderr) == (1, "", "")
     log = tmp_path / "logs/job.log"
     assert log.read_text().count("Traceback") == (sentence == UNEXPECTED or failure == "raise MemoryError")
-    assert may_help(log) == ("memory ran out" in sentence)
+    assert Path(f"{log}.failed").exists() == ("memory ran out" not in sentence)
     (found,) = failure_sentences([job(log)])
     assert found.startswith(sentence)
 
@@ -80,7 +79,41 @@ def test_a_crash_says_where(tmp_path: Path) -> None:
     assert "in run_job" in log.read_text()
     (sentence,) = failure_sentences([job(log)])
     assert sentence.startswith("quire: error: a job of rule map_unit crashed (Segmentation fault), which")
-    assert not may_help(log)
+
+
+ATTEMPT = """
+import pathlib, sys
+from types import SimpleNamespace
+from quire.errors import InputError
+from quire.run.job import run_job
+
+def main():
+    with pathlib.Path("work").open("a") as stream:
+        stream.write("w")
+    if sys.argv[1:]:
+        raise InputError(sys.argv[1])
+
+run_job(SimpleNamespace(log=["job.log"], output=["out.bam"], rule="map_unit"), main)
+"""
+
+
+def test_a_further_attempt_repeats_the_sentence_and_not_the_work(tmp_path: Path) -> None:
+    """In the same run alone, and unless memory ran out."""
+
+    def attempt(run: str, *failure: str) -> tuple[int, int, str]:
+        """Return the exit status, how often the job has worked so far, and the last line of its log."""
+        environment = {"PYTHONPATH": str(sources.SCRIPTS), "QUIRE_RUN": run}
+        command = [sys.executable, "-c", ATTEMPT, *failure]
+        status = subprocess.run(command, cwd=tmp_path, env=environment, check=False).returncode
+        return status, len((tmp_path / "work").read_text()), (tmp_path / "job.log").read_text().splitlines()[-1]
+
+    assert attempt("first", "a.fq: is truncated.")[:2] == (1, 1)
+    again = attempt("first", "a.fq: is truncated.")
+    assert again[:2] == (1, 1)
+    assert again[2].endswith("quire: error: a.fq: is truncated.")
+    assert attempt("second")[:2] == (0, 2)
+    assert attempt("second", "memory ran out: map less.")[:2] == (1, 3)
+    assert attempt("second")[:2] == (0, 4)
 
 
 def job(log: Path, rule: str = "map_unit") -> SimpleNamespace:
@@ -94,7 +127,7 @@ def group(*jobs: SimpleNamespace) -> SimpleNamespace:
 
 
 @pytest.fixture
-def logs(tmp_path: Path) -> dict[str, Path]:
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """The logs of jobs that ended in all ways."""
     texts = {
         "first": "03:15:24 quire quire: error: a.fq: is truncated.\n",
@@ -103,9 +136,11 @@ def logs(tmp_path: Path) -> dict[str, Path]:
         "killed": "03:15:23 quire.align at work\n",
         "empty": "",
     }
+    monkeypatch.setenv("QUIRE_RUN", "this")
     for name, text in texts.items():
-        (tmp_path / f"{name}.log").write_text(text)
-    return {name: tmp_path / f"{name}.log" for name in (*texts, "absent")}
+        (tmp_path / f"{name}.log").write_text(text and f"03:15:22 quire.job run this\n{text}")
+    (tmp_path / "earlier.log").write_text("03:15:22 quire.job run that\n03:15:23 quire quire: error: a.fq: is empty.\n")
+    return {name: tmp_path / f"{name}.log" for name in (*texts, "absent", "earlier")}
 
 
 def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
@@ -123,6 +158,7 @@ def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
         ("killed", "ended without saying why, as one does that is killed"),
         ("empty", "failed before it began its log"),
         ("absent", "failed before it began its log"),
+        ("earlier", "failed before it began its log"),
     ],
 )
 def test_a_job_that_said_nothing_is_told_by_its_rule_and_log(name: str, told: str, logs: dict[str, Path]) -> None:
@@ -130,12 +166,6 @@ def test_a_job_that_said_nothing_is_told_by_its_rule_and_log(name: str, told: st
     (sentence,) = failure_sentences([job(logs[name])])
     assert sentence.startswith(f"quire: error: a job of rule map_unit {told}")
     assert str(logs[name]) in sentence
-
-
-def test_more_memory_may_help_those_that_lacked_it_or_said_nothing(logs: dict[str, Path], tmp_path: Path) -> None:
-    assert [name for name in logs if may_help(logs[name])] == ["killed", "empty", "absent"]
-    (tmp_path / "lacked.log").write_text("12:00:00.000 quire quire: error: memory ran out in rule map_unit; give more.")
-    assert may_help(tmp_path / "lacked.log")
 
 
 def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -> None:

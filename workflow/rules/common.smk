@@ -3,6 +3,7 @@ import json
 import os
 import shlex
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +18,10 @@ from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
+from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import failure_sentences
 from quire.run.leftovers import leftover_lines
 from quire.run.long_steps import watch
-from quire.run.second_attempts import only_for_memory
 from quire.run.short_log import shorten
 
 
@@ -32,13 +33,6 @@ def ends_in_a_sentence():
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 
-
-if workflow.is_main_process:
-    only_for_memory(
-        logger,
-        lambda: workflow.scheduler.running,
-        lambda: None if workflow.dryrun or workflow.touch else LOGS,
-    )
 
 # A workflow that uses Quire as a module keeps its own output on the terminal.
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
@@ -68,7 +62,8 @@ with ends_in_a_sentence():
         configuration.check_before_jobs(RUN)
 
 SETTINGS = RUN.settings
-# As typed. Jobs run in a Snakemake of their own, also on a cluster, and find the command of the first one here.
+# The command as typed, and a name for the run. Jobs run in a Snakemake of their own, also on a cluster, and inherit both.
+os.environ.setdefault(RUN_VARIABLE, f"{time.time_ns()} of process {os.getpid()}")
 COMMAND = os.environ.setdefault("QUIRE_COMMAND", shlex.join(sys.argv))
 SAMPLES = RUN.samples["sample"].tolist()
 UNITS = RUN.units.set_index(["sample", "unit"], drop=False)

@@ -1,4 +1,4 @@
-# Threads and memory that jobs ask for. A second attempt (quire.run.second_attempts) asks for twice the memory.
+# Threads and memory that jobs ask for. A further attempt (retries) asks for twice the memory.
 
 
 def growing(megabytes):

@@ -1,8 +1,11 @@
 """What every rule's script does around its one library call: the log, and errors as one sentence.
 
 Snakemake gives a script the object `snakemake`; `run_job` sends logging and stderr to the job's log file, and ends it
-with one sentence where the job fails. `failure_sentences` finds these sentences again, wherever the jobs ran, for the
-end of what Snakemake itself prints.
+with one sentence where the job fails. `failure_sentences` collects these sentences for the end of the terminal output.
+
+Snakemake's `retries` starts a failed job again whatever the reason. More memory helps only a job that was killed or
+whose memory ran out, so a job that fails for another reason leaves a note (`LOG.failed`), and its next attempt in the
+same run repeats the sentence at once instead of the work.
 """
 
 import errno
@@ -14,8 +17,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from quire.errors import MEMORY, QuireError
 from quire.time_spent import seconds_of_process
@@ -26,7 +30,8 @@ _LESS_MEMORY = {
     "index_page": "set reference.page_size to a smaller number",
 }
 LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` finds some of them
-SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, behind the time
+SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, after the time
+RUN = "QUIRE_RUN"  # environment variable that names a run; its jobs inherit it, also on a cluster
 _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # faulthandler's words
 
 
@@ -54,13 +59,16 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             force=True,
         )
         spoken = logging.getLogger("quire.job")
+        spoken.info("%s", _run_line())
         spoken.info("loaded, %.2f s after the process began", seconds_of_process())
+        if (sentence := _earlier_failure(log)) is not None:
+            logging.getLogger("quire").error("%s", sentence)
+            sys.exit(1)
         try:
             main()
             spoken.info("done, %.2f s after the process began", seconds_of_process())
         except (QuireError, OSError) as error:
-            logging.getLogger("quire").error("%s%s", SENTENCE, describe(error, Path(snakemake.output[0]).parent))
-            sys.exit(1)
+            _fail(log, describe(error, Path(snakemake.output[0]).parent))
         except MemoryError:
             logging.getLogger("quire").exception("memory ran out")
             helps = _LESS_MEMORY.get(snakemake.rule, "give the rule fewer threads")
@@ -70,9 +78,40 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             )
             sys.exit(1)
         except Exception:
-            logging.getLogger("quire").exception("an exception that no user can cause")
-            logging.getLogger("quire").error("%sunexpected failure in rule %s; see %s", SENTENCE, snakemake.rule, log)
-            sys.exit(1)
+            logging.getLogger("quire").exception("internal error (a bug)")
+            _fail(log, f"unexpected failure in rule {snakemake.rule}; see {log}")
+
+
+def _fail(log: Path, sentence: str) -> NoReturn:
+    """End the job with a sentence, and note it for a further attempt unless more memory may help.
+
+    Raises:
+        SystemExit: always, status 1.
+    """
+    if MEMORY not in sentence:
+        with suppress(OSError):  # a full disk: the next attempt works again and fails again
+            _note(log).write_text(f"{_run_line()}\n{SENTENCE}{sentence}")
+    logging.getLogger("quire").error("%s%s", SENTENCE, sentence)
+    sys.exit(1)
+
+
+def _earlier_failure(log: Path) -> str | None:
+    """Return the sentence of an earlier attempt in this run, if more memory does not help; remove older notes."""
+    note = _note(log)
+    run, _, sentence = note.read_text().partition("\n") if note.exists() else ("", "", "")
+    if sentence and run == _run_line():
+        return sentence
+    note.unlink(missing_ok=True)
+    return None
+
+
+def _note(log: Path) -> Path:
+    return log.with_name(f"{log.name}.failed")
+
+
+def _run_line() -> str:
+    """Return the line that a log of this run holds, to tell it from the log of an earlier run."""
+    return f"run {os.environ.get(RUN, 'without a name')}"
 
 
 def failure_sentences(failed: Iterable[Any]) -> list[str]:
@@ -104,7 +143,7 @@ def why_it_failed(rule: str, log: Path) -> str | None:
 
 def _sentence_without_words(rule: str, log: Path) -> str:
     """What can be said of a job that failed and did not say why."""
-    if not log.exists() or not log.stat().st_size:  # Snakemake makes the log, empty, of a job that never began
+    if not _text_of(log):
         return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see what is said of it above."
     return (
         f"{SENTENCE}a job of rule {rule} ended without saying why, as one does that is killed (for its memory or its "
@@ -115,15 +154,24 @@ def _sentence_without_words(rule: str, log: Path) -> str:
 
 def sentence_of_log(log: Path) -> str | None:
     """The sentence at the end of a job's log; None where there is none."""
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    lines = _text_of(log).splitlines()
     _, mark, rest = lines[-1].partition(SENTENCE) if lines else ("", "", "")
     return mark + rest if mark else None
 
 
 def crash_of_log(log: Path) -> str | None:
     """The signal, in words, by which a job or a process of it crashed, by its log; None where there was none."""
-    found = _CRASH.findall(log.read_text(errors="replace")) if log.exists() else []
+    found = _CRASH.findall(_text_of(log))
     return found[-1] if found else None
+
+
+def _text_of(log: Path) -> str:
+    """Read a log of this run; return no text for a missing log and for that of an earlier run.
+
+    A job that the scheduler refuses leaves the log of an earlier run in place.
+    """
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return text if _run_line() in text else ""
 
 
 def describe(error: Exception, output: Path = Path()) -> str:

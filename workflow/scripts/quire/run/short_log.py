@@ -1,12 +1,12 @@
 """Fewer words on the terminal: a line where a job begins and one where it ends, with its time and its reads per second.
 
-Snakemake says a dozen lines of each job, and two dozen of one that fails. They stay in its own log file, which it names
-at the end of a run. Warnings, and errors that are not of a job with a log, stay on the terminal as they are.
+Snakemake prints a dozen lines for each job, and two dozen for one that fails. They stay in its own log file, which it
+names at the end of a run. Warnings, and errors of no job with a log, are printed unchanged. Records are distinguished
+by their `event`, which Snakemake's interface for logger plugins defines.
 """
 
 import logging
 import re
-import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,18 +14,8 @@ from typing import Any
 
 from quire.run.job import why_it_failed
 
-_CHATTER = re.compile(
-    r"Select jobs to execute|Execute \d+ jobs|DAG of jobs will be updated|Updating checkpoint dependencies"
-    r"|Touching output file|Removing temporary output"
-    r"|Assuming unrestricted shared|Building DAG of jobs|Using shell:|Provided cores:|Rules claiming more threads"
-    r"|Conda environments: ignored"
-    r"|Shutting down, this might"
-)
-# What Snakemake says of a job besides that it failed: the place in the rules, and the command of a temporary script.
-_FAILED = re.compile(
-    r"RuleException:\s+CalledProcessError in file|WorkflowError:\s+At least one job did not complete"
-    r"|Exiting because a job execution failed"
-)
+# Exceptions by which Snakemake reports the place in the rules and the command of a job that failed.
+_FAILED = ("RuleException", "CalledProcessError")
 _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records taken back from .*)")
 
 
@@ -39,6 +29,8 @@ class ShortFormatter(logging.Formatter):
         self.handler = handler
         self.whole = handler.formatter or logging.Formatter()
         self.begun: dict[int, logging.LogRecord] = {}  # by the number of the job
+        self.failed: set[int] = set()  # numbers of jobs
+        self.is_running = False  # between the plan of jobs and the end of the last one
         self.ended: list[str] = []  # lines that wait for the progress, which is told next
 
     def format(self, record: logging.LogRecord) -> str:
@@ -47,17 +39,23 @@ class ShortFormatter(logging.Formatter):
             return self.whole.format(record)
         self.handler.__dict__["last_msg_was_job_info"] = True  # Snakemake's leaves a line empty before a job otherwise
         event, clock = str(getattr(record, "event", "")), time.strftime("%H:%M:%S", time.localtime(record.created))
-        if event == "workflow_started":
+        if event in ("workflow_started", "resources_info", "job_started"):
             return ""
         if event == "run_info":
+            self.is_running = True
             return f"{clock}  {_jobs(record.__dict__['stats'])}"
         if event == "job_info":
-            self.begun[record.__dict__["jobid"]] = record
-            return f"{clock}  {name_of(record)}" if _makes_something(record) else ""
+            number = record.__dict__["jobid"]
+            self.begun[number] = record
+            self.is_running = True
+            again = ", once more, with twice the memory" if number in self.failed else ""
+            return f"{clock}  {name_of(record)}{again}" if _makes_something(record) else ""
         if event == "group_error":
             return _group_that_failed(record, clock)
         if event == "job_error":
+            self.is_running = True  # a target alone has no plan
             begun = self.begun.pop(record.__dict__.get("jobid", -1), None)
+            self.failed.add(record.__dict__.get("jobid", -1))
             if begun and begun.__dict__["log"]:
                 # Of a group every job is said to have failed: those that ended well too, and those that never began.
                 if record.__dict__.get("indent") and not why_it_failed("", Path(begun.__dict__["log"][0])):
@@ -72,21 +70,18 @@ class ShortFormatter(logging.Formatter):
             return ""
         if event == "progress":
             lines, self.ended = self.ended, []
+            self.is_running = record.__dict__.get("done") != record.__dict__.get("total")
             done = self.whole.format(record)
             return "\n".join([*lines[:-1], f"{lines[-1]}; {done}"] if lines else [done])
-        said = self.whole.format(record)
-        if record.levelno <= logging.INFO and _CHATTER.match(said):
-            return ""
-        if said.startswith("Trying to restart job"):
-            return f"{clock}  It is tried again, and asks for twice the memory."
-        return "" if _FAILED.match(said.strip()) else said
+        self.is_running &= record.levelno < logging.ERROR
+        chatter = self.is_running and record.levelno <= logging.INFO and not event
+        return "" if chatter or record.__dict__.get("exception") in _FAILED else self.whole.format(record)
 
 
 def _reason(record: logging.LogRecord) -> list[str]:
     """Why a job failed, where its log cannot say it: Slurm refused it, or ended it."""
-    said = str(record.__dict__.get("rule_msg") or "").partition("For further error details")[0]
-    said = said.partition("\n    sbatch call:")[0].strip()  # the command: Snakemake's own log has it
-    return [textwrap.indent(said, " " * 10)] if said else []
+    lines = str(record.__dict__.get("rule_msg") or "").splitlines()
+    return [" " * 10 + lines[0]] if lines else []  # Snakemake's own log has the others: the command of sbatch
 
 
 def _group_that_failed(record: logging.LogRecord, clock: str) -> str:
