@@ -2,7 +2,8 @@
 # make install  the environment alone
 # make demo    bundled real reads to variants, with a truth set; uses the machine's NVIDIA card if there is one
 # make card    install what the machine's NVIDIA card needs; nothing without a card
-# make test    the whole test suite
+# make test    the quick tests, about four minutes on two cores
+# make test-all  the whole test suite, about twenty minutes on two cores
 # make page-tools  MultiQC and axe-core into .page-tools, for the tests of pages; Chromium and pdftotext are the system's
 # make page-check  the tests of pages alone: in a browser, on paper, for axe-core, and in MultiQC
 # make lint    style and types of the Python files, style of the Snakemake files
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 # Wheels only, so that no compiler is needed; connection_pool is pure Python and published as source only.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: --no-binary connection_pool
 
-.PHONY: install demo card test lint bench clean
+.PHONY: install demo card test test-all lint bench clean
 
 install: $(VENV)/run.stamp
 
@@ -31,8 +32,14 @@ card: install
 		$(MAKE) --silent --no-print-directory $(VENV)/$$file.stamp || echo "The packages of $$file are missing; going on without the card"; \
 	fi
 
+# A worker takes one file at a time: its kernels and fixtures are made once.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) -m "not full" --hypothesis-profile quick
+
+test-all: $(VENV)/test.stamp
+	$(PYTEST)
 
 # MultiQC is not a dependency of Quire. It has its own environment, since it needs other packages.
 PAGE_TOOLS := .page-tools

@@ -1,8 +1,9 @@
-"""What all tests share: the cards that kernels run on, and what the suite prints at its end."""
+"""What all tests share: cards that kernels run on, a profile of Hypothesis, and tables printed at the end."""
 
 import os
 
 import pytest
+from hypothesis import settings
 
 from tests.emulator.emulated_card import COMPILER, SCHEDULES, EmulatedCard
 
@@ -15,6 +16,9 @@ def _real_cards() -> int:
     except (ImportError, RuntimeError):  # no CuPy, no driver, or one too old: the emulated card alone
         return 0
 
+
+# `make test` draws a tenth of the examples (tests/support/examples.py).
+settings.register_profile("quick", max_examples=10)
 
 WITHOUT_POOL = "QUIRE_TEST_WITHOUT_POOL"  # in the environment: see docs/gpu.md
 # `-m on_a_card` chooses the machine's own card.
@@ -34,7 +38,19 @@ def _real_card():
     return WithoutPool() if os.environ.get(WITHOUT_POOL) else CupyCard()
 
 
-@pytest.fixture(params=[*SCHEDULES, *_REAL])
+# One schedule is enough for `make test`: the random one.
+ALL_SCHEDULES = [
+    schedule if schedule == "random" else pytest.param(schedule, marks=pytest.mark.full) for schedule in SCHEDULES
+]
+
+
+@pytest.fixture(params=ALL_SCHEDULES)
+def schedule(request: pytest.FixtureRequest) -> str:
+    """Return the order in which the emulated card runs threads."""
+    return request.param
+
+
+@pytest.fixture(params=[*ALL_SCHEDULES, *_REAL])
 def card(request: pytest.FixtureRequest):
     """A card; tests that take it run under each schedule of the emulated one, and on the machine's own."""
     if request.param == "real":

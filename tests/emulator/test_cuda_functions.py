@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.emulator.emulated_card import SCHEDULES
 from tests.emulator.laboratory import SOURCE, kernel, lab, needs_compiler
 
 pytestmark = needs_compiler
 ALL = 0xFFFFFFFF
-
-
-@pytest.fixture(params=SCHEDULES)
-def schedule(request: pytest.FixtureRequest) -> str:
-    return request.param
 
 
 # ---- exchanges, stated as the CUDA C++ programming guide states them ----

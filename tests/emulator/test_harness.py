@@ -11,11 +11,6 @@ from tests.emulator.laboratory import SOURCE, kernel, lab, needs_compiler
 pytestmark = needs_compiler
 
 
-@pytest.fixture(params=SCHEDULES)
-def schedule(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
 REDUCTION = """
 extern "C" __global__ void __launch_bounds__(64) probe(const i64* values, i64* total) {
     i64* partial = (i64*)shared_memory;
