@@ -8,7 +8,6 @@
 # make page-check  the tests of pages alone: in a browser, on paper, for axe-core, and in MultiQC
 # make lint    style and types of the Python files, style of the Snakemake files
 # make bench   run the measurements of docs/benchmarks.md
-# make tune    measure which designs of exact search and of matches the machine's card is fastest with (docs/gpu.md says what uses it)
 # make check CONFIG=my.yaml  check a configuration and its sheets, without a run
 # make why AT=chr20:10001298 [CONFIG=config/demo.yaml]  explain a call, or its absence, in a finished run (config/README.md)
 # make clean   remove the environment and the demo's results
@@ -64,11 +63,6 @@ lint: $(VENV)/test.stamp
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m bench
-
-.PHONY: tune
-tune: card
-	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.fm_index.tuning.tune
-	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.algorithms.mems.tuning.tune
 
 CONFIG ?= config/config.yaml
 .PHONY: check

@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from quire.device.card import Card, Kernel
@@ -13,6 +14,7 @@ from quire.device.choice import use_backend
 from bench.common import measured_on
 
 REPEATS = 5
+Clock = Callable[[Card, Callable[[], Any]], float]  # gives the seconds of a launch
 KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")
 
 
@@ -48,6 +50,18 @@ def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> f
         card.synchronize()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def seconds_by_events(_card: Card, launch: Callable[[], Any]) -> float:
+    """Return the seconds that a launch takes on the card itself, between two events."""
+    import cupy
+
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin.record()
+    launch()
+    end.record()
+    end.synchronize()
+    return float(cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
 
 def resources(kernel: Kernel, threads: int, shared_bytes: int) -> tuple[object, object]:

@@ -20,21 +20,30 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from quire import index, reference
+from quire.algorithms.fm_index import prefix_length_of, words_of_distance
+from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
-from quire.algorithms.fm_index.tuning.synthetic import reader_of_blocks
-from quire.algorithms.fm_index.tuning.tune import seconds_by_events
-from quire.algorithms.mems import Matches, Queries, ReferenceText
-from quire.algorithms.mems.gpu import bytes_per_match, matches_on_host
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText
+from quire.algorithms.mems.gpu import bytes_per_match, find, matches_on_host, seed_length
 from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
-from quire.algorithms.mems.tuning.policies import best_policy
-from quire.algorithms.mems.tuning.tune import Clock, find_all, time_policies, tune_workload
-from quire.algorithms.mems.tuning.workloads import page_of, reference_of, sample
+from quire.algorithms.suffix_array.gpu import suffix_array, upload_text
 from quire.device.card import Card
+from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import code_table
-from quire.sequence.packing import unpack
+from quire.sequence.packing import BASES_PER_WORD, pack, unpack
 
-from bench.cards import KERNEL_HEADER, REPEATS, fastest, first_card, kernel_times, upload_bandwidth
+from bench.cards import (
+    KERNEL_HEADER,
+    REPEATS,
+    Clock,
+    fastest,
+    first_card,
+    kernel_times,
+    seconds_by_events,
+    upload_bandwidth,
+)
 from bench.common import arguments, print_setting, print_table, write_measurement
+from bench.gpu_search import reader_of_blocks
 
 CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
 MIN_LENGTH = 50
@@ -43,6 +52,7 @@ BARS = (("mummer -maxmatch, 78 s", 0.78), ("copMEM2, 2.7 s", 0.135))
 # min_length, bases of the reference, bases of a query, queries: Trapnell and Schatz 2009, table 2 (fewer queries).
 SHAPES = ((14, 16_000_000, 29, 1 << 21), (100, 13_000_000, 700, 1 << 17), (20, 2_900_000, 120, 1 << 20),
           (10, 2_000_000, 36, 1 << 20))  # fmt: skip
+QUERY_CHANGE = 0.01
 
 
 def read_chromosome(data: Path, name: str) -> bytes:
@@ -81,6 +91,44 @@ def indexed(card: Card, fasta: Path, folder: Path) -> tuple[CardPage, ReferenceT
     page = index.PageIndex.open(folder / "page_0", opened)
     print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
     return upload_page(card, page, page.start, page.owned_length), ReferenceText(opened.text, runs_of(opened))
+
+
+def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distance: int = 64) -> CardPage:
+    """Index a whole axis (packed, with padding) as one page on the card."""
+    text = upload_text(card, words, 0, length)
+    rows = suffix_array(card, text)
+    words_per_block, prefix_length = words_of_distance(sampling_distance), prefix_length_of(length)
+    blocks, counts, primary = construction.occurrence_blocks(card, text, rows, words_per_block)
+    table = construction.prefix_intervals(card, text, rows, prefix_length).reshape(-1)
+    unowned = construction.rows_from(card, rows, length)
+    return CardPage(
+        blocks, words_per_block, card.upload(construction.first_rows(counts)), primary, table, prefix_length, rows, 1,
+        card.empty(0, np.uint64), unowned, len(unowned), 0, length,
+    )  # fmt: skip
+
+
+def reference_of(text: NDArray[np.uint8]) -> ReferenceText:
+    """Pack a text as one island of known bases."""
+    padding = np.zeros(-len(text) % BASES_PER_WORD + 2 * BASES_PER_WORD, np.uint8)
+    return ReferenceText(pack(np.concatenate((text, padding))), np.array([[0, len(text)]], np.int64))
+
+
+def sample(rng: np.random.Generator, text: NDArray[np.uint8], length: int, count: int) -> Queries:
+    """Draw queries of one length from random places of a text, with QUERY_CHANGE of their bases drawn anew."""
+    starts = rng.integers(0, len(text) - length + 1, count)
+    codes = text[(starts[:, None] + np.arange(length)).reshape(-1)]
+    where = rng.integers(0, len(codes), int(QUERY_CHANGE * len(codes)))
+    codes[where] = rng.integers(0, 4, len(where))
+    return Queries(codes, offsets_from_lengths(np.full(count, length)))
+
+
+def find_all(card: Card, page: CardPage, text: CardRuns, queries: CardRuns, min_length: int) -> int:
+    """Find all matches, in pieces that stay on the card; returns their number."""
+    number, cursor = 0, Cursor(0, 0)
+    while cursor.start < queries.length:
+        found, cursor = find(card, [page], text, queries, min_length, False, cursor, queries.length, LIMIT)
+        number += len(found.start)
+    return number
 
 
 def gather(pieces: list[Matches]) -> NDArray[np.int64]:
@@ -125,8 +173,7 @@ def measure_pair(card: Card, page: CardPage, given: ReferenceText, codes: NDArra
     seconds = fastest(card, whole, repeats)
     uploaded = upload_queries(card, Queries(codes, offsets))
     queries = lay(card, uploaded)
-    policy = best_policy(card.name, MIN_LENGTH)
-    search = partial(find_all, card, page, text, queries, MIN_LENGTH, policy)
+    search = partial(find_all, card, page, text, queries, MIN_LENGTH)
     turned = lay(card, turn(card, uploaded))
     rows = [
         ("codes in the host's memory to matches there", seconds),
@@ -135,9 +182,9 @@ def measure_pair(card: Card, page: CardPage, given: ReferenceText, codes: NDArra
         ("matches on the card", fastest(card, search, repeats)),
         ("turning and packing the other strand", fastest(card, lambda: lay(card, turn(card, uploaded)), repeats)),
         ("matches of the other strand", fastest(
-            card, partial(find_all, card, page, text, turned, MIN_LENGTH, policy), repeats)),
+            card, partial(find_all, card, page, text, turned, MIN_LENGTH), repeats)),
     ]  # fmt: skip
-    print(f"{len(found)} matches of {MIN_LENGTH} and more; {policy}")
+    print(f"{len(found)} matches of {MIN_LENGTH} and more; seeds of {seed_length(MIN_LENGTH)}")
     print_table(("step", "ms"), [(name, f"{taken * 1e3:.3f}") for name, taken in rows])
     print("kernels of the matches on the card, each waited for:")
     print_table(KERNEL_HEADER, kernel_times(card, search))
@@ -152,39 +199,24 @@ def measure_pair(card: Card, page: CardPage, given: ReferenceText, codes: NDArra
     return found
 
 
-def measure_policies(
-    card: Card, name: str, page: CardPage, text: CardRuns, queries: CardRuns, min_length: int, clock: Clock
-) -> None:
-    """Print the table of policies for one set of queries."""
-    finder = partial(find_all, card, page, text, queries, min_length)
-    timed = tune_workload(card, finder, clock, min_length)
-    used = best_policy(card.name, min_length)
-    if used not in [policy for policy, _, _ in timed]:
-        timed += time_policies(card, finder, clock, [used])
-    print(f"## {name}: {timed[0][2]} matches of {min_length} and more; * is what this card uses as it is tuned now")
-    rows = [
-        (f"{policy}{' *' if policy == used else ''}", f"{seconds * 1e3:.3f}", f"{number / seconds / 1e6:.1f}")
-        for policy, seconds, number in timed
-    ]
-    print_table(("policy", "ms", "M matches/s"), rows)
-
-
-def measure_shapes(card: Card, axis: NDArray[np.uint8], clock: Clock, repeats: int, shrink: int = 1) -> None:
-    """Print times and policies of the paper's shapes: pieces of the axis, and queries of them with errors."""
+def measure_shapes(card: Card, axis: NDArray[np.uint8], repeats: int) -> None:
+    """Print a table of the paper's shapes: pieces of the axis, and queries of them with errors."""
+    rows = []
     for min_length, bases, length, count in SHAPES:
-        piece = axis[len(axis) // 3 :][: bases // shrink]
+        piece = axis[len(axis) // 3 :][:bases]
         given, rng = reference_of(piece), np.random.default_rng(min_length)
         page, text = page_of(card, given.words, len(piece)), upload_reference(card, given)
-        drawn = sample(rng, piece, length, count // shrink)
+        drawn = sample(rng, piece, length, count)
         staged = card.staging(len(drawn.codes))
         staged[:] = drawn.codes
-        name = f"{len(drawn.offsets) - 1} queries of {length}, reference of {len(piece)}"
         whole = partial(from_host, card, page, text, staged, drawn.offsets, min_length, lambda matches: None)
-        seconds, number = fastest(card, whole, repeats), whole()
-        print(f"{name}: codes in the host's memory to {number} matches there {seconds * 1e3:.2f} ms, "
-              f"{number / seconds / 1e6:.0f} M matches/s")  # fmt: skip
-        measure_policies(card, name, page, text, lay(card, upload_queries(card, drawn)), min_length, clock)
-        del page, text
+        resident = partial(find_all, card, page, text, lay(card, upload_queries(card, drawn)), min_length)
+        number, seconds, on_card = whole(), fastest(card, whole, repeats), fastest(card, resident, repeats)
+        name, speed = f"{count} queries of {length}, reference of {len(piece)}", number / seconds / 1e6
+        times = (f"{seconds * 1e3:.2f}", f"{speed:.0f}", f"{on_card * 1e3:.2f}")
+        rows.append((name, min_length, seed_length(min_length), number, *times))
+        del page, text, resident
+    print_table(("shape", "l", "seeds of", "matches", "host to host, ms", "M matches/s", "on the card, ms"), rows)
 
 
 def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Clock, repeats: int, shapes: bool) -> None:
@@ -201,12 +233,10 @@ def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Cloc
     found = measure_pair(card, page, given, codes, clock, repeats)
     if mummer is not None:
         print(f"the same matches as MUMmer's: {'yes' if like_mummer(found, mummer, islands) else 'NO'}")
-    queries = lay(card, upload_queries(card, Queries(codes, np.array([0, len(codes)], np.int64))))
-    measure_policies(card, "chr20 and chr21", page, upload_reference(card, given), queries, MIN_LENGTH, clock)
-    del page, queries
+    del page
     print(f"memory of the card a match of `limit`: {bytes_per_match(1)} bytes")
     if shapes:
-        measure_shapes(card, axis, clock, repeats)
+        measure_shapes(card, axis, repeats)
 
 
 def main() -> None:

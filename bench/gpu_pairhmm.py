@@ -18,7 +18,6 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
 from quire.algorithms.pairhmm.batch import PairHmmBatch
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
 from quire.algorithms.pairhmm.items_gpu import (
@@ -33,7 +32,7 @@ from quire.algorithms.pairhmm.items_gpu import (
 )
 from quire.device.card import Card
 
-from bench.cards import fastest, first_card, profiled, resources, upload_bandwidth
+from bench.cards import REPEATS, Clock, fastest, first_card, profiled, resources, seconds_by_events, upload_bandwidth
 from bench.common import arguments, print_setting, print_table, write_measurement
 from bench.pairhmm_regions import cells_of, join_batches, read_regions, regions_of_length, repeated
 

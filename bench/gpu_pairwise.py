@@ -18,7 +18,6 @@ from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
-from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gpu, pair_of
 from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripShape
 from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables
@@ -27,7 +26,7 @@ from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 
-from bench.cards import KERNEL_HEADER, fastest, first_card, kernel_times, profiled
+from bench.cards import KERNEL_HEADER, REPEATS, Clock, fastest, first_card, kernel_times, profiled, seconds_by_events
 from bench.common import arguments, print_setting, print_table, write_measurement
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)

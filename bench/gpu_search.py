@@ -3,90 +3,156 @@
 Bars on an H200, on indexes of at least 1 GB: 28 G distinct block visits/s and 0.8 G queries/s at a sampling distance of
 at most 192, and 24 G visits/s at 448.
 
-The index is of random cyclic texts (synthetic.cu), whose blocks a search visits as it does those of a random genome.
-All designs must give the same intervals before they are timed. Two floors, of the same run: independent random reads
-of as many blocks, and the bytes of the blocks at the speed of a copy. The first steps of a query visit blocks that the
-second-level cache holds, so that a search can be faster than either. Needs NumPy and CuPy, nothing else.
+One thread takes the steps of one query, as in all of Quire's searches on a card. The index is of random cyclic texts
+(gpu_search.cu), whose blocks a search visits as it does those of a random genome. Two floors, of the same run:
+independent random reads of as many blocks, and the bytes of the blocks at the speed of a copy. The first steps of a
+query visit blocks that the second-level cache holds, so that a search can be faster than either. Needs NumPy and CuPy,
+nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 
 import numpy as np
-from quire.algorithms.fm_index import SAMPLING_DISTANCES
-from quire.algorithms.fm_index.gpu import BASES_PER_QUERY, CardPage, search_packed
-from quire.algorithms.fm_index.tuning.designs import best_design
-from quire.algorithms.fm_index.tuning.synthetic import random_page, reader_of_blocks, sample_queries, visits
-from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events, time_designs
-from quire.device.card import THREADS, Card
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPage
+from quire.device.card import THREADS, Card, CardArray, Kernel
 
-from bench.cards import first_card, profiled, resources
+from bench.cards import REPEATS, Clock, copy_bandwidth, first_card, profiled, resources, seconds_by_events
 from bench.common import arguments, print_setting, print_table, write_measurement
 
-HEADER = ("design", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
+SOURCE = "../../bench/gpu_search.cu"  # from workflow/scripts
+BASES = 32  # of a query
+HEADER = ("distance", "registers", "threads/SM", "ms", "G queries/s", "G visits/s", "GB/s", "of the reads' speed")
 
 
-def repeated(card: Card, clock: Clock, launch) -> float:
-    """Median seconds of a launch, after one that compiles."""
+def kernel(card: Card, entry: str, words_per_block: int) -> Kernel:
+    """Return a kernel of gpu_search.cu for one block size, with as many resident threads as its registers allow."""
+    resident = {4: 2048, 8: 1536}.get(words_per_block, 1024) // THREADS
+    return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=words_per_block, THREADS=THREADS, RESIDENT=resident)
+
+
+def random_page(card: Card, rows: int, sampling_distance: int, seed: int = 1) -> CardPage:
+    """Make a page of random cyclic texts: its blocks and C are those of an FM-index, and no row can be located.
+
+    Args:
+        card: the card that gets the page.
+        rows: at least, up to whole blocks; below 2^32.
+        sampling_distance: bases of a block.
+        seed: of the random bases.
+    """
+    words = words_of_distance(sampling_distance)
+    block_count = -(-rows // sampling_distance) + 1  # one past the rows
+    rows = (block_count - 1) * sampling_distance
+    if rows >= 1 << 32:
+        raise ValueError(f"an index has fewer than 2^32 rows, not {rows}")
+    blocks, held = card.empty(block_count * words, np.uint64), card.empty((4, block_count), np.int64)
+    primary = rows // 2
+    kernel(card, "random_planes", words).for_each(block_count, blocks, words, block_count, primary, seed, held)
+    counts = np.zeros(4, np.int64)
+    for code in range(4):
+        before = card.offsets(held[code])
+        kernel(card, "write_counters", words).for_each(block_count, blocks, words, block_count, code, before)
+        counts[code] = int(before[-1])
+    counts[0] -= 1  # the sentinel
+    C = np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
+    whole = card.upload(np.array([0, rows], np.uint32))  # the table of the prefix of no base
+    nothing, no_rows = card.empty(0, np.uint64), card.empty(0, np.uint32)
+    return CardPage(blocks, words, card.upload(C), primary, whole, 0, no_rows, 1, nothing, no_rows, 0, 0, rows - 1)
+
+
+def sample_queries(card: Card, page: CardPage, length: int, count: int, seed: int = 1) -> CardArray:
+    """Draw queries from random places of a page's text: uint64[count], base i in bits 2i and 2i + 1."""
+    queries = card.empty(count, np.uint64)
+    kernel(card, "sample_queries", page.words_per_block).for_each(count, page, length, count, seed, queries)
+    return queries
+
+
+def search_packed(card: Card, page: CardPage, queries: CardArray, length: int) -> CardArray:
+    """Return the intervals of queries (`sample_queries`) of 1 to 32 bases: int64[m, 2], (low, high)."""
+    found = card.empty((len(queries), 2), np.int64)
+    search = kernel(card, "search_packed", page.words_per_block)
+    search.for_each(len(queries), page, queries, length, len(queries), found)
+    return found
+
+
+def visits(card: Card, page: CardPage, queries: CardArray, length: int) -> int:
+    """Count the distinct blocks that each step of a search visits; the last base of a query needs none."""
+    visited = card.empty(len(queries), np.int64)
+    count = kernel(card, "count_visits", page.words_per_block)
+    count.for_each(len(queries), page, queries, length, len(queries), visited)
+    return int(visited.sum())
+
+
+def reader_of_blocks(card: Card, page: CardPage, count: int) -> tuple[Callable[[], None], int]:
+    """Return a launch that reads at least `count` random, independent blocks of an index, and their number."""
+    units, reads = page.words_per_block // 2, 64
+    groups = -(-count // reads)
+    sums, block_count = card.empty(groups * units, np.uint64), len(page.blocks) // page.words_per_block
+    read = kernel(card, "read_random_blocks", page.words_per_block)
+
+    def launch() -> None:
+        read.for_each(groups * units, page.blocks, block_count, units, reads, groups, sums)
+
+    return launch, groups * reads
+
+
+def repeated(card: Card, clock: Clock, launch: Callable[[], object]) -> float:
+    """Return the median seconds of a launch, after one that compiles."""
     launch()
     return median(clock(card, launch) for _ in range(REPEATS))
 
 
-def copy_bandwidth(card: Card, page: CardPage, clock: Clock) -> float:
-    """Bytes a second, read and written, of a copy of the index's blocks within the card's memory."""
-    target = card.empty(len(page.blocks), np.uint64)
-
-    def copy() -> None:
-        target[:] = page.blocks
-
-    return 2 * page.blocks.nbytes / repeated(card, clock, copy)
-
-
-def measure_distance(card: Card, distance: int, gigabytes: float, count: int, clock: Clock) -> tuple[float, float]:
-    """Print the table of one sampling distance.
+def measure_distance(
+    card: Card, distance: int, gigabytes: float, count: int, clock: Clock
+) -> tuple[tuple[object, ...], float, float]:
+    """Measure one sampling distance and print its index, queries and floors.
 
     Returns:
-        The best design's visits and queries a second.
+        A row of HEADER, visits and queries a second.
     """
-    words = 2 + distance // 32
+    words = words_of_distance(distance)
     page = random_page(card, int(gigabytes * 1e9 / (8 * words)) * distance, distance)
-    queries = sample_queries(card, page, BASES_PER_QUERY, count)
-    visited = visits(card, page, queries, BASES_PER_QUERY)
+    queries = sample_queries(card, page, BASES, count)
+    visited = visits(card, page, queries, BASES)
     with profiled(card):
-        found = search_packed(card, page, queries, BASES_PER_QUERY)
+        found = search_packed(card, page, queries, BASES)
     empty = count - int((found[:, 0] < found[:, 1]).sum())
     del found
     launch, reads = reader_of_blocks(card, page, max(count, 1 << 10))
-    read_seconds, bandwidth = repeated(card, clock, launch) / reads, copy_bandwidth(card, page, clock)
+    read_seconds, bandwidth = repeated(card, clock, launch) / reads, copy_bandwidth(card, len(page.blocks))
     print(
-        f"## distance {distance}: {page.blocks.nbytes / 1e9:.3f} GB, {int(page.C[4])} rows; {count} queries of "
-        f"{BASES_PER_QUERY}, {empty} without a hit; {visited / count:.2f} visits per query\n"
+        f"distance {distance}: {page.blocks.nbytes / 1e9:.3f} GB, {int(page.C[4])} rows; {count} queries of "
+        f"{BASES}, {empty} without a hit; {visited / count:.2f} visits per query\n"
         f"floors: random reads of {8 * words} bytes {1e-9 / read_seconds:.1f} G/s: {visited * read_seconds * 1e3:.2f} "
         f"ms; bytes at the speed of a copy, {bandwidth / 1e9:.0f} GB/s: {visited * 8 * words / bandwidth * 1e3:.2f} ms"
     )
-    rows, best = [], (0.0, 0.0)
-    for design, seconds in time_designs(card, page, queries, BASES_PER_QUERY, clock):
-        speed, chosen = visited / seconds, " *" if design == best_design(card, words) else ""
-        facts = resources(design.kernel(card, "search_packed", words), THREADS, design.shared_bytes(words))
-        rows.append((
-            f"{design}{chosen}", *facts, f"{seconds * 1e3:.2f}",
-            f"{count / seconds / 1e9:.3f}", f"{speed / 1e9:.2f}", f"{speed * 8 * words / 1e9:.0f}",
-            f"{speed * read_seconds:.2f}",
-        ))  # fmt: skip
-        best = max(best, (speed, count / seconds))
-    print_table(HEADER, rows)
-    return best
+    seconds = repeated(card, clock, partial(search_packed, card, page, queries, BASES))
+    speed = visited / seconds
+    row = (
+        distance, *resources(kernel(card, "search_packed", words), THREADS, 0), f"{seconds * 1e3:.2f}",
+        f"{count / seconds / 1e9:.3f}", f"{speed / 1e9:.2f}", f"{speed * 8 * words / 1e9:.0f}",
+        f"{speed * read_seconds:.2f}",
+    )  # fmt: skip
+    return row, speed, count / seconds
 
 
 def measure(
     card: Card, gigabytes: float, count: int, clock: Clock, distances: Sequence[int] = SAMPLING_DISTANCES
 ) -> None:
-    """Print a table a distance (*: the design that this card uses as it is tuned now), and the bars."""
-    speeds = {distance: measure_distance(card, distance, gigabytes, count, clock) for distance in distances}
-    dense = [speed for distance, speed in speeds.items() if distance <= 192]
-    bars = [("distance <= 192, G visits/s", 28, max((speed[0] for speed in dense), default=0)),
-            ("distance <= 192, G queries/s", 0.8, max((speed[1] for speed in dense), default=0)),
-            ("distance 448, G visits/s", 24, speeds.get(448, (0, 0))[0])]  # fmt: skip
+    """Print a table of all distances, and the bars."""
+    rows, dense, sparse = [], (0.0, 0.0), 0.0
+    for distance in distances:
+        row, speed, queries = measure_distance(card, distance, gigabytes, count, clock)
+        rows.append(row)
+        if distance <= 192:
+            dense = max(dense, (speed, queries))
+        if distance == 448:
+            sparse = speed
+    print_table(HEADER, rows)
+    bars = [("distance <= 192, G visits/s", 28, dense[0]), ("distance <= 192, G queries/s", 0.8, dense[1]),
+            ("distance 448, G visits/s", 24, sparse)]  # fmt: skip
     lines = [(name, bar, f"{got / 1e9:.2f}", "yes" if got >= bar * 1e9 else "NO") for name, bar, got in bars]
     print_table(("bar (H200)", "at least", "measured", "reached"), lines)
 

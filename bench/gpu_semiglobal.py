@@ -19,7 +19,6 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from quire.algorithms.fm_index.tuning.tune import REPEATS, Clock, seconds_by_events
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
 from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch, gpu
 from quire.algorithms.semiglobal.gpu import SOURCE, align_batch
@@ -28,12 +27,15 @@ from quire.device.card import Card, CardArray
 
 from bench.cards import (
     KERNEL_HEADER,
+    REPEATS,
+    Clock,
     copy_bandwidth,
     fastest,
     first_card,
     kernel_times,
     profiled,
     resources,
+    seconds_by_events,
     upload_bandwidth,
 )
 from bench.common import arguments, print_setting, print_table, write_measurement

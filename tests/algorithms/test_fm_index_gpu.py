@@ -1,38 +1,25 @@
-"""Searching an FM-index on a card in all designs, at all sampling distances, against counting suffixes."""
+"""Steps of a search on a card at all sampling distances, against counting suffixes."""
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, oracle, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, intervals, search_packed, upload_page
-from quire.algorithms.fm_index.tuning.designs import Design, designs
+from quire.algorithms.fm_index.gpu import upload_page
 from quire.device.compiler import read_source
 
+from bench.gpu_search import SOURCE, search_packed
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard, KernelFault
 from tests.emulator.laboratory import needs_compiler
 from tests.support.index_builders import build_index
 
-K = 2  # of the prefix table
 HEADER = "quire/algorithms/fm_index/fm_index.cuh"
-SEARCH = "quire/algorithms/fm_index/search.cu"
-
-
-def cases() -> list:
-    """Every design at every distance; streaming changes nothing but speed, so that one of each pair will do here."""
-    return [
-        pytest.param(distance, design, id=f"{distance}-{design.kind}-{design.lanes}")
-        for distance in SAMPLING_DISTANCES
-        for design in designs(words_of_distance(distance))
-        if not design.stream or design.kind == "memory"
-    ]
 
 
 @lru_cache
 def texts(distance: int) -> dict[str, np.ndarray]:
-    """Texts whose rows end before, at and behind the border of a block, and repetitive ones."""
+    """Texts whose rows end before, at and after the border of a block, and repetitive ones."""
     generator = np.random.default_rng(distance)
     lengths = {0, 1, distance - 2, distance - 1, distance, 2 * distance - 1, 2 * distance + 70}
     drawn = {f"random {length}": generator.integers(0, 4, length) for length in sorted(lengths)}
@@ -43,11 +30,7 @@ def texts(distance: int) -> dict[str, np.ndarray]:
 
 @lru_cache
 def index_of(distance: int, name: str) -> FmIndex:
-    """With the prefix table as the CPU makes it: absent k-mers too have the place where they would stand."""
-    text = texts(distance)[name]
-    kmers = [np.array([kmer >> 2, kmer & 3], np.uint8) for kmer in range(4**K)]
-    table = np.array([naive_interval(text, kmer) for kmer in kmers], np.uint32)
-    return replace(build_index(text, words_of_distance(distance), prefix_length=K), prefix_table=table)
+    return build_index(texts(distance)[name], words_of_distance(distance), prefix_length=2)
 
 
 @lru_cache
@@ -62,12 +45,10 @@ def naive_interval(text: np.ndarray, pattern: np.ndarray) -> tuple[int, int]:
     return low, low + sum(suffix.startswith(wanted) for suffix in suffixes[low:])
 
 
-def expected(text: np.ndarray, pattern: np.ndarray, k: int) -> tuple[int, int]:
+def expected(text: np.ndarray, pattern: np.ndarray) -> tuple[int, int]:
     """What a backward search gives: the interval of the pattern, or the empty one that it stopped at."""
-    if (pattern > 3).any():
-        return 0, 0
     rows = (0, len(text) + 1)
-    for length in range(k if len(pattern) >= k else 1, len(pattern) + 1):
+    for length in range(1, len(pattern) + 1):
         rows = naive_interval(text, pattern[len(pattern) - length :])
         if rows[0] == rows[1]:
             break
@@ -88,31 +69,29 @@ def pieces_at_the_primary_row(text: np.ndarray) -> list[np.ndarray]:
 
 @lru_cache
 def patterns_of(distance: int, name: str) -> tuple[list[np.ndarray], list[tuple[int, int]]]:
-    """Pieces of a text, some changed or with an N, its ends, single bases, the empty pattern; and their intervals."""
+    """Pieces of a text, some of them changed, its ends, single bases; and their intervals. 1 to 32 bases each."""
     text, generator = texts(distance)[name], np.random.default_rng(len(name))
-    patterns = [text[:0], text[:1], text[:9], text[-9:], np.append(text[-5:], 0), np.append(4, text[:3])]
-    patterns += [np.array([code]) for code in range(4)] + [np.array([4]), np.array([1, 255, 1])]
+    patterns = [text[:1], text[:9], text[-9:], np.append(text[-5:], 0)] + [np.array([code]) for code in range(4)]
     for _ in range(20):
         start = generator.integers(0, len(text) + 1)
-        piece = text[start : start + generator.integers(0, 18)].copy()
+        piece = text[start : start + generator.integers(0, 33)].copy()
         changed = piece.copy()
-        changed[: len(piece) // 3] = generator.integers(0, 5)
+        changed[: len(piece) // 3] = generator.integers(0, 4)
         patterns += [piece, changed]
-    patterns += [np.append(0, piece) for piece in pieces_at_the_primary_row(text)]
-    patterns = [np.asarray(pattern, np.uint8) for pattern in patterns]
-    return patterns, [expected(text, pattern, K) for pattern in patterns]
+    patterns += [np.append(0, piece)[:32] for piece in pieces_at_the_primary_row(text)]
+    patterns = [np.asarray(pattern, np.uint8) for pattern in patterns if len(pattern)]
+    return patterns, [expected(text, pattern) for pattern in patterns]
 
 
-def searched(card, index: FmIndex, patterns: list[np.ndarray], design: Design | None) -> list[tuple[int, int]]:
-    offsets = np.cumsum([0] + [len(pattern) for pattern in patterns]).astype(np.int64)
-    flat = np.concatenate([*patterns, np.empty(0)]).astype(np.uint8)
-    page = upload_page(card, index, 0, index.length)
-    found = intervals(card, page, card.upload(flat), card.upload(offsets), design)
-    return [tuple(row) for row in card.download(found).tolist()]
-
-
-def pack(queries: list[np.ndarray]) -> np.ndarray:
-    return np.array([sum(int(code) << 2 * i for i, code in enumerate(query)) for query in queries], np.uint64)
+def searched(card, index: FmIndex, patterns: list[np.ndarray]) -> list[tuple[int, int]]:
+    """Search patterns on a card, those of one length together."""
+    page, found = upload_page(card, index, 0, index.length), {}
+    for length in {len(pattern) for pattern in patterns}:
+        numbers = [number for number, pattern in enumerate(patterns) if len(pattern) == length]
+        packed = [sum(int(code) << 2 * i for i, code in enumerate(patterns[number])) for number in numbers]
+        rows = card.download(search_packed(card, page, card.upload(np.array(packed, np.uint64)), length))
+        found |= dict(zip(numbers, map(tuple, rows.tolist()), strict=True))
+    return [found[number] for number in range(len(patterns))]
 
 
 def test_the_naive_interval_is_the_oracle() -> None:
@@ -122,48 +101,20 @@ def test_the_naive_interval_is_the_oracle() -> None:
             assert rows == naive_interval(text, pattern) == oracle.interval(text, pattern)
 
 
-@pytest.mark.parametrize(("distance", "design"), cases())
-def test_patterns(card, distance: int, design: Design) -> None:
+@pytest.mark.parametrize("distance", SAMPLING_DISTANCES)
+def test_patterns(card, distance: int) -> None:
     for name in texts(distance):
         patterns, wanted = patterns_of(distance, name)
-        assert searched(card, index_of(distance, name), patterns, design) == wanted, name
+        assert searched(card, index_of(distance, name), patterns) == wanted, name
 
 
-@pytest.mark.parametrize(("distance", "design"), cases())
-def test_packed_queries(card, distance: int, design: Design) -> None:
-    name, generator = f"random {2 * distance + 70}", np.random.default_rng(7)
-    text, page = texts(distance)[name], upload_page(card, index_of(distance, name), 0, 1)
-    for length, count in ((1, 5), (2, 16), (32, 41)):
-        starts = generator.integers(0, len(text) - length + 1, count)
-        queries = [text[start : start + length].copy() for start in starts]
-        for query in queries[::4]:
-            query[: length // 2] = generator.integers(0, 4, length // 2)
-        found = card.download(search_packed(card, page, card.upload(pack(queries)), length, design))
-        assert [tuple(row) for row in found.tolist()] == [expected(text, query, 1) for query in queries]
-
-
-def test_nothing_to_search(card) -> None:
-    index = index_of(64, "random 63")
-    assert searched(card, index, [], None) == []
-    with pytest.raises(ValueError, match="1 to 32 bases, not 33"):
-        search_packed(card, upload_page(card, index, 0, 1), card.upload(np.zeros(1, np.uint64)), 33)
-
-
-GROUP_KERNEL = f"""
+STEP_KERNEL = f"""
 #include "{HEADER}"
-extern "C" __global__ void step_groups(Page page, const i64* low, const i64* high, i64 count, i64* stepped) {{
-    i64 interval = thread_index() / LANES;
-    bool active = interval < count;
-    for (int symbol = 0; symbol < 4; symbol++) {{
-        Interval rows = {{active ? low[interval] : 0, active ? high[interval] : 0}};
-        Interval group = backward_step_group<LANES>(page, symbol, rows, active, threadIdx.x % LANES);
-        if (!active) continue;
-        Interval alone = backward_step(page, symbol, rows);
-        i64* mine = stepped + 4 * (interval * 4 + symbol);
-        if (threadIdx.x % LANES == LANES - 1) {{
-            mine[0] = group.low; mine[1] = group.high; mine[2] = alone.low; mine[3] = alone.high;
-        }}
-    }}
+extern "C" __global__ void take_steps(Page page, const i64* low, const i64* high, i64 count, Interval* stepped) {{
+    i64 interval = thread_index();
+    if (interval >= count) return;
+    for (int symbol = 0; symbol < 4; symbol++)
+        stepped[4 * interval + symbol] = backward_step(page, symbol, {{low[interval], high[interval]}});
 }}
 """
 
@@ -171,47 +122,41 @@ extern "C" __global__ void step_groups(Page page, const i64* low, const i64* hig
 @needs_compiler
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("distance", SAMPLING_DISTANCES)
-def test_a_step_by_a_group_of_any_page(schedule: str, distance: int) -> None:
-    """As other kernels take steps: the block size is the page's, four lanes even where a block has two units."""
+def test_a_step_in_a_page_of_any_block_size(schedule: str, distance: int) -> None:
+    """The block size is the page's, not the kernel's; intervals begin and end at the borders of blocks."""
     name, generator = f"random {2 * distance + 70}", np.random.default_rng(3)
     text, index = texts(distance)[name], index_of(distance, name)
-    card = EmulatedCard(schedule, texts={"group.cu": GROUP_KERNEL})
+    card = EmulatedCard(schedule, texts={"step.cu": STEP_KERNEL})
     bounds = np.sort(generator.integers(0, len(text) + 2, (37, 2)), axis=1).astype(np.int64)
     edges = [0, 1, 63, 64, 65, distance - 1, distance, distance + 1, index.primary, index.primary + 1, len(text) + 1]
     bounds[:11, 0] = edges
     bounds[:11, 1] = np.maximum(edges, bounds[:11, 1])
-    stepped = card.empty((37, 4, 4), np.int64)
-    page: CardPage = upload_page(card, index, 0, 1)
+    stepped, page = card.empty((37, 4, 2), np.int64), upload_page(card, index, 0, 1)
     low, high = card.upload(bounds[:, 0].copy()), card.upload(bounds[:, 1].copy())
-    card.kernel("group.cu", "step_groups", LANES=4).for_each(37 * 4, page, low, high, 37, stepped, threads=64)
+    card.kernel("step.cu", "take_steps").for_each(37, page, low, high, 37, stepped, threads=64)
     suffixes = sorted_suffixes(text.tobytes())
     before = [text[len(text) - len(suffix) - 1] if len(suffix) < len(text) else 9 for suffix in suffixes]
     counts = np.array([np.append(0, np.cumsum(np.array(before) == code)) for code in range(4)])
-    wanted = [[[index.C[code] + counts[code][row] for row in rows] * 2 for code in range(4)] for rows in bounds]
+    wanted = [[[index.C[code] + counts[code][row] for row in rows] for code in range(4)] for rows in bounds]
     assert card.download(stepped).tolist() == wanted
-
-
-FULL, MEMORY = Design("full", 4, False), Design("memory", 4, True)
 
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("design", "right", "wrong"),
+    ("right", "wrong"),
     [
-        (FULL, "counter_of(units[0], symbol), 0, lanes)", "counter_of(units[0], symbol), 0, 32)"),
-        (FULL, "both, distance, lanes)", "both, distance, 2)"),
-        (FULL, "low_block != high_block", "false"),
-        (FULL, "rows.high > primary", "rows.high >= primary"),
-        (MEMORY, "    __syncwarp();\n}", "}"),
+        ("64 * group < high_offset", "64 * group < low_offset"),
+        ("low_block != high_block", "false"),
+        ("rows.high > primary", "rows.high >= primary"),
+        ("64 - count, 0", "63 - count, 0"),
     ],
 )
-def test_a_wrong_kernel_is_noticed(design: Design, right: str, wrong: str) -> None:
-    """A shuffle of a wrong width, a second block not read, a row that counts the sentinel, a barrier left out."""
-    (text, headers), distance, name = read_source(SEARCH), 192, "random 383"
+def test_a_wrong_kernel_is_noticed(right: str, wrong: str) -> None:
+    """A group left out, a second block not read, a row that counts the sentinel, a row too many."""
+    (text, headers), distance, name = read_source(SOURCE), 192, "random 383"
     whole = text.replace(f'#include "{HEADER}"', headers[HEADER])
     assert right in whole
     patterns, wanted = patterns_of(distance, name)
-    card = EmulatedCard(texts={SEARCH: whole.replace(right, wrong)})
-    design.kernel(card, "search_patterns", words_of_distance(distance))  # it compiles
+    card = EmulatedCard(texts={SOURCE: whole.replace(right, wrong)})
     with suppress(KernelFault):  # noticed by the harness
-        assert searched(card, index_of(distance, name), patterns, design) != wanted
+        assert searched(card, index_of(distance, name), patterns) != wanted

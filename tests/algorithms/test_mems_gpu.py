@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
 from quire.algorithms.mems import Cursor, Queries, gpu, oracle, queries_gpu
-from quire.algorithms.mems.tuning.policies import SHARES, Policy, default_policy
 from quire.device.card import OutOfDeviceMemory
 from quire.ragged import offsets_from_lengths
+from quire.reference.construction import PAGE_OVERLAP
 from quire.sequence.packing import unpack
 
 from tests.emulator.emulated_card import EmulatedCard
@@ -32,12 +32,23 @@ def upload_all(card, islands, owned_lengths, overlap, **parameters):
     return pages, queries_gpu.upload_reference(card, text)
 
 
-def searcher(card, pages, text, queries, min_length, unique, policy):
+def setter_of_seeds(patch: pytest.MonkeyPatch):
+    """A function that sets how many bases seeds have."""
+    return lambda length: patch.setattr(gpu, "seed_length", lambda min_length: min(length, min_length))
+
+
+@pytest.fixture
+def seeds_of(monkeypatch):
+    """A function that sets how many bases seeds have."""
+    return setter_of_seeds(monkeypatch)
+
+
+def searcher(card, pages, text, queries, min_length, unique):
     """`gpu.find` of everything but where to begin and to end, and for how many, with arrays of the host."""
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
-        matches, cursor = gpu.find(card, pages, text, laid, min_length, unique, begin, end, limit, policy)
+        matches, cursor = gpu.find(card, pages, text, laid, min_length, unique, begin, end, limit)
         return type(matches)(*map(card.download, matches)), cursor
 
     return find
@@ -51,46 +62,47 @@ def expected(islands, queries, min_length, unique) -> list[tuple[int, int, int]]
 
 @lru_cache(None)
 def _expected(islands: bytes, codes: bytes, offsets: tuple[int, ...], min_length: int, unique: bool):
-    """Every schedule and policy asks for the same."""
+    """Every schedule asks for the same."""
     parts = [np.frombuffer(island, np.uint8) for island in islands.split(b"|")]
     queries = Queries(np.frombuffer(codes, np.uint8), np.array(offsets, np.int64))
     matches = oracle.maximal_matches(parts, queries, min_length)
     return oracle.unique_in_reference(matches, parts, queries) if unique else matches
 
 
-def check(card, islands, queries, min_length, policy, unique=False, limit=10_000, owned=None, pieces=(), **index):
+def check(card, islands, queries, min_length, unique=False, limit=10_000, owned=None, pieces=(), **index):
     """Compare with the oracle; returns how many matches there are."""
     index = {"prefix_length": 4, **index}
     pages, text = upload_all(card, islands, owned, min_length + 3, **index)
-    find = searcher(card, pages, text, queries, min_length, unique, policy)
+    find = searcher(card, pages, text, queries, min_length, unique)
     found = find_all(find, int(queries.offsets[-1]), limit, pieces)
     assert found == expected(islands, queries, min_length, unique)
     return len(found)
 
 
-# kind, min_length, policy, bases owned by the pages (None: one page), limit, the index
+# kind, min_length, bases of a seed, bases owned by the pages (None: one page), limit, the index
 CASES = [
-    ("four", 1, Policy(1, 0, True, 64), None, 700, {}),
-    ("ambiguous", 2, Policy(2, 1, False, 32), [11, 19], 30, {}),
-    ("two", 3, Policy(2, 0, False, 128), None, 40, {"sa_sampling": 3}),
-    ("two", 5, Policy(2, 8, False, 128), [30, 1, 29], 60, {"words_per_block": 8}),
-    ("one", 6, Policy(6, 0, True, 128), [25, 35], 45, {}),
-    ("repeats", 8, Policy(5, 32, False, 64), [50, 70], 1000, {"words_per_block": 16}),
-    ("repeats", 12, Policy(4, 0, True, 128), None, 1000, {"words_per_block": 32, "sa_sampling": 3}),
-    ("repeats", 20, Policy(20, 0, False, 128), [119, 1], 1000, {}),
+    ("four", 1, 1, None, 700, {}),
+    ("ambiguous", 2, 2, [11, 19], 30, {}),
+    ("two", 3, 2, None, 40, {"sa_sampling": 3}),
+    ("two", 5, 2, [30, 1, 29], 60, {"words_per_block": 8}),
+    ("one", 6, 6, [25, 35], 45, {}),
+    ("repeats", 8, 5, [50, 70], 1000, {"words_per_block": 16}),
+    ("repeats", 12, 4, None, 1000, {"words_per_block": 32, "sa_sampling": 3}),
+    ("repeats", 20, 20, [119, 1], 1000, {}),
 ]
 
 
 @pytest.mark.parametrize("unique", [False, True])
-@pytest.mark.parametrize(("kind", "min_length", "policy", "owned", "limit", "index"), CASES)
-def test_matches_of_the_oracle(card, kind, min_length, policy, owned, limit, index, unique) -> None:
+@pytest.mark.parametrize(("kind", "min_length", "seed", "owned", "limit", "index"), CASES)
+def test_matches_of_the_oracle(card, seeds_of, kind, min_length, seed, owned, limit, index, unique) -> None:
+    seeds_of(seed)
     rng = np.random.default_rng(min_length)
     total = sum(owned) if owned else 120 if min_length > 6 else 50
     first = total // 3
     islands = [draw_sequence(rng, kind, size) for size in (first, total - first)]
     queries = draw_queries(rng, islands, 4, total, kind)
     pieces = [int(queries.offsets[-1]) // 2]
-    assert check(card, islands, queries, min_length, policy, unique, limit, owned, pieces, **index) or unique
+    assert check(card, islands, queries, min_length, unique, limit, owned, pieces, **index) or unique
 
 
 def repeats(rng) -> list[np.ndarray]:
@@ -106,20 +118,20 @@ def repeats(rng) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize("owned", [None, [150, 200, 150]])
-def test_all_policies_give_the_same(card, owned, unique) -> None:
+def test_seeds_of_any_length_give_the_same(card, seeds_of, owned, unique) -> None:
     rng = np.random.default_rng(3)
     islands = repeats(rng)
     whole = np.concatenate(islands)
     changed = whole[60:400].copy()
     changed[::29] = 4
     queries = queries_of(changed, [], [4], whole[171:420], [0] * 90, rng.integers(0, 4, 9))
-    for lanes, keep in SHARES:
-        for seed_length in (9, 17):
-            assert check(card, islands, queries, 17, Policy(seed_length, lanes, keep, 64), unique, owned=owned) > 5
+    for length in (9, 13, 17):
+        seeds_of(length)
+        assert check(card, islands, queries, 17, unique, owned=owned) > 5
 
 
 @pytest.mark.parametrize("owned", [None, [1000, 880]])
-def test_matches_longer_than_one_thread_compares(card, owned) -> None:
+def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
     """The reference as its own query, with a base changed: ends of queries, of runs, and inside."""
     rng = np.random.default_rng(4)
     islands = [rng.integers(0, 4, 1800).astype(np.uint8), rng.integers(0, 4, 80).astype(np.uint8)]
@@ -134,22 +146,22 @@ def test_matches_longer_than_one_thread_compares(card, owned) -> None:
     wanted += [(starts[-1], 0, 1800), (starts[-1] + 1800, 1800, 80), (starts[-1] + 1880, 1700, 100)]
     given = queries_of(*queries, whole, whole[1700:1800])
     pages, text = upload_all(card, islands, owned, 70, prefix_length=4)
-    for unique, policy in ((False, Policy(20, 0, True, 64)), (True, Policy(20, 1, False, 64))):
-        find = searcher(card, pages, text, given, 60, unique, policy)
+    seeds_of(20)
+    for unique in (False, True):
+        find = searcher(card, pages, text, given, 60, unique)
         assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # chance repeats no 60 bases
 
 
-@pytest.mark.parametrize(
-    ("limit", "policy"), [(1, Policy(4, 0, True, 64)), (9, Policy(3, 1, False, 32)), (300, Policy(4, 0, False, 64))]
-)
-def test_a_reference_of_one_letter(card, limit: int, policy: Policy) -> None:
+@pytest.mark.parametrize(("limit", "seed"), [(1, 4), (9, 3), (300, 4)])
+def test_a_reference_of_one_letter(card, seeds_of, limit: int, seed: int) -> None:
     """One base of the query has as many matches as the reference has bases: the order itself is cut."""
     islands, queries = [np.zeros(20, np.uint8)], queries_of([0] * 7, [0] * 4, [1] * 9, [0] * 3)
-    assert check(card, islands, queries, 4, policy, limit=limit) == 17 + 3 + 17
-    assert check(card, islands, queries, 4, policy, unique=True, limit=limit) == 0
+    seeds_of(seed)
+    assert check(card, islands, queries, 4, limit=limit) == 17 + 3 + 17
+    assert check(card, islands, queries, 4, unique=True, limit=limit) == 0
 
 
-def test_places_that_are_none(card) -> None:
+def test_places_that_are_none(card, seeds_of) -> None:
     """Letters that run on from one island into the next, or over a base that is not known, do not stand there."""
     rng = np.random.default_rng(14)
     words = [rng.integers(0, 4, 16).astype(np.uint8) for _ in range(15)]
@@ -160,12 +172,13 @@ def test_places_that_are_none(card) -> None:
     # Behind two bases, matches begin beside a seed.
     later = [np.append(3 - word[:2], word) for word in words]
     queries = queries_of(*words, *(word[1:] for word in words), *later)
-    for policy in (Policy(8, 0, True, 64), Policy(6, 1, False, 64)):
+    for seed in (8, 6):
+        seeds_of(seed)
         for unique in (False, True):
-            assert check(card, islands, queries, 8, policy, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
+            assert check(card, islands, queries, 8, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
 
 
-def test_the_one_other_place_among_many_hits(card) -> None:
+def test_the_one_other_place_among_many_hits(card, seeds_of) -> None:
     """Seventy words that share a seed stand on both pages, in different orders: each stands in another row there."""
     rng = np.random.default_rng(15)
     seed = rng.integers(0, 4, 8)
@@ -173,10 +186,10 @@ def test_the_one_other_place_among_many_hits(card) -> None:
     order = rng.permutation(len(words))
     islands = [np.concatenate([words[i] for i in numbers]).astype(np.uint8) for numbers in (range(70), order)]
     queries = queries_of(*words)
-    policy = Policy(8, 0, True, 64)
-    assert check(card, islands, queries, 20, policy, owned=[1400, 1400]) == 140
-    assert check(card, islands, queries, 20, policy, unique=True, owned=[1400, 1400]) == 0
-    assert check(card, islands, queries, 20, policy, unique=True) == 0
+    seeds_of(8)
+    assert check(card, islands, queries, 20, owned=[1400, 1400]) == 140
+    assert check(card, islands, queries, 20, unique=True, owned=[1400, 1400]) == 0
+    assert check(card, islands, queries, 20, unique=True) == 0
 
 
 @pytest.mark.parametrize("min_length", [1, 20])
@@ -184,8 +197,14 @@ def test_nothing_to_find(card, min_length: int) -> None:
     known, unknown = [np.zeros(30, np.uint8)], [np.full(30, 4, np.uint8)]
     for islands in (known, unknown):
         for queries in (queries_of(), queries_of([], []), queries_of([4, 4], [4]), queries_of([1] * 40)):
-            assert check(card, islands, queries, min_length, default_policy(min_length)) == 0
-    assert check(card, known, queries_of([0] * 19), 20, default_policy(20)) == 0
+            assert check(card, islands, queries, min_length) == 0
+    assert check(card, known, queries_of([0] * 19), 20) == 0
+
+
+def test_seeds_are_possible_at_every_length() -> None:
+    """A hit belongs to the page that its first base lies in, which must hold all of it."""
+    for min_length in (1, 2, 10, 11, 14, 20, 50, 100, 1000, 1 << 30):
+        assert 1 <= gpu.seed_length(min_length) <= min(min_length, PAGE_OVERLAP)
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 64, 100])
@@ -239,22 +258,21 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
     text, codes = reference_text(islands)
     pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
     queries = queries_of(np.concatenate(islands)[40:330])
-    policy = Policy(8, 0, True, 64)
-    find = searcher(card, pages, queries_gpu.upload_reference(card, text), queries, 12, unique, policy)
+    find = searcher(card, pages, queries_gpu.upload_reference(card, text), queries, 12, unique)
     assert find_all(find, int(queries.offsets[-1]), 10_000) == expected(islands, queries, 12, unique)
 
 
-def test_windows_of_few_seeds(card, monkeypatch) -> None:
-    """Matches of a window are sorted by one word: where it is short, and where few lanes would go through many rows."""
+def test_windows_of_few_seeds(card, seeds_of, monkeypatch) -> None:
+    """Matches of a window are sorted by one word; here it is short."""
     rng = np.random.default_rng(10)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
     monkeypatch.setattr(gpu, "KEY_BITS", 14)
-    monkeypatch.setattr(gpu, "MOST_ROWS_PER_LANE", 2)
-    assert check(card, islands, queries, 14, Policy(10, 1, False, 64), unique=True) == 3
+    seeds_of(10)
+    assert check(card, islands, queries, 14, unique=True) == 3
     monkeypatch.setattr(gpu, "SEEDS_PER_WINDOW", 3)
     monkeypatch.setattr(gpu, "MOST_STEP", 2)
-    assert check(card, islands, queries, 14, Policy(10, 0, True, 64)) > 30
+    assert check(card, islands, queries, 14) > 30
 
 
 def test_pieces_on_the_host(card) -> None:
@@ -288,7 +306,7 @@ def test_memory_is_what_was_planned(cuts: int) -> None:
         laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
         before = card.arrays.taken
         card.arrays.most_taken = before
-        pieces = list(gpu.matches_on_host(card, pages, text, laid, 12, True, limit, Policy(12, 0, True, 64)))
+        pieces = list(gpu.matches_on_host(card, pages, text, laid, 12, True, limit))
         taken = card.arrays.most_taken - before - 16 * len(laid.runs)  # seeds of runs are the queries' own
         planned = limit * gpu.bytes_per_match(cuts)
         assert sum(len(piece.start) for piece in pieces) > 2900
@@ -309,12 +327,12 @@ def test_a_card_that_is_full_says_so() -> None:
     for number in range(1, 100):
         card.fail_allocation(number)
         try:
-            gpu.find(card, pages, text, laid, 14, True, Cursor(0, 0), laid.length, 1000, Policy(10, 0, True, 64))
+            gpu.find(card, pages, text, laid, 14, True, Cursor(0, 0), laid.length, 1000)
         except OutOfDeviceMemory:
             failed += 1
             continue
         break
     assert 15 < failed == number - 1
     card.fail_allocation(0)
-    found = list(gpu.matches_on_host(card, pages, text, laid, 14, True, 7, Policy(10, 0, True, 64)))
+    found = list(gpu.matches_on_host(card, pages, text, laid, 14, True, 7))
     assert [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)] == wanted

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
 from quire.algorithms.mems import Queries, gpu, queries_gpu
-from quire.algorithms.mems.tuning.workloads import repetitive_text
 from quire.ragged import offsets_from_lengths
 
-from tests.support.mems_references import cut_pages, find_all, reference_text
+from tests.support.mems_references import cut_pages, find_all, reference_text, repetitive_text
 
 pytest.importorskip("numba", reason="the CPU's matches are found in Numba")
 

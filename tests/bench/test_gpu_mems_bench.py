@@ -23,10 +23,7 @@ gpu_mems.measure(EmulatedCard(), work, work, work / "mummer.txt", clock, 1, True
 @needs_compiler
 def test_it_measures(tmp_path) -> None:
     lines = printed(SCRIPT, tmp_path)
-    assert "2 matches of 50 and more; seeds of 35, a thread a hit, kept, blocks of 128" in lines
+    assert "2 matches of 50 and more; seeds of 35" in lines
     assert "the same matches as MUMmer's: yes" in lines
     assert any(line.startswith("| copMEM2, 2.7 s | 0.135 | ") for line in lines)
-    tables = [line for line in lines if line.startswith("## ")]
-    assert tables[0].startswith("## chr20 and chr21: 2 matches of 50 and more; *")
-    assert tables[1].startswith("## 20 queries of 36, reference of 467: ")
-    assert sum("*" in line for line in lines if line.startswith("| seeds of")) == 2, "the policy in use is marked"
+    assert lines[-2].startswith("| 20 queries of 36, reference of 467 | 10 | 10 | ")

@@ -88,24 +88,29 @@ def pairs(card) -> None:
     test_pairing_gpu.test_pairs_nearly_as_good_as_the_second_cost_quality(card)
 
 
+def with_seeds(test, card, *given) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        test(card, test_mems_gpu.setter_of_seeds(patch), *given)
+
+
 def matches(card) -> None:
-    test_mems_gpu.test_matches_of_the_oracle(card, *test_mems_gpu.CASES[3], False)
+    with_seeds(test_mems_gpu.test_matches_of_the_oracle, card, *test_mems_gpu.CASES[3], False)
 
 
 def unique_matches(card) -> None:
-    test_mems_gpu.test_all_policies_give_the_same(card, [150, 200, 150], True)
+    with_seeds(test_mems_gpu.test_seeds_of_any_length_give_the_same, card, [150, 200, 150], True)
 
 
 def other_places(card) -> None:
-    test_mems_gpu.test_the_one_other_place_among_many_hits(card)
+    with_seeds(test_mems_gpu.test_the_one_other_place_among_many_hits, card)
 
 
 def no_places(card) -> None:
-    test_mems_gpu.test_places_that_are_none(card)
+    with_seeds(test_mems_gpu.test_places_that_are_none, card)
 
 
 def long_matches(card) -> None:
-    test_mems_gpu.test_matches_longer_than_one_thread_compares(card, None)
+    with_seeds(test_mems_gpu.test_matches_longer_than_one_thread_compares, card, None)
 
 
 def runs(card) -> None:
@@ -194,10 +199,10 @@ MUTATIONS = [
     (seeds, "seeding/search.cu", "encode_hit(strand, diagonal, ordinal)", "encode_hit(strand, diagonal + 1, ordinal)"),
     (wide_bands, "extension/extension.cu", "(EVERY_LANE, leaving, 1)", "(EVERY_LANE, leaving, 2)"),
     # Maximal exact matches.
-    (matches, "mems/list_seeds.cu", ": ((1u << (LANES & 31)) - 1) << shift", ": (1u << (LANES & 31)) - 1"),
-    (matches, "mems/list_seeds.cu", "first + lane < rows) found", "first + lane <= rows) found"),
-    (unique_matches, "mems/list_hits.cu", "last < hits ? last : hits - 1", "first"),
-    (unique_matches, "mems/list_hits.cu", "    __syncthreads();\n    i64 low = bounds[0]", "    i64 low = bounds[0]"),
+    (matches, "mems/listing.cu", "((1u << lane) - 1)", "((2u << lane) - 1)"),
+    (matches, "mems/listing.cu", "(i64)(kept[hit] >> 32)", "0"),
+    (unique_matches, "mems/listing.cu", "last < hits ? last : hits - 1", "first"),
+    (unique_matches, "mems/listing.cu", "    __syncthreads();\n    i64 low = bounds[0]", "    i64 low = bounds[0]"),
     (other_places, "mems/elsewhere.cu", "away += 32", "away += 33"),
     (no_places, "mems/elsewhere.cu", "other + right <= run.y", "other + right <= run.y + 1"),
     (no_places, "mems/elsewhere.cu", "other - left >= run.x", "other - left >= run.x - 1"),

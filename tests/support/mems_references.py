@@ -47,6 +47,18 @@ def draw_queries(
     return Queries(np.concatenate(drawn), offsets_from_lengths([len(query) for query in drawn]))
 
 
+def repetitive_text(rng: np.random.Generator, bases: int) -> np.ndarray:
+    """Codes (uint8) of a reference, a quarter of it copies of four units with up to a fifth of their bases changed."""
+    text = rng.integers(0, 4, bases).astype(np.uint8)
+    for unit in [rng.integers(0, 4, size).astype(np.uint8) for size in (300, 300, 1500, 6000)]:
+        for start in rng.integers(0, max(1, bases - len(unit)), bases // 16 // len(unit)):
+            copy = unit.copy()
+            where = rng.integers(0, len(copy), int(rng.random() * 0.2 * len(copy)))
+            copy[where] = rng.integers(0, 4, len(where))
+            text[start : start + len(copy)] = copy[: bases - start]
+    return text
+
+
 def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.ndarray]:
     """The packed axis of islands with its runs, and its codes 0..3 with stand-ins (what an index is built of)."""
     codes = np.concatenate([np.empty(0, np.uint8), *islands])

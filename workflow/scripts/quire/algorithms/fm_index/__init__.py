@@ -13,7 +13,7 @@ start with a pattern; `low == high` means that the pattern does not occur. The a
 - `sampled_rows`: for each 64 rows two words: which of them are sampled, and how many are sampled before them.
 - `unowned_rows`: the sorted rows whose suffix starts in the part of the text that belongs to the next page.
 
-`cpu.intervals` and `gpu.intervals` find patterns; a query in every page of the axis goes through `pages`.
+`cpu` and fm_index.cuh have the steps of a search; `pages` holds the pages of the axis side by side.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,9 @@
 // Searching an FM-index on a card: the twins of fm_index/cpu.py. The format: fm_index/__init__.py.
 //
-// One thread per query: occurrence, backward_step, locate, owned_count. Several lanes per query: backward_step_group.
+// One thread takes the steps of one query: occurrence, backward_step, locate, owned_count.
 // -DWORDS_PER_BLOCK=n compiles for indexes of that block size alone, which removes the switches.
 // Rows are at most 2^32 - 1 (the format holds them in 32 bits): steps count in u32, twice as cheap as i64.
 #pragma once
-#include "quire/device/loads.cuh"
 #include "quire/device/types.cuh"
 
 // As quire.algorithms.fm_index.gpu.CardPage lays it out.
@@ -85,7 +84,18 @@ __device__ __forceinline__ u32 counter_of(ulonglong2 counters, int symbol) {
     return symbol & 1 ? (u32)(pair >> 32) : (u32)pair;
 }
 
-// Set bits of `rows` among its lowest `count`, which may lie below 0 or above 64.
+// word << count; 0 for a count of 64 or more, which C++ leaves undefined and the hardware defines.
+__device__ __forceinline__ u64 shift_left_clamped(u64 word, u32 count) {
+#ifdef __CUDA_ARCH__
+    u64 shifted;
+    asm("shl.b64 %0, %1, %2;" : "=l"(shifted) : "l"(word), "r"(count));
+    return shifted;
+#else
+    return count < 64 ? word << count : 0;
+#endif
+}
+
+// Set bits of `rows` among its lowest `count`, which may be negative or above 64.
 __device__ __forceinline__ u32 ones_below(u64 rows, int count) {
     return (u32)__popcll(shift_left_clamped(rows, (u32)max(64 - count, 0)));
 }
@@ -102,15 +112,14 @@ __device__ __forceinline__ i64 occurrence(const Page& page, int symbol, i64 row)
 }
 
 // Occurrences before both rows of one block; offsets count from the block's first row, low_offset <= high_offset.
-// `units` gives the block's units.
-template <int words, class Units>
-__device__ __forceinline__ Rows count_both(const Units& units, int symbol, int low_offset, int high_offset) {
-    u32 counter = counter_of(units(0), symbol);
+template <int words>
+__device__ __forceinline__ Rows count_both(const ulonglong2* block, int symbol, int low_offset, int high_offset) {
+    u32 counter = counter_of(__ldg(block), symbol);
     Rows counts = {counter, counter};
 #pragma unroll(words == 32 ? 5 : words / 2 - 1)
     for (int group = 0; group < words / 2 - 1; group++) {
         if (64 * group < high_offset) {
-            u64 rows = rows_with(units(group + 1), symbol);
+            u64 rows = rows_with(__ldg(block + group + 1), symbol);
             counts.low += ones_below(rows, low_offset - 64 * group);
             counts.high += ones_below(rows, high_offset - 64 * group);
         }
@@ -118,113 +127,31 @@ __device__ __forceinline__ Rows count_both(const Units& units, int symbol, int l
     return counts;
 }
 
-struct UnitsInMemory {
-    const ulonglong2* block;
-    __device__ __forceinline__ ulonglong2 operator()(int unit) const { return load_block<>(block + unit); }
-};
-
-// The sentinel is stored as an A: rows behind it have counted one too many.
-__device__ __forceinline__ Rows without_sentinel(const Page& page, int symbol, Rows rows, Rows counts) {
-    u32 primary = (u32)page.primary;
-    return {counts.low - (symbol == 0 && rows.low > primary), counts.high - (symbol == 0 && rows.high > primary)};
-}
-
-// One step by one thread. An interval within one block, as most are after the first dozen bases, reads it once.
-template <int words> __device__ __forceinline__ Rows occurrences_alone(const Page& page, int symbol, Rows rows) {
+// Occurrences before both rows of an interval. One within a single block, as most are after the first dozen bases, reads
+// that block once.
+template <int words> __device__ __forceinline__ Rows occurrences_in_blocks(const Page& page, int symbol, Rows rows) {
     constexpr u32 DISTANCE = 32 * words - 64;
     const ulonglong2* units = (const ulonglong2*)page.blocks;
     u32 low_block = block_of_row<words>(rows.low), high_block = block_of_row<words>(rows.high);
     int low_offset = (int)(rows.low - low_block * DISTANCE), high_offset = (int)(rows.high - high_block * DISTANCE);
     bool apart = low_block != high_block;
-    Rows counts = count_both<words>(UnitsInMemory{units + (u64)low_block * (words / 2)}, symbol, low_offset,
+    Rows counts = count_both<words>(units + (u64)low_block * (words / 2), symbol, low_offset,
                                     apart ? low_offset : high_offset);
     if (apart)
-        counts.high = count_both<words>(UnitsInMemory{units + (u64)high_block * (words / 2)}, symbol, high_offset,
-                                        high_offset).high;
-    return without_sentinel(page, symbol, rows, counts);
+        counts.high = count_both<words>(units + (u64)high_block * (words / 2), symbol, high_offset, high_offset).high;
+    // The sentinel is stored as an A: the counts of rows after it are one too many.
+    u32 primary = (u32)page.primary;
+    return {counts.low - (symbol == 0 && rows.low > primary), counts.high - (symbol == 0 && rows.high > primary)};
 }
 
 __device__ __forceinline__ Rows occurrences(const Page& page, int symbol, Rows rows) {
-    FOR_WORDS_OF(page, occurrences_alone, page, symbol, rows)
+    FOR_WORDS_OF(page, occurrences_in_blocks, page, symbol, rows)
 }
 
 // Interval of `symbol` (0..3) put before the pattern of an interval.
 __device__ __forceinline__ Interval backward_step(const Page& page, int symbol, Interval rows) {
     i64 first = page.C[symbol];
     Rows counts = occurrences(page, symbol, {(u32)rows.low, (u32)rows.high});
-    return {first + counts.low, first + counts.high};
-}
-
-// Occurrences before both ends by a group of `lanes` neighbouring lanes of a warp (a power of two), all with the same
-// arguments; each loads and counts its share of the units, and all get the answer. The whole warp must come here
-// together; a group that is not `active` reads nothing and gets no answer. `lane` counts within the group.
-template <int words, int lanes, bool stream>
-__device__ __forceinline__ Rows occurrences_by_group(const Page& page, int symbol, Rows rows, bool active, int lane) {
-    constexpr int UNITS = words / 2, PARTS = UNITS > lanes ? UNITS / lanes : 1;
-    constexpr u32 DISTANCE = 32 * words - 64;
-    u32 low_block = block_of_row<words>(rows.low), high_block = block_of_row<words>(rows.high);
-    int low_offset = (int)(rows.low - low_block * DISTANCE), high_offset = (int)(rows.high - high_block * DISTANCE);
-    bool takes_part = active && (UNITS >= lanes || lane < UNITS);
-    bool apart = takes_part && low_block != high_block;
-    // Consecutive lanes take consecutive units, so that a group reads whole sectors at once.
-    const ulonglong2* mine = (const ulonglong2*)page.blocks + lane;
-    ulonglong2 units[PARTS] = {};
-    if (takes_part)
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            units[part] = load_block<stream>(mine + ((u64)low_block * UNITS + part * lanes));
-        }
-    ulonglong2 others[PARTS] = {};
-    if (apart)
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            others[part] = load_block<stream>(mine + ((u64)high_block * UNITS + part * lanes));
-        }
-    u64 low_rows[PARTS], high_rows[PARTS];
-    u32 low_counter, high_counter;
-    if (__any_sync(0xFFFFFFFFu, apart)) {
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            low_rows[part] = rows_with(units[part], symbol);
-            high_rows[part] = apart ? rows_with(others[part], symbol) : low_rows[part];
-        }
-        low_counter = __shfl_sync(0xFFFFFFFFu, counter_of(units[0], symbol), 0, lanes);
-        u32 other_counter = counter_of(others[0], symbol);
-        high_counter = __shfl_sync(0xFFFFFFFFu, apart ? other_counter : low_counter, 0, lanes);
-    } else {
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) high_rows[part] = low_rows[part] = rows_with(units[part], symbol);
-        high_counter = low_counter = __shfl_sync(0xFFFFFFFFu, counter_of(units[0], symbol), 0, lanes);
-    }
-    // Both sums in one word: a block has fewer than 2^16 rows. Unit 0 and lanes without a unit count none: their group
-    // is taken to begin far behind the block.
-    u32 both = 0;
-#pragma unroll
-    for (int part = 0; part < PARTS; part++) {
-        int before = 64 * (lane + part * lanes) - 64;
-        if (part == 0 && (lane == 0 || lane >= UNITS)) before = 4096;
-        both += ones_below(low_rows[part], low_offset - before) +
-                (ones_below(high_rows[part], high_offset - before) << 16);
-    }
-#pragma unroll
-    for (int distance = lanes / 2; distance > 0; distance /= 2)
-        both += __shfl_xor_sync(0xFFFFFFFFu, both, distance, lanes);
-    return without_sentinel(page, symbol, rows, {low_counter + (both & 0xFFFF), high_counter + (both >> 16)});
-}
-
-// backward_step by a group of `lanes` lanes: see occurrences_by_group.
-template <int lanes>
-__device__ __forceinline__ Interval backward_step_group(const Page& page, int symbol, Interval rows, bool active,
-                                                        int lane) {
-    i64 first = page.C[symbol];
-    Rows narrow = {(u32)rows.low, (u32)rows.high}, counts;
-    // All lanes of a warp search the same page: the switch is uniform.
-    switch (words_per_block_of(page)) {
-        case 4: counts = occurrences_by_group<4, lanes, false>(page, symbol, narrow, active, lane); break;
-        case 8: counts = occurrences_by_group<8, lanes, false>(page, symbol, narrow, active, lane); break;
-        case 16: counts = occurrences_by_group<16, lanes, false>(page, symbol, narrow, active, lane); break;
-        default: counts = occurrences_by_group<32, lanes, false>(page, symbol, narrow, active, lane); break;
-    }
     return {first + counts.low, first + counts.high};
 }
 

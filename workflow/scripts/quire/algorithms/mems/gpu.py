@@ -4,15 +4,15 @@
    searched, seed_length + step - 1 <= min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
    this way; here every base of the reference is indexed, so that queries alone are sampled).
 2. The match kernel (search.cu) finds the rows of each seed of a *window* in a page.
-3. The print kernel (listing.cuh) locates them and compares packed words to both sides. A match is given by the first
+3. The print kernel (listing.cu) locates them and compares packed words to both sides. A match is given by the first
    seed in it, so that the matches of a seed begin within `step` bases, and windows come in the order of matches.
    Counted, scanned, written; the matches of a call are sorted by one word each.
 4. Where only those unique in the reference are wanted, a warp per match goes through the other hits of its seed.
 
 A hit belongs to the page in which the seed's first base lies, and is compared on the text of the whole axis, so that
 seams do not show. A call takes as many seeds as have `limit` hits in all; where one seed alone has more matches, the
-order itself is cut. How seeds are cut and hits shared out among threads is a policy, measured (tuning/policies.py); the
-answer does not depend on it.
+order itself is cut. `seed_length` decides the speed alone, as does how hits are shared out among threads: one thread a
+hit, whatever its seed.
 """
 
 from collections.abc import Iterator
@@ -27,21 +27,20 @@ from quire.algorithms.fm_index.pages.gpu import PagesInTurn
 from quire.algorithms.mems import Cursor, Matches
 from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
 from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
-from quire.algorithms.mems.tuning.policies import LISTINGS, Policy, best_policy
 from quire.device.card import Card, CardArray, Download, bytes_of
 
 SEARCH = "quire/algorithms/mems/search.cu"
+LISTING = "quire/algorithms/mems/listing.cu"
 ELSEWHERE = "quire/algorithms/mems/elsewhere.cu"
 KERNELS = [
     (QUERIES, DEFINES),
     (ELSEWHERE, DEFINES),
     *((SEARCH, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES),
-    *((source, {**macros, **DEFINES}) for source, macros in LISTINGS),
+    *((LISTING, {"KEEP": keep, **DEFINES}) for keep in (0, 1)),
 ]
 SEEDS_PER_WINDOW = 1 << 22
 FEWEST_SEEDS = 1 << 10  # of a window, however small `limit` is
-# Interval rows of a seed that few threads may go through in turn while all others wait for them.
-MOST_ROWS_PER_LANE = 1 << 12
+LISTING_THREADS = 128  # of a block; blocks of 256 and 512 were up to 15 % slower on an H200
 MOST_STEP = 1 << 16  # bases from seed to seed; seeds of very long matches might lie further apart
 KEY_BITS = 63
 
@@ -98,7 +97,6 @@ def find(
     begin: Cursor,
     end: int,
     limit: int,
-    policy: Policy | None = None,
 ) -> tuple[Matches, Cursor]:
     """Find the next matches; see `quire.algorithms.mems` for the arguments and what is returned.
 
@@ -111,7 +109,6 @@ def find(
         min_length: 1 to 2^31 - 1.
         unique: whether only matches unique in the reference are wanted.
         begin, end, limit: as the twin's.
-        policy: how; None for the one that the card is fastest with.
 
     Returns:
         `Matches` of the card's arrays, and where to go on.
@@ -119,14 +116,13 @@ def find(
     Raises:
         OutOfDeviceMemory: a smaller limit may fit.
     """
-    policy = best_policy(card.name, min_length) if policy is None else policy
     if begin.start < end and queries.run_count and reference.run_count:
-        seeds = _lay_seeds(card, queries, min_length, policy)
+        seeds = _lay_seeds(card, queries, min_length)
         bounds = card.empty(2, np.int64)
         kernel(card, "bound_seeds")(1, 32, queries, seeds, begin.start, end, bounds)
         first, last = (int(bound) for bound in card.download(bounds))
         if first < last:
-            search = _Search(card, pages, reference, queries, seeds, policy, unique)
+            search = _Search(card, pages, reference, queries, seeds, unique)
             return search.next_matches(first, last, begin, end, limit)
     return _no_matches(card), Cursor(end, 0)
 
@@ -149,12 +145,11 @@ def matches_on_host(
     min_length: int,
     unique: bool,
     limit: int,
-    policy: Policy | None = None,
 ) -> Iterator[Matches]:
     """All matches in pieces of at most `limit`, each copied to the host while the next is found.
 
     Args:
-        card, pages, reference, queries, min_length, unique, limit, policy: as of `find`.
+        card, pages, reference, queries, min_length, unique, limit: as of `find`.
 
     Yields:
         `Matches` of the host's arrays, which stay until the next piece but one is asked for.
@@ -164,7 +159,7 @@ def matches_on_host(
     cursor, number = Cursor(0, 0), 0
     while cursor.start < queries.length:
         found, cursor = find(
-            card, pages, reference, queries, min_length, unique, cursor, queries.length, limit, policy
+            card, pages, reference, queries, min_length, unique, cursor, queries.length, limit
         )  # fmt: skip
         if not len(found.start):
             continue
@@ -213,8 +208,17 @@ def _no_matches(card: Card) -> Matches:
     return Matches(*(card.empty(0, np.int64) for _ in range(3)))
 
 
-def _lay_seeds(card: Card, queries: CardRuns, min_length: int, policy: Policy) -> _Seeds:
-    length = min(policy.seed_length, min_length)
+def seed_length(min_length: int) -> int:
+    """Return how many bases of a match are looked up first; this decides the speed alone.
+
+    Seven tenths of a match: such a seed excludes chance, and in repeats most hits. Between 12 bases, as deep as the
+    prefix table, and 40. Within a fifth of what an H200 is fastest with (docs/decisions/constants-for-cards.md).
+    """
+    return min(max(7 * min_length // 10, 12), 40, min_length)
+
+
+def _lay_seeds(card: Card, queries: CardRuns, min_length: int) -> _Seeds:
+    length = seed_length(min_length)
     step = min(min_length - length + 1, MOST_STEP)
     counts = card.empty(queries.run_count, np.int64)
     kernel(card, "count_seeds").for_each(len(counts), queries.runs, len(counts), step, min_length, counts)
@@ -231,11 +235,10 @@ class _Search:
         reference: CardRuns,
         queries: CardRuns,
         seeds: _Seeds,
-        policy: Policy,
         unique: bool,
     ) -> None:
         self.card, self.pages, self.reference, self.queries = card, pages, reference, queries
-        self.seeds, self.policy, self.unique = seeds, policy, unique
+        self.seeds, self.unique = seeds, unique
         self.axis_bits = max(1, reference.length.bit_length())
 
     def next_matches(self, first: int, last: int, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
@@ -314,28 +317,24 @@ class _Search:
         wanted: _Range, room: int,
     ) -> tuple[_Listed | None, int]:  # fmt: skip
         """The matches of a page, and how many they are; None if there are none or more than `room`."""
-        card, policy = self.card, self.policy
-        if policy.lanes and int(card.xp.max(held.counts[:number])) > MOST_ROWS_PER_LANE * policy.lanes:
-            policy = policy._replace(lanes=0, keep=False)
-        if hits > room and policy.keep:
-            policy = policy._replace(keep=False)
-        items = hits if policy.lanes == 0 else number * policy.lanes
-        blocks = -(-items // policy.threads)
-        counts = card.empty(blocks if policy.lanes == 0 else number, np.uint32)
-        # A thread per hit needs room to keep what it found out, and shared memory for the seeds of its block.
-        kept = () if policy.lanes else (card.empty(hits if policy.keep else 0, np.uint64),)
-        shared_bytes = 0 if policy.lanes else 16 + policy.threads // 8
+        card = self.card
+        keep = hits <= room
+        kept = card.empty(hits if keep else 0, np.uint64)
+        blocks = -(-hits // LISTING_THREADS)
+        counts = card.empty(blocks, np.uint32)
+        shared_bytes = 16 + LISTING_THREADS // 8  # for the seeds of a block, and the matches of its warps
         given = (page, self.queries, self.reference, self.seeds, self.window, wanted, held.low, offsets, number)
-        source, macros = policy.listing
-        count, write = (card.kernel(source, name, **macros, **DEFINES) for name in ("count_matches", "write_matches"))
-        count(blocks, policy.threads, *given, counts, *kept, shared_bytes=shared_bytes)
+        count, write = (
+            card.kernel(LISTING, name, KEEP=int(keep), **DEFINES) for name in ("count_matches", "write_matches")
+        )
+        count(blocks, LISTING_THREADS, *given, counts, kept, shared_bytes=shared_bytes)
         places = card.offsets(counts)
         total = int(places[-1])
         if not 0 < total <= room:
             return None, total
         rows = card.empty(total, np.uint32) if self.unique else None
         listed = _Listed(card.empty(total, np.uint64), card.empty(total, np.int64), rows, self.axis_bits)
-        write(blocks, policy.threads, *given, places, *kept, listed, shared_bytes=shared_bytes)
+        write(blocks, LISTING_THREADS, *given, places, kept, listed, shared_bytes=shared_bytes)
         return listed, total
 
     def _give(self, pieces: list[_Listed], total: int) -> Matches:

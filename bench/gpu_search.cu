@@ -1,4 +1,5 @@
-// A random index for timing, queries that occur in it, and how many blocks a search of them visits.
+// Kernels of bench.gpu_search: a random index, queries that occur in it, their search with one thread per query, the
+// blocks that a search visits, and random reads of as many blocks.
 //
 // Any sequence of bases is the Burrows-Wheeler transform of some set of cyclic texts (Mantaci et al. 2007), so random
 // planes with the counters that belong to them are an FM-index, and the bases met on a walk by LF mapping are a piece
@@ -42,8 +43,8 @@ extern "C" __global__ void write_counters(u64* blocks, i64 words_per_block, i64 
     ((u32*)(blocks + block * words_per_block))[code] = (u32)before[block];  // A, C, G, T: low half first
 }
 
-// Queries of `length` (1..32) bases of the texts, each from a random place; base i in bits 2i and 2i + 1. A thread a
-// query. A walk that meets the sentinel goes on at row 0 behind an A, and its query may not occur.
+// Queries of `length` (1..32) bases of the texts, each from a random place; base i in bits 2i and 2i + 1. One thread
+// per query. A walk that meets the sentinel goes on at row 0 after an A, and its query may not occur.
 extern "C" __global__ void sample_queries(Page page, i64 length, i64 count, i64 seed, u64* queries) {
     i64 query = thread_index();
     if (query >= count) return;
@@ -59,7 +60,24 @@ extern "C" __global__ void sample_queries(Page page, i64 length, i64 count, i64 
     queries[query] = bases;
 }
 
-// Distinct blocks that the steps of each query visit, those of one step counted once; the last base needs none.
+// Intervals (found: low, high) of `count` queries of `length` (1..32) bases, searched from their last base on without the
+// prefix table. One thread per query, with the steps that seeds take.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) search_packed(Page page, const u64* queries, i64 length,
+                                                                             i64 count, Interval* found) {
+    i64 query = thread_index();
+    if (query >= count) return;
+    u64 bases = queries[query] << (64 - 2 * length);
+    // The last base needs no block: all rows that begin with it.
+    int symbol = (int)(bases >> 62);
+    Interval rows = {page.C[symbol], page.C[symbol + 1]};
+    for (i64 left = length - 1; left > 0 && rows.low < rows.high; left--) {
+        bases <<= 2;
+        rows = backward_step(page, (int)(bases >> 62), rows);
+    }
+    found[query] = rows;
+}
+
+// The number of blocks that the steps of each query visit; a block that holds both ends of an interval counts once.
 extern "C" __global__ void count_visits(Page page, const u64* queries, i64 length, i64 count, i64* visits) {
     i64 query = thread_index();
     if (query >= count) return;
@@ -75,8 +93,8 @@ extern "C" __global__ void count_visits(Page page, const u64* queries, i64 lengt
     visits[query] = visited;
 }
 
-// What the card's memory can do: `reads` random blocks of `units` * 16 bytes (units: a power of two up to 32), all
-// independent, by each group of `units` lanes. No answer but a sum, so that the loads are not left out.
+// The card's random-access bandwidth: `reads` random blocks of `units` * 16 bytes (units: a power of two up to 32), all
+// independent, by each group of `units` lanes. The sums keep the compiler from removing the loads.
 extern "C" __global__ void read_random_blocks(const ulonglong2* blocks, i64 block_count, i64 units, i64 reads,
                                               i64 groups, u64* sums) {
     u32 thread = (u32)thread_index(), group = thread / (u32)units, lane = thread & ((u32)units - 1);

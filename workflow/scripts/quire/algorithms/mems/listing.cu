@@ -1,6 +1,24 @@
-// Listing matches with one thread per hit, whatever seed it belongs to: see listing.cuh.
-// -DKEEP=1: what counting finds out of each hit is kept for writing; else it is found out again.
-#include "quire/algorithms/mems/listing.cuh"
+// Listing the matches that the hits of a window's seeds give in a page, one thread per hit. Matches are counted first,
+// and then written where the scan of the counts says.
+// -DKEEP=1: the reach that counting finds for each hit is kept for writing; else it is computed again.
+#include "quire/algorithms/mems/mems.cuh"
+
+constexpr u32 ALL_LANES = 0xFFFFFFFFu;
+
+// The place of a hit on the axis, and how far its match reaches (0 to the right: the hit gives no match).
+struct Hit {
+    i64 axis;
+    Reach reach;
+};
+
+__device__ __forceinline__ Hit hit_at(const Page& page, const Sequence& queries, const Sequence& text,
+                                      const Seeds& seeds, Seed seed, const Range& range, i64 row) {
+    i64 start = locate(page, row), axis = page.start + start;
+    if (start >= page.owned_length) return {0, {0, 0}};
+    Reach reach = reach_of(queries, text, seeds, seed, axis);
+    if (!range.holds(seed.position - reach.left, axis - reach.left)) reach.right = 0;
+    return {axis, reach};
+}
 
 // The seed of a hit: offsets[seed] <= hit < offsets[seed + 1]. The block looks for those of its first and its last hit.
 __device__ __forceinline__ i64 seed_of_hit(const i64* offsets, i64 seeds, i64 hit, i64 hits) {
@@ -27,7 +45,7 @@ extern "C" __global__ void count_matches(Page page, Sequence queries, Sequence t
     Hit found = {0, {0, 0}};
     if (hit < hits) {
         Seed seed = seed_of(queries, seeds, window, index);
-        found = look_at(page, queries, text, seeds, seed, range, low[index] + (hit - offsets[index]));
+        found = hit_at(page, queries, text, seeds, seed, range, low[index] + (hit - offsets[index]));
         if (KEEP) kept[hit] = found.reach.right ? (u64)found.reach.left << 32 | (u64)found.reach.right : 0;
     }
     int number = __syncthreads_count(found.reach.right > 0);
@@ -47,7 +65,7 @@ extern "C" __global__ void write_matches(Page page, Sequence queries, Sequence t
         found = {page.start + locate(page, row), {(i64)(kept[hit] >> 32), (i64)(kept[hit] & 0xFFFFFFFFull)}};
     } else if (hit < hits && !KEEP) {
         Seed seed = seed_of(queries, seeds, window, index);
-        found = look_at(page, queries, text, seeds, seed, range, row);
+        found = hit_at(page, queries, text, seeds, seed, range, row);
     }
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     u32 *in_warps = (u32*)(shared_memory + 2), votes = __ballot_sync(ALL_LANES, found.reach.right > 0);

@@ -1,1 +1,0 @@
-"""Measuring which design of exact search a card is fastest with, and keeping the answer."""
