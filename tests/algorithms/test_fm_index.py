@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms import fm_index
-from quire.algorithms.fm_index import FmIndex, cpu, oracle
+from quire.algorithms.fm_index import FmIndex, oracle
 from quire.algorithms.fm_index.construction import cpu as construction_cpu
+from quire.algorithms.fm_index.construction import first_rows
+from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.algorithms.suffix_array.cpu import suffix_array
 from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
+
+from tests.support.fm_index_search import intervals, owned_counts, positions_of_rows
 
 random_texts = st.lists(st.integers(0, 3), min_size=1, max_size=700)
 two_letter_texts = st.lists(st.sampled_from([0, 3]), min_size=1, max_size=400)
@@ -36,7 +40,7 @@ def build_index(
         length=text.size,
         blocks=blocks,
         words_per_block=words_per_block,
-        C=construction_cpu.first_rows(counts),
+        C=first_rows(counts),
         primary=primary,
         prefix_table=construction_cpu.prefix_intervals(text, prefix_length),
         prefix_length=prefix_length,
@@ -92,19 +96,14 @@ def test_search_and_locate_against_scanning(
     sampling_distance: int, text: np.ndarray, seed: int, sa_sampling: int
 ) -> None:
     """Intervals have the right width and their rows locate to the right places."""
-    index = build_index(text, sampling_distance, sa_sampling)
+    page = page_arrays(build_index(text, sampling_distance, sa_sampling), 0, text.size)
     patterns = drawn_patterns(text, seed)
-    found = cpu.intervals(index, *flat(patterns))
+    found = intervals(page, *flat(patterns))
     for pattern, (low, high) in zip(patterns, found, strict=True):
-        located = cpu.positions_of_rows(index, np.arange(low, high, dtype=np.int64))
+        located = positions_of_rows(page, np.arange(low, high, dtype=np.int64))
         assert sorted(located) == oracle.positions(text, pattern)
         assert low == high or (low, high) == oracle.interval(text, pattern)
         assert high - low == oracle.count(text, pattern)
-        alone = cpu.interval(
-            pattern, 0, pattern.size, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
-            index.prefix_length,
-        )  # fmt: skip
-        assert (low, high) == alone
 
 
 @given(text=texts, owned_share=st.floats(0, 1), seed=st.integers(0, 1000))
@@ -112,9 +111,9 @@ def test_search_and_locate_against_scanning(
 def test_owned_counts(text: np.ndarray, owned_share: float, seed: int) -> None:
     """Hits that start at or after the owned length are not counted."""
     owned_length = int(owned_share * text.size)
-    index = build_index(text, owned_length=owned_length)
+    page = page_arrays(build_index(text, owned_length=owned_length), 0, owned_length)
     patterns = drawn_patterns(text, seed)
-    counts = cpu.owned_counts(index, cpu.intervals(index, *flat(patterns)))
+    counts = owned_counts(page, intervals(page, *flat(patterns)))
     expected = [sum(hit < owned_length for hit in oracle.positions(text, pattern)) for pattern in patterns]
     assert counts.tolist() == expected
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction_gpu
 from quire.algorithms.suffix_array import gpu
 from quire.algorithms.suffix_array.oracle import suffix_array
@@ -59,7 +60,7 @@ def check_blocks(card: Card, codes: list[int], words_per_block: int) -> None:
         planes = list(zip(block[2::2], block[3::2], strict=True))
         assert [low >> bit & 1 | (high >> bit & 1) << 1 for low, high in planes for bit in range(64)] == inside
     assert counts.tolist() == [codes.count(code) for code in range(4)]
-    assert construction_gpu.first_rows(counts).tolist() == [1, *(1 + np.cumsum(counts)).tolist()]
+    assert first_rows(counts).tolist() == [1, *(1 + np.cumsum(counts)).tolist()]
     assert primary == rows.tolist().index(0)
 
 

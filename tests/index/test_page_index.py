@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire import index, reference
-from quire.algorithms.fm_index import cpu, oracle
+from quire.algorithms.fm_index import oracle
+from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
 from quire.errors import InputError, QuireError
 from quire.index import PageIndex
@@ -15,6 +16,7 @@ from quire.reference import Reference
 from quire.reference.construction import PAGE_OVERLAP
 
 from tests.support.builders import random_bases, write_fasta
+from tests.support.fm_index_search import intervals, owned_counts, positions_of_rows
 from tests.support.index_builders import INDEX_PARAMETERS
 
 ARRAYS = ["blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowned_rows"]
@@ -70,10 +72,11 @@ def test_pages_add_up_to_the_whole_text(
     counts = np.zeros(len(patterns), dtype=np.int64)
     hits: list[list[int]] = [[] for _ in patterns]
     for page in pages:
-        found = cpu.intervals(page, np.concatenate(patterns), offsets)
-        counts += cpu.owned_counts(page, found)
+        arrays = page_arrays(page, page.start, page.owned_length)
+        found = intervals(arrays, np.concatenate(patterns), offsets)
+        counts += owned_counts(arrays, found)
         for pattern_hits, (low, high) in zip(hits, found.tolist(), strict=True):
-            positions = page.start + cpu.positions_of_rows(page, np.arange(low, high))
+            positions = page.start + positions_of_rows(arrays, np.arange(low, high))
             pattern_hits += positions[positions < page.owned_end].tolist()
     for pattern, count, pattern_hits in zip(patterns, counts.tolist(), hits, strict=True):
         assert sorted(pattern_hits) == oracle.positions(axis, pattern)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quire.errors import InputError, QuireError
 from quire.finish.counts.outputs import write_target
 from quire.reference import Reference
-from quire.reference.regions import contains, islands_of, merge, read_regions, total_length, write_bed
+from quire.reference.regions import contains, islands_of, merge, read_regions, total_length
 from quire.report.counts import median_of_histogram, read_sample_counts, read_variants
 from quire.report.known_variants import compare_files, open_indexed, require_known_contigs
 from quire.report.ledgers import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
@@ -21,6 +21,11 @@ from quire.rescore.variant_counts import classify
 from tests.support.report_files import CONTIGS, READ_LENGTH, count_bam, count_vcf, write_vcf
 
 interval = st.tuples(st.integers(0, 60), st.integers(1, 9)).map(lambda pair: (pair[0], sum(pair)))
+
+
+def write_bed(path, regions) -> None:
+    lines = (f"{contig}\t{start}\t{end}\n" for contig, rows in regions.items() for start, end in rows.tolist())
+    path.write_text("".join(lines))
 
 
 @given(st.lists(interval, min_size=1))

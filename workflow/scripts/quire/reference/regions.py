@@ -56,10 +56,3 @@ def contains(intervals: np.ndarray, start: int, end: int) -> bool:
     """Whether one of the merged intervals holds all of [start, end)."""
     index = int(np.searchsorted(intervals[:, 0], start, side="right")) - 1
     return index >= 0 and end <= int(intervals[index, 1])
-
-
-def write_bed(path: str | Path, regions: Regions) -> None:
-    """Write regions as a three-column BED."""
-    with open(path, "w", encoding="utf-8") as stream:
-        for contig, intervals in regions.items():
-            stream.writelines(f"{contig}\t{start}\t{end}\n" for start, end in intervals.tolist())

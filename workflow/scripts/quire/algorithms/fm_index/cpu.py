@@ -1,4 +1,4 @@
-"""Searching an FM-index on the CPU: small functions to be inlined into Numba kernels, and batches of patterns.
+"""Steps of a search of an FM-index on the CPU: small functions that Numba kernels inline.
 
 A call that LLVM does not inline costs Numba a counted reference for every array, several times the work of a rank:
 hence `forceinline`. Rows, positions and counts are int64, `blocks` and `sampled_rows` are flat uint64 arrays. Functions
@@ -7,11 +7,8 @@ are never called with a code above 3 unless they say so.
 
 import numpy as np
 
-from quire.algorithms.fm_index import FmIndex
 from quire.simd.bits import count_ones, prefetch
-from quire.simd.compiled import compiled, inlined
-
-PATTERNS_IN_TURN = 32  # enough to hide a read from memory: 14 M ranks/s alone, 82 M with 8, 190 M with 32 (chr20)
+from quire.simd.compiled import inlined
 
 
 @inlined
@@ -103,47 +100,6 @@ def sampled_rank(sampled_rows, row):
 
 
 @inlined
-def locate(suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, row):
-    """Start of the suffix of a row in the text."""
-    if sa_sampling == 1:
-        return np.int64(suffix_array[row])
-    steps = 0
-    while True:
-        rank = sampled_rank(sampled_rows, row)
-        if rank >= 0:
-            return np.int64(suffix_array[rank]) + steps
-        row = previous_row(blocks, words_per_block, C, primary, row)
-        steps += 1
-
-
-@inlined
-def last_interval(codes, start, end, C, prefix_table, prefix_length):
-    """Interval of as much of the end of codes[start:end] as the prefix table knows: (low, high, where that begins).
-
-    A code above 3 gives (0, 0, start); a pattern shorter than the table's k-mers all rows and `end`.
-    """
-    for position in range(start, end):
-        if codes[position] > 3:
-            return np.int64(0), np.int64(0), start
-    if end - start < prefix_length:
-        return np.int64(0), C[4], end
-    kmer = 0
-    for position in range(end - prefix_length, end):
-        kmer = 4 * kmer + np.int64(codes[position])
-    return np.int64(prefix_table[kmer, 0]), np.int64(prefix_table[kmer, 1]), end - prefix_length
-
-
-@inlined
-def interval(codes, start, end, blocks, words_per_block, C, primary, prefix_table, prefix_length):
-    """Interval of the pattern codes[start:end] (uint8; a code above 3 gives (0, 0); an empty pattern all rows)."""
-    low, high, position = last_interval(codes, start, end, C, prefix_table, prefix_length)
-    while position > start and low < high:
-        position -= 1
-        low, high = backward_step(blocks, words_per_block, C, primary, np.int64(codes[position]), low, high)
-    return low, high
-
-
-@inlined
 def owned_count(unowned_rows, low, high):
     """How many rows of [low, high) belong to this page."""
     first, last = 0, unowned_rows.size
@@ -158,89 +114,3 @@ def owned_count(unowned_rows, low, high):
         count -= 1
         first += 1
     return count
-
-
-@compiled
-def _batch_intervals(patterns, offsets, blocks, words_per_block, C, primary, prefix_table, prefix_length):
-    """See `intervals`.
-
-    Patterns take their steps in turns, so that the blocks of one arrive from memory while the others are counted.
-    """
-    found = np.empty((offsets.size - 1, 2), dtype=np.int64)
-    positions = np.empty(offsets.size - 1, dtype=np.int64)
-    for first in range(0, positions.size, PATTERNS_IN_TURN):
-        last = min(first + PATTERNS_IN_TURN, positions.size)
-        for index in range(first, last):
-            found[index, 0], found[index, 1], positions[index] = last_interval(
-                patterns, offsets[index], offsets[index + 1], C, prefix_table, prefix_length
-            )
-            prefetch_row(blocks, words_per_block, found[index, 0])
-            prefetch_row(blocks, words_per_block, found[index, 1])
-        unfinished = True
-        while unfinished:
-            unfinished = False
-            for index in range(first, last):
-                low, high = found[index, 0], found[index, 1]
-                if positions[index] == offsets[index] or low == high:
-                    continue
-                positions[index] -= 1
-                symbol = np.int64(patterns[positions[index]])
-                low, high = backward_step(blocks, words_per_block, C, primary, symbol, low, high)
-                prefetch_row(blocks, words_per_block, low)
-                prefetch_row(blocks, words_per_block, high)
-                found[index, 0], found[index, 1] = low, high
-                unfinished = True
-    return found
-
-
-@compiled
-def _batch_owned_counts(found, unowned_rows):
-    """See `owned_counts`."""
-    counts = np.empty(found.shape[0], dtype=np.int64)
-    for index in range(found.shape[0]):
-        counts[index] = owned_count(unowned_rows, found[index, 0], found[index, 1])
-    return counts
-
-
-@compiled
-def _batch_locate(rows, suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary):
-    """See `positions_of_rows`."""
-    positions = np.empty(rows.size, dtype=np.int64)
-    for index in range(rows.size):
-        positions[index] = locate(
-            suffix_array, sa_sampling, sampled_rows, blocks, words_per_block, C, primary, rows[index]
-        )
-    return positions
-
-
-def intervals(index: FmIndex, patterns: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Find the interval of each pattern.
-
-    Args:
-        index: the index.
-        patterns: uint8, the codes of all patterns one after the other; a code above 3 matches nothing.
-        offsets: int64[m + 1], pattern i is patterns[offsets[i]:offsets[i + 1]]; an empty one occurs in every row.
-
-    Returns:
-        int64[m, 2]: (low, high).
-    """
-    found: np.ndarray = _batch_intervals(
-        patterns, offsets, index.blocks, index.words_per_block, index.C, index.primary, index.prefix_table,
-        index.prefix_length,
-    )  # fmt: skip
-    return found
-
-
-def owned_counts(index: FmIndex, found: np.ndarray) -> np.ndarray:
-    """How many rows of each interval (int64[m, 2]) belong to this page: int64[m]."""
-    counts: np.ndarray = _batch_owned_counts(found, index.unowned_rows)
-    return counts
-
-
-def positions_of_rows(index: FmIndex, rows: np.ndarray) -> np.ndarray:
-    """Start of the suffix of each row (int64[m]) in the text: int64[m]."""
-    positions: np.ndarray = _batch_locate(
-        rows, index.suffix_array, index.sa_sampling, index.sampled_rows, index.blocks, index.words_per_block, index.C,
-        index.primary,
-    )  # fmt: skip
-    return positions

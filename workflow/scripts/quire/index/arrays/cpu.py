@@ -9,6 +9,7 @@ import numpy as np
 
 from quire.algorithms.fm_index import prefix_length_of, words_of_distance
 from quire.algorithms.fm_index.construction import cpu as construction
+from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.suffix_array.cpu import suffix_array
 from quire.reference import Reference
 
@@ -42,7 +43,7 @@ def write_arrays(
     np.save(directory / "blocks.npy", blocks.reshape(-1, words_per_block))
     del blocks
     logger.info("occurrence blocks written")
-    np.save(directory / "C.npy", construction.first_rows(counts))
+    np.save(directory / "C.npy", first_rows(counts))
     prefix_length = prefix_length_of(codes.size)
     np.save(directory / "prefix_table.npy", construction.prefix_intervals(codes, prefix_length))
     return {"length": int(codes.size), "primary": int(primary), "prefix_length": prefix_length}, {}

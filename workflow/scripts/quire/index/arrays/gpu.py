@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from quire.algorithms.fm_index import prefix_length_of, words_of_distance
+from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.suffix_array.gpu import suffix_array, upload_text
 from quire.device.card import Card, CardArray
@@ -47,7 +48,7 @@ def write_arrays(
         blocks, counts, primary = construction.occurrence_blocks(card, text, rows, words_per_block)
         writer.write("blocks", blocks.reshape(-1, words_per_block))
         del blocks
-        writer.write("C", card.upload(construction.first_rows(counts)))
+        writer.write("C", card.upload(first_rows(counts)))
         writer.write("prefix_table", construction.prefix_intervals(card, text, rows, prefix_length))
         checksums = writer.checksums()
     return {"length": length, "primary": primary, "prefix_length": prefix_length}, checksums

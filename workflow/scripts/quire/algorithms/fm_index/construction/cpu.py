@@ -51,11 +51,6 @@ def occurrence_blocks(codes, suffix_array, words_per_block):
     return blocks, counts, primary
 
 
-def first_rows(counts: np.ndarray) -> np.ndarray:
-    """C of an FM-index from the counts of the four codes."""
-    return np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
-
-
 @compiled
 def prefix_intervals(codes, prefix_length):
     """Prefix table: uint32[4^k, 2], the interval of every k-mer.

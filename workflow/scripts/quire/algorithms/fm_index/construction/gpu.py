@@ -57,11 +57,6 @@ def occurrence_blocks(
     return blocks, counts, int(primary[0])
 
 
-def first_rows(counts: np.ndarray) -> np.ndarray:
-    """C of an FM-index (int64[5]) from the counts of the four codes, both on the host."""
-    return np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
-
-
 def prefix_intervals(card: Card, text: CardText, suffix_array: CardArray, prefix_length: int) -> CardArray:
     """Prefix table: uint32[4^k, 2] on the card, the interval of every k-mer."""
     table = card.empty((4**prefix_length, 2), np.uint32)

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from quire.algorithms.fm_index import FmIndex
-from quire.algorithms.fm_index.cpu import locate, prefetch_row, previous_row, sampled_rank
+from quire.algorithms.fm_index.cpu import prefetch_row, previous_row, sampled_rank
 from quire.simd.bits import prefetch
 from quire.simd.compiled import inlined
 
@@ -108,9 +108,16 @@ def page_of(table, number):
 
 @inlined
 def start_of_row(page, row):
-    """Where the suffix of a row starts in the page (`page` is `PageArrays`)."""
-    return locate(page.suffix_array, page.sa_sampling, page.sampled_rows, page.blocks, page.words_per_block, page.C,
-                  page.primary, row)  # fmt: skip
+    """Return where the suffix of a row starts in the text of a page (`PageArrays`)."""
+    if page.sa_sampling == 1:
+        return np.int64(page.suffix_array[row])
+    steps = 0
+    while True:
+        rank = sampled_rank(page.sampled_rows, row)
+        if rank >= 0:
+            return np.int64(page.suffix_array[rank]) + steps
+        row = previous_row(page.blocks, page.words_per_block, page.C, page.primary, row)
+        steps += 1
 
 
 @inlined
