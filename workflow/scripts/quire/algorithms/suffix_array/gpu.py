@@ -203,7 +203,8 @@ def _refine(card: Card, text: CardText, order: CardArray, budget: int) -> None:
             end = _end_of_slice(card, ties.head, begin, left, at_once)
             if left > at_once:
                 card.release()  # as between buckets
-            kept += _refine_slice(card, ties, begin, end, kept, depth, ranks, order)
+            part = _Ties(*(column[begin:end] for column in ties))
+            kept += _refine_slice(card, part, depth, ranks, order, ties, kept)
             begin = end
         left, depth = kept, 2 * depth
 
@@ -220,18 +221,17 @@ def _end_of_slice(card: Card, heads: CardArray, begin: int, end: int, at_once: i
 
 
 def _refine_slice(
-    card: Card, ties: _Ties, begin: int, end: int, kept: int, depth: int, ranks: CardArray, order: CardArray
+    card: Card, part: _Ties, depth: int, ranks: CardArray, order: CardArray, ties: _Ties, kept: int
 ) -> int:
-    """Sort slots [begin, end) of the ties; those that still tie go to slots from `kept` on: returns how many."""
-    count = end - begin
-    position, row, head = (column[begin:end] for column in ties)
+    """Sort a part of the ties; those that still tie go to slots from `kept` on. Returns how many these are."""
+    count = len(part.position)
     keys = card.empty(count, np.uint64)
-    _kernel(card, "tie_keys").for_each(count, _Ties(position, row, head), ranks, depth, count, keys)
+    _kernel(card, "tie_keys").for_each(count, part, ranks, depth, count, keys)
     by_key = card.xp.argsort(keys)
     sorted_position, own_row = card.empty(count, np.uint32), card.empty(count, np.uint32)
-    own_row[:] = row  # the slots are written while they are read
+    own_row[:] = part.row  # the slots are written while they are read
     heads = card.empty(-(-count // 32), np.uint32)
-    _kernel(card, "mark_ties").for_each(count, keys, by_key, position, count, heads, sorted_position)
+    _kernel(card, "mark_ties").for_each(count, keys, by_key, part.position, count, heads, sorted_position)
     selection, total = select(card, heads, count, ties=True)
     write(_kernel(card, "rank_groups"), selection, (sorted_position, own_row), ranks, order, ties, kept)
     return int(total[0])
