@@ -13,7 +13,7 @@ import argparse
 import lzma
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 from quire import index, reference
 from quire.algorithms.fm_index import prefix_length_of, words_of_distance
+from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText
-from quire.algorithms.mems.gpu import bytes_per_match, find, matches_on_host, seed_length
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, Wanted
+from quire.algorithms.mems.gpu import CardAxis, Leaving, bytes_on_host, bytes_per_match, find, seed_length
 from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
 from quire.algorithms.suffix_array.gpu import suffix_array, upload_text
 from quire.device.card import Card
+from quire.mems.runs import reference_text
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import code_table
 from quire.sequence.packing import BASES_PER_WORD, pack, unpack
@@ -72,16 +74,7 @@ def codes_of(fasta: bytes) -> NDArray[np.uint8]:
     return codes
 
 
-def runs_of(opened: reference.Reference) -> NDArray[np.int64]:
-    """Runs of known bases within islands: int64[r, 2]."""
-    borders = np.concatenate((opened.island_axis, opened.ambiguous.reshape(-1)))
-    starts = np.unique(borders[borders < opened.axis_length])
-    ends = np.append(starts[1:], opened.axis_length)
-    unknown = np.isin(starts, opened.ambiguous[:, 0])
-    return np.stack((starts, ends), axis=1)[~unknown]
-
-
-def indexed(card: Card, fasta: Path, folder: Path) -> tuple[CardPage, ReferenceText]:
+def indexed(card: Card, fasta: Path, folder: Path) -> CardAxis:
     """Reference and index of a FASTA, built on the card; one page."""
     start = time.perf_counter()
     reference.build(fasta, folder / "reference", 1 << 30)
@@ -90,7 +83,8 @@ def indexed(card: Card, fasta: Path, folder: Path) -> tuple[CardPage, ReferenceT
     index.build(opened, 0, folder / "page_0", parameters, index.index_engines(card))
     page = index.PageIndex.open(folder / "page_0", opened)
     print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
-    return upload_page(card, page, page.start, page.owned_length), ReferenceText(opened.text, runs_of(opened))
+    text = upload_reference(card, reference_text(opened))
+    return CardAxis([upload_page(card, page, page.start, page.owned_length)], text)
 
 
 def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distance: int = 64) -> CardPage:
@@ -102,7 +96,7 @@ def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distanc
     table = construction.prefix_intervals(card, text, rows, prefix_length).reshape(-1)
     unowned = construction.rows_from(card, rows, length)
     return CardPage(
-        blocks, words_per_block, card.upload(construction.first_rows(counts)), primary, table, prefix_length, rows, 1,
+        blocks, words_per_block, card.upload(first_rows(counts)), primary, table, prefix_length, rows, 1,
         card.empty(0, np.uint64), unowned, len(unowned), 0, length,
     )  # fmt: skip
 
@@ -122,13 +116,37 @@ def sample(rng: np.random.Generator, text: NDArray[np.uint8], length: int, count
     return Queries(codes, offsets_from_lengths(np.full(count, length)))
 
 
-def find_all(card: Card, page: CardPage, text: CardRuns, queries: CardRuns, min_length: int) -> int:
+def find_all(card: Card, axis: CardAxis, queries: CardRuns, min_length: int) -> int:
     """Find all matches, in pieces that stay on the card; returns their number."""
-    number, cursor = 0, Cursor(0, 0)
+    number, cursor, wanted = 0, Cursor(0, 0), Wanted(min_length, False)
     while cursor.start < queries.length:
-        found, cursor = find(card, [page], text, queries, min_length, False, cursor, queries.length, LIMIT)
+        found, cursor = find(card, axis, queries, wanted, cursor, queries.length, LIMIT)
         number += len(found.start)
     return number
+
+
+def matches_on_host(card: Card, axis: CardAxis, queries: CardRuns, wanted: Wanted, limit: int) -> Iterator[Matches]:
+    """Find all matches in pieces of at most `limit`, each copied to the host while the next is found.
+
+    Yields:
+        `Matches` of the host's arrays, which stay until the next piece but one is asked for.
+    """
+    buffers = [np.empty(0, np.uint8)] * 3
+    leaving: Leaving | None = None
+    cursor, number = Cursor(0, 0), 0
+    while cursor.start < queries.length:
+        found, cursor = find(card, axis, queries, wanted, cursor, queries.length, limit)
+        if not len(found.start):
+            continue
+        if len(buffers[number]) < bytes_on_host(found):
+            buffers[number] = card.staging(bytes_on_host(found) * 9 // 8)
+        following = Leaving(card, found, buffers[number])
+        number = (number + 1) % 3
+        if leaving is not None:
+            yield leaving.arrived()
+        leaving = following
+    if leaving is not None:
+        yield leaving.arrived()
 
 
 def gather(pieces: list[Matches]) -> NDArray[np.int64]:
@@ -148,48 +166,52 @@ def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int6
     return wanted.shape == ours.shape and bool((wanted == ours).all())
 
 
-def from_host(card: Card, page: CardPage, text: CardRuns, staged: NDArray[np.uint8], offsets: NDArray[np.int64],
-              min_length: int, use: Callable[[Matches], None]) -> int:  # fmt: skip
-    """What is timed: codes of queries in the host's memory to matches there. Returns how many there are."""
-    codes = card.upload_ahead(staged, card.mark()).array()
-    queries, number = lay(card, CardCodes(codes, card.upload(offsets))), 0
-    for matches in matches_on_host(card, [page], text, queries, min_length, False, LIMIT):
+def from_host(card: Card, axis: CardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
+    """Take queries in staging memory to their matches in the host's memory, as is timed; returns their number."""
+    codes = card.upload_ahead(staged.codes, card.mark()).array()
+    queries, number = lay(card, CardCodes(codes, card.upload(staged.offsets))), 0
+    for matches in matches_on_host(card, axis, queries, Wanted(min_length, False), LIMIT):
         number += len(matches.start)
         use(matches)
     return number
 
 
-def measure_pair(card: Card, page: CardPage, given: ReferenceText, codes: NDArray[np.uint8], clock: Clock, repeats: int
-                 ) -> NDArray[np.int64]:  # fmt: skip
+def staged_queries(card: Card, queries: Queries) -> Queries:
+    """Copy the codes of queries into staging memory."""
+    staged = card.staging(len(queries.codes))
+    staged[:] = queries.codes
+    return Queries(staged, queries.offsets)
+
+
+def measure_pair(card: Card, axis: CardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int) -> NDArray[np.int64]:
     """Print how long the pair takes, step by step, beside floors; returns all matches of the forward strand."""
-    text, offsets = upload_reference(card, given), np.array([0, len(codes)], np.int64)
-    staged = card.staging(len(codes))
-    staged[:] = codes
+    offsets = np.array([0, len(codes)], np.int64)
+    staged = staged_queries(card, Queries(codes, offsets))
     pieces: list[Matches] = []
-    from_host(card, page, text, staged, offsets, MIN_LENGTH,
+    from_host(card, axis, staged, MIN_LENGTH,
               lambda matches: pieces.append(Matches(*(array.copy() for array in matches))))  # fmt: skip
     found = gather(pieces)
-    whole = partial(from_host, card, page, text, staged, offsets, MIN_LENGTH, lambda matches: None)
+    whole = partial(from_host, card, axis, staged, MIN_LENGTH, lambda matches: None)
     seconds = fastest(card, whole, repeats)
     uploaded = upload_queries(card, Queries(codes, offsets))
     queries = lay(card, uploaded)
-    search = partial(find_all, card, page, text, queries, MIN_LENGTH)
+    search = partial(find_all, card, axis, queries, MIN_LENGTH)
     turned = lay(card, turn(card, uploaded))
     rows = [
         ("codes in the host's memory to matches there", seconds),
-        ("of it: codes to the card", fastest(card, lambda: card.upload_ahead(staged, card.mark()).array(), repeats)),
+        ("of it: codes to the card",
+         fastest(card, lambda: card.upload_ahead(staged.codes, card.mark()).array(), repeats)),
         ("packing and finding runs", fastest(card, lambda: lay(card, uploaded), repeats)),
         ("matches on the card", fastest(card, search, repeats)),
         ("turning and packing the other strand", fastest(card, lambda: lay(card, turn(card, uploaded)), repeats)),
-        ("matches of the other strand", fastest(
-            card, partial(find_all, card, page, text, turned, MIN_LENGTH), repeats)),
+        ("matches of the other strand", fastest(card, partial(find_all, card, axis, turned, MIN_LENGTH), repeats)),
     ]  # fmt: skip
     print(f"{len(found)} matches of {MIN_LENGTH} and more; seeds of {seed_length(MIN_LENGTH)}")
     print_table(("step", "ms"), [(name, f"{taken * 1e3:.3f}") for name, taken in rows])
     print("kernels of the matches on the card, each waited for:")
     print_table(KERNEL_HEADER, kernel_times(card, search))
     link = upload_bandwidth(card, repeats=repeats)
-    launch, reads = reader_of_blocks(card, page, 1 << 24)
+    launch, reads = reader_of_blocks(card, axis.pages[0], 1 << 24)
     launch()
     read = clock(card, launch) / reads
     print(f"{len(found) / seconds / 1e6:.1f} M matches/s, 24 bytes a match to the host; link {link / 1e9:.1f} GB/s: "
@@ -199,23 +221,21 @@ def measure_pair(card: Card, page: CardPage, given: ReferenceText, codes: NDArra
     return found
 
 
-def measure_shapes(card: Card, axis: NDArray[np.uint8], repeats: int) -> None:
-    """Print a table of the paper's shapes: pieces of the axis, and queries of them with errors."""
+def measure_shapes(card: Card, codes: NDArray[np.uint8], repeats: int) -> None:
+    """Print a table of the paper's shapes: pieces of a sequence, and queries of them with errors."""
     rows = []
     for min_length, bases, length, count in SHAPES:
-        piece = axis[len(axis) // 3 :][:bases]
+        piece = codes[len(codes) // 3 :][:bases]
         given, rng = reference_of(piece), np.random.default_rng(min_length)
-        page, text = page_of(card, given.words, len(piece)), upload_reference(card, given)
+        axis = CardAxis([page_of(card, given.words, len(piece))], upload_reference(card, given))
         drawn = sample(rng, piece, length, count)
-        staged = card.staging(len(drawn.codes))
-        staged[:] = drawn.codes
-        whole = partial(from_host, card, page, text, staged, drawn.offsets, min_length, lambda matches: None)
-        resident = partial(find_all, card, page, text, lay(card, upload_queries(card, drawn)), min_length)
+        whole = partial(from_host, card, axis, staged_queries(card, drawn), min_length, lambda matches: None)
+        resident = partial(find_all, card, axis, lay(card, upload_queries(card, drawn)), min_length)
         number, seconds, on_card = whole(), fastest(card, whole, repeats), fastest(card, resident, repeats)
         name, speed = f"{count} queries of {length}, reference of {len(piece)}", number / seconds / 1e6
         times = (f"{seconds * 1e3:.2f}", f"{speed:.0f}", f"{on_card * 1e3:.2f}")
         rows.append((name, min_length, seed_length(min_length), number, *times))
-        del page, text, resident
+        del axis, whole, resident
     print_table(("shape", "l", "seeds of", "matches", "host to host, ms", "M matches/s", "on the card, ms"), rows)
 
 
@@ -225,18 +245,18 @@ def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Cloc
         folder = Path(temporary)
         fasta = folder / "chr20.fa"
         fasta.write_bytes(read_chromosome(data, "20"))
-        page, given = indexed(card, fasta, folder)
+        axis = indexed(card, fasta, folder)
         opened = reference.Reference.open(folder / "reference")
-        axis = unpack(opened.text, 0, opened.axis_length)
+        reference_codes = unpack(opened.text, 0, opened.axis_length)
         islands = np.stack((opened.island_axis[:-1], opened.island_start), axis=1)
     codes = codes_of(read_chromosome(data, "21"))
-    found = measure_pair(card, page, given, codes, clock, repeats)
+    found = measure_pair(card, axis, codes, clock, repeats)
     if mummer is not None:
         print(f"the same matches as MUMmer's: {'yes' if like_mummer(found, mummer, islands) else 'NO'}")
-    del page
+    del axis
     print(f"memory of the card a match of `limit`: {bytes_per_match(1)} bytes")
     if shapes:
-        measure_shapes(card, axis, repeats)
+        measure_shapes(card, reference_codes, repeats)
 
 
 def main() -> None:

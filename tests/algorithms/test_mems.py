@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.mems import Cursor, Matches, Queries, cpu, oracle
+from quire.algorithms.mems import Cursor, Matches, Queries, Wanted, cpu, oracle
 from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
 from quire.reference.construction import PAGE_OVERLAP
 
@@ -14,9 +14,9 @@ from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_s
 def searcher(islands, queries, min_length, unique, owned_lengths, **parameters):
     """`cpu.find` of everything but where to begin and to end, and for how many."""
     text, codes = reference_text(islands)
-    pages = cpu.prepare_pages(cut_pages(codes, owned_lengths, min_length, **parameters))
-    prepared = cpu.prepare_reference(text), cpu.prepare_queries(queries)
-    return lambda begin, end, limit: cpu.find(pages, *prepared, min_length, unique, begin, end, limit)
+    axis = cpu.prepare_axis(cut_pages(codes, owned_lengths, min_length, **parameters), text)
+    given = axis, cpu.prepare_queries(queries), Wanted(min_length, unique)
+    return lambda begin, end, limit: cpu.find(*given, begin, end, limit)
 
 
 def cut(rng: np.random.Generator, length: int, most: int) -> list[int]:

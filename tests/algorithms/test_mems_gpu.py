@@ -6,12 +6,13 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Cursor, Queries, gpu, oracle, queries_gpu
+from quire.algorithms.mems import Cursor, Queries, Wanted, gpu, oracle, queries_gpu
 from quire.device.card import OutOfDeviceMemory
 from quire.ragged import offsets_from_lengths
 from quire.reference.construction import PAGE_OVERLAP
 from quire.sequence.packing import unpack
 
+from bench.gpu_mems import matches_on_host
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.card_builders import reverse_complement
@@ -25,11 +26,11 @@ def queries_of(*sequences) -> Queries:
 
 
 def upload_all(card, islands, owned_lengths, overlap, **parameters):
-    """Pages and text of an axis on a card."""
+    """An axis on a card."""
     text, codes = reference_text(islands)
     indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
     pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
-    return pages, queries_gpu.upload_reference(card, text)
+    return gpu.CardAxis(pages, queries_gpu.upload_reference(card, text))
 
 
 def setter_of_seeds(patch: pytest.MonkeyPatch):
@@ -43,12 +44,12 @@ def seeds_of(monkeypatch):
     return setter_of_seeds(monkeypatch)
 
 
-def searcher(card, pages, text, queries, min_length, unique):
+def searcher(card, axis, queries, min_length, unique):
     """`gpu.find` of everything but where to begin and to end, and for how many, with arrays of the host."""
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
-        matches, cursor = gpu.find(card, pages, text, laid, min_length, unique, begin, end, limit)
+        matches, cursor = gpu.find(card, axis, laid, Wanted(min_length, unique), begin, end, limit)
         return type(matches)(*map(card.download, matches)), cursor
 
     return find
@@ -72,8 +73,8 @@ def _expected(islands: bytes, codes: bytes, offsets: tuple[int, ...], min_length
 def check(card, islands, queries, min_length, unique=False, limit=10_000, owned=None, pieces=(), **index):
     """Compare with the oracle; returns how many matches there are."""
     index = {"prefix_length": 4, **index}
-    pages, text = upload_all(card, islands, owned, min_length + 3, **index)
-    find = searcher(card, pages, text, queries, min_length, unique)
+    axis = upload_all(card, islands, owned, min_length + 3, **index)
+    find = searcher(card, axis, queries, min_length, unique)
     found = find_all(find, int(queries.offsets[-1]), limit, pieces)
     assert found == expected(islands, queries, min_length, unique)
     return len(found)
@@ -145,10 +146,10 @@ def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
     wanted = [(start, 7, length) for start, length in zip(starts, lengths, strict=False)]
     wanted += [(starts[-1], 0, 1800), (starts[-1] + 1800, 1800, 80), (starts[-1] + 1880, 1700, 100)]
     given = queries_of(*queries, whole, whole[1700:1800])
-    pages, text = upload_all(card, islands, owned, 70, prefix_length=4)
+    axis = upload_all(card, islands, owned, 70, prefix_length=4)
     seeds_of(20)
     for unique in (False, True):
-        find = searcher(card, pages, text, given, 60, unique)
+        find = searcher(card, axis, given, 60, unique)
         assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # chance repeats no 60 bases
 
 
@@ -258,7 +259,8 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
     text, codes = reference_text(islands)
     pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
     queries = queries_of(np.concatenate(islands)[40:330])
-    find = searcher(card, pages, queries_gpu.upload_reference(card, text), queries, 12, unique)
+    axis = gpu.CardAxis(pages, queries_gpu.upload_reference(card, text))
+    find = searcher(card, axis, queries, 12, unique)
     assert find_all(find, int(queries.offsets[-1]), 10_000) == expected(islands, queries, 12, unique)
 
 
@@ -280,10 +282,10 @@ def test_pieces_on_the_host(card) -> None:
     rng = np.random.default_rng(11)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
-    pages, text = upload_all(card, islands, None, 0, prefix_length=4)
+    axis = upload_all(card, islands, None, 0, prefix_length=4)
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
     found, last = [], None
-    for matches in gpu.matches_on_host(card, pages, text, laid, 14, False, 30):
+    for matches in matches_on_host(card, axis, laid, Wanted(14, False), 30):
         assert 0 < len(matches.start) <= 30
         for piece in [last, matches] if last else [matches]:
             rows = list(zip(*(array.tolist() for array in piece), strict=True))
@@ -302,11 +304,11 @@ def test_memory_is_what_was_planned(cuts: int) -> None:
     queries = queries_of(*(whole[start : start + 12] for start in range(0, 5980, 2)))
     for limit in (1024, 2048):
         card = EmulatedCard()
-        pages, text = upload_all(card, islands, [6000 // cuts] * cuts, 12, prefix_length=5)
+        axis = upload_all(card, islands, [6000 // cuts] * cuts, 12, prefix_length=5)
         laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
         before = card.arrays.taken
         card.arrays.most_taken = before
-        pieces = list(gpu.matches_on_host(card, pages, text, laid, 12, True, limit))
+        pieces = list(matches_on_host(card, axis, laid, Wanted(12, True), limit))
         taken = card.arrays.most_taken - before - 16 * len(laid.runs)  # seeds of runs are the queries' own
         planned = limit * gpu.bytes_per_match(cuts)
         assert sum(len(piece.start) for piece in pieces) > 2900
@@ -320,19 +322,19 @@ def test_a_card_that_is_full_says_so() -> None:
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:200])
     card = EmulatedCard()
-    pages, text = upload_all(card, islands, None, 0, prefix_length=4)
+    axis = upload_all(card, islands, None, 0, prefix_length=4)
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
     wanted = expected(islands, queries, 14, True)
     failed = 0
     for number in range(1, 100):
         card.fail_allocation(number)
         try:
-            gpu.find(card, pages, text, laid, 14, True, Cursor(0, 0), laid.length, 1000)
+            gpu.find(card, axis, laid, Wanted(14, True), Cursor(0, 0), laid.length, 1000)
         except OutOfDeviceMemory:
             failed += 1
             continue
         break
     assert 15 < failed == number - 1
     card.fail_allocation(0)
-    found = list(gpu.matches_on_host(card, pages, text, laid, 14, True, 7))
+    found = list(matches_on_host(card, axis, laid, Wanted(14, True), 7))
     assert [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)] == wanted

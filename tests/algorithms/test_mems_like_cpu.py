@@ -1,11 +1,14 @@
 """Maximal exact matches on a card against the CPU's: 12 kb with repeats, other lengths of seeds, other pages."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Queries, gpu, queries_gpu
+from quire.algorithms.mems import Queries, Wanted, gpu, queries_gpu
 from quire.ragged import offsets_from_lengths
 
+from bench.gpu_mems import matches_on_host
 from tests.support.mems_references import cut_pages, find_all, reference_text, repetitive_text
 
 pytest.importorskip("numba", reason="the CPU's matches are found in Numba")
@@ -31,13 +34,14 @@ def test_the_same_matches(card, islands, min_length: int, unique: bool, owned: l
     end = len(queries.codes)
     text, codes = reference_text(islands)
     pages = cut_pages(codes, owned, 40, words_per_block=8, sa_sampling=2, prefix_length=6)
-    host = cpu.prepare_pages(pages), cpu.prepare_reference(text), cpu.prepare_queries(queries)
-    wanted = find_all(lambda *given: cpu.find(*host, min_length, unique, *given), end, 1 << 20)
+    axis, packed = cpu.prepare_axis(pages, text), cpu.prepare_queries(queries)
+    wanted = find_all(partial(cpu.find, axis, packed, Wanted(min_length, unique)), end, 1 << 20)
     on_card = [upload_page(card, page, page.start, page.owned_length) for page in pages]
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
-    assert card.download(laid.words).tolist() == host[2].words.tolist()
-    assert card.download(laid.runs).tolist() == host[2].runs.tolist()
-    found = gpu.matches_on_host(card, on_card, queries_gpu.upload_reference(card, text), laid, min_length, unique, 150)
+    assert card.download(laid.words).tolist() == packed.words.tolist()
+    assert card.download(laid.runs).tolist() == packed.runs.tolist()
+    on_card = gpu.CardAxis(on_card, queries_gpu.upload_reference(card, text))
+    found = matches_on_host(card, on_card, laid, Wanted(min_length, unique), 150)
     rows = [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)]
     assert rows == wanted
     assert len(rows) > 50

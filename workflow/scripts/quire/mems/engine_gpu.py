@@ -9,10 +9,9 @@ from queue import Empty, SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import CardPages
-from quire.algorithms.mems import Cursor, Matches, Queries
-from quire.algorithms.mems.gpu import Leaving, bytes_on_host, bytes_per_match, find
+from quire.algorithms.mems import Cursor, Matches, Queries, Wanted
+from quire.algorithms.mems.gpu import CardAxis, Leaving, bytes_on_host, bytes_per_match, find
 from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference
 from quire.device.card import Card
 from quire.errors import QuireError
@@ -62,13 +61,9 @@ class MemsCardEngine:
         """See `MemsEngine`."""
         return self._owner.submit(self._prepare, queries, reverse).result()
 
-    def find(
-        self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
-    ) -> tuple[Matches, Cursor]:
+    def find(self, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
         """See `MemsEngine`; fewer than `limit` where the card has no room for so many."""
-        leaving, cursor, buffer = self._owner.submit(
-            self._find, queries, min_length, unique, begin, end, limit
-        ).result()  # fmt: skip
+        leaving, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
         # The card goes on with what others ask for.
         matches = Matches(*(array.copy() for array in leaving.arrived()))
         self._buffers.put(buffer)
@@ -77,19 +72,19 @@ class MemsCardEngine:
     def _open(self) -> None:
         self._card = self._open_card()
         try:
-            self._text: CardRuns = upload_reference(self._card, reference_text(self._reference))
+            text = upload_reference(self._card, reference_text(self._reference))
             pages = CardPages(self._card, self._indexes, int(self._card.free_bytes() * (1 - QUERY_SHARE)))
         except MemoryError as error:
             raise QuireError(
                 f"{self._card.name}: the text of {self._reference.axis_length} bases and its index do not fit "
                 f"({error}); give device.memory more, use another card, or use device.backend: cpu."
             ) from None
-        self._pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
+        self._axis = CardAxis(pages if pages.cycled else pages.resident, text)
         log.info("%s: text and index of %d bases resident, %.2f GB free for queries and matches", self._card.name,
                  self._reference.axis_length, self._card.free_bytes() / 1e9)  # fmt: skip
 
     def _close(self) -> None:
-        del self._card, self._text, self._pages
+        del self._card, self._axis
 
     def _prepare(self, queries: Queries, reverse: bool) -> CardRuns:
         try:
@@ -102,16 +97,14 @@ class MemsCardEngine:
             ) from None
 
     def _find(
-        self, queries: CardRuns, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+        self, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int
     ) -> tuple[Leaving, Cursor, NDArray[np.uint8]]:
         card = self._card
         room = int(card.free_bytes() * MATCH_SHARE) // bytes_per_match(len(self._indexes))
         limit = max(1, min(limit, room))
         while True:
             try:
-                found, cursor = find(
-                    card, self._pages, self._text, queries, min_length, unique, begin, end, limit
-                )  # fmt: skip
+                found, cursor = find(card, self._axis, queries, wanted, begin, end, limit)
                 buffer = self._buffer(bytes_on_host(found))
                 return Leaving(card, found, buffer), cursor, buffer
             except MemoryError as error:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from quire.algorithms.mems import Cursor, Matches, Queries, cpu
+from quire.algorithms.mems import Cursor, Matches, Queries, Wanted, cpu
 from quire.index import PageIndex
 from quire.mems.queries import turned
 from quire.mems.runs import reference_text
@@ -22,9 +22,7 @@ class MemsEngine(Protocol[Prepared]):
     def prepare(self, queries: Queries, reverse: bool) -> Prepared:
         """Queries, or their reverse complements, as `find` takes them."""
 
-    def find(
-        self, queries: Prepared, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
-    ) -> tuple[Matches, Cursor]:
+    def find(self, queries: Prepared, wanted: Wanted, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
         """The first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
 
 
@@ -34,15 +32,14 @@ class MemsCpuEngine:
     bases_per_task = 1 << 18
 
     def __init__(self, reference: Reference, pages: Sequence[PageIndex]) -> None:
-        self._pages = cpu.prepare_pages(pages)
-        self._text = cpu.prepare_reference(reference_text(reference))
+        self._axis = cpu.prepare_axis(pages, reference_text(reference))
 
     def prepare(self, queries: Queries, reverse: bool) -> cpu.PackedQueries:
         """See `MemsEngine`."""
         return cpu.prepare_queries(turned(queries) if reverse else queries)
 
     def find(
-        self, queries: cpu.PackedQueries, min_length: int, unique: bool, begin: Cursor, end: int, limit: int
+        self, queries: cpu.PackedQueries, wanted: Wanted, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
         """See `MemsEngine`."""
-        return cpu.find(self._pages, self._text, queries, min_length, unique, begin, end, limit)
+        return cpu.find(self._axis, queries, wanted, begin, end, limit)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
@@ -107,10 +107,9 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
             engine = MemsCardEngine(open_card, reference, indexes)
             with engine.running():
                 counts = _search(engine, reference, inputs, outputs, settings)
-    warnings = []
-    if lacks_bgzip_end(inputs.queries):
-        warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, queries are missing.")
-    _write_summary(inputs, reference, outputs, settings, backend, counts, time.monotonic() - began, warnings)
+    seconds = time.monotonic() - began
+    write_json_atomic(outputs.summary, _summary(inputs, reference, settings, backend, counts, seconds))
+    log.info("%s: %d matches of %d queries in %.1f s", settings.name, counts.matches, counts.queries, seconds)
 
 
 def _check(settings: MemsSettings) -> None:
@@ -170,18 +169,14 @@ def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) 
             write_first()
 
 
-def _write_summary(
-    inputs: MemsInputs,
-    reference: Reference,
-    outputs: MemsOutputs,
-    settings: MemsSettings,
-    backend: Backend,
-    counts: Counts,
-    seconds: float,
-    warnings: list[str],
-) -> None:
-    """Write the summary of a search (docs/formats.md)."""
-    content = {
+def _summary(
+    inputs: MemsInputs, reference: Reference, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float
+) -> dict[str, Any]:
+    """Return the summary of a search (docs/formats.md)."""
+    warnings = []
+    if lacks_bgzip_end(inputs.queries):
+        warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, queries are missing.")
+    return {
         "tool": "mems",
         "name": settings.name,
         "inputs": {"queries": str(inputs.queries), "reference": str(inputs.fasta)},
@@ -192,5 +187,3 @@ def _write_summary(
         "seconds": round(seconds, 3),
         "warnings": warnings,
     }
-    write_json_atomic(outputs.summary, content)
-    log.info("%s: %d matches of %d queries in %.1f s", settings.name, counts.matches, counts.queries, seconds)

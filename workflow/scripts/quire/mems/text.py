@@ -14,6 +14,7 @@ from quire.algorithms.mems import Matches
 from quire.mems.queries import QueryBatch
 from quire.ragged import pack_bytes
 from quire.simd.bits import copy_bytes, store_bytes
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 REVERSE = np.frombuffer(b" Reverse", np.uint8)
@@ -43,6 +44,13 @@ class Contigs(NamedTuple):
     column_offsets: np.ndarray
 
 
+class Strand(NamedTuple):
+    """Whether a strand is asked for, and all its matches, by query."""
+
+    wanted: bool
+    matches: Matches
+
+
 def contig_columns(
     names: Sequence[str], island_axis: np.ndarray, island_start: np.ndarray, island_contig: np.ndarray
 ) -> Contigs:
@@ -59,7 +67,7 @@ def contig_columns(
 def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.ndarray:
     """The lines (uint8[]) of matches of one query, which begins at `first_base` of the flat codes."""
     out = np.empty(_room(len(matches.start), contigs), np.uint8)
-    used = _write_matches(*matches, 0, len(matches.start), first_base, contigs, out, 0)
+    used = _write_matches(matches, 0, len(matches.start), first_base, contigs, out, 0)
     return out[:used]
 
 
@@ -76,14 +84,11 @@ def text_of_queries(
         contigs: of the reference.
     """
     none = Matches(*(np.empty(0, np.int64) for _ in range(3)))
-    forward, reverse = (none if matches is None else matches for matches in strands)
+    forward, reverse = (Strand(matches is not None, none if matches is None else matches) for matches in strands)
     letters = int(batch.name_offsets[last] - batch.name_offsets[first])
-    room = _room(len(forward.start) + len(reverse.start), contigs) + 2 * letters + (last - first) * (6 + len(REVERSE))
-    out = np.empty(room, np.uint8)
-    used, matched = _write_queries(
-        batch.names, batch.name_offsets, batch.queries.offsets, first, last, strands[0] is not None, *forward,
-        strands[1] is not None, *reverse, contigs, out,
-    )  # fmt: skip
+    count = len(forward.matches.start) + len(reverse.matches.start)
+    out = np.empty(_room(count, contigs) + 2 * letters + (last - first) * (6 + len(REVERSE)), np.uint8)
+    used, matched = _write_queries(batch, first, last, (forward, reverse), contigs, out)
     return out[:used], matched
 
 
@@ -124,8 +129,9 @@ def _blanks(out, used):
 
 
 @compiled
-def _write_matches(start, axis, length, first, last, first_base, contigs, out, used):
-    """Write the lines of matches [first, last); returns their end."""
+def _write_matches(matches, first, last, first_base, contigs, out, used):
+    """Write the lines of matches [first, last) of a query that begins at `first_base`; returns their end."""
+    start, axis, length = matches
     for item in range(first, last):
         place = axis[item]
         island = np.int64(contigs.first_islands[place >> _BLOCK_SHIFT])
@@ -144,9 +150,9 @@ def _write_matches(start, axis, length, first, last, first_base, contigs, out, u
 
 
 @compiled
-def _write_header(names, first, last, reverse, out, used):
+def _write_header(batch, query, reverse, out, used):
     out[used], out[used + 1] = np.uint8(62), np.uint8(32)
-    used = copy_bytes(out, used + 2, names, first, last)
+    used = copy_bytes(out, used + 2, batch.names, batch.name_offsets[query], batch.name_offsets[query + 1])
     if reverse:
         used = copy_bytes(out, used, REVERSE, 0, len(REVERSE))
     out[used] = np.uint8(10)
@@ -154,32 +160,23 @@ def _write_header(names, first, last, reverse, out, used):
 
 
 @compiled
-def _write_queries(
-    names, name_offsets, offsets, first, last, with_forward, start, axis, length, with_reverse, reverse_start,
-    reverse_axis, reverse_length, contigs, out,
-):  # fmt: skip
-    """See `text_of_queries`; returns (bytes, queries with matches)."""
-    used, matched, item, reverse_item = 0, 0, 0, 0
+def _write_queries(batch, first, last, strands, contigs, out):
+    """Write queries [first, last) of a batch; returns (bytes, queries with matches)."""
+    batch, strands, contigs, out = borrowed(batch), borrowed(strands), borrowed(contigs), borrowed(out)
+    offsets, items = batch.queries.offsets, np.zeros(2, np.int64)
+    used, matched = 0, 0
     for query in range(first, last):
-        end = offsets[query + 1]
         has_matches = False
-        if with_forward:
-            used = _write_header(names, name_offsets[query], name_offsets[query + 1], False, out, used)
-            behind = item
-            while behind < len(start) and start[behind] < end:
-                behind += 1
-            used = _write_matches(start, axis, length, item, behind, offsets[query], contigs, out, used)
-            has_matches |= behind > item
-            item = behind
-        if with_reverse:
-            used = _write_header(names, name_offsets[query], name_offsets[query + 1], True, out, used)
-            behind = reverse_item
-            while behind < len(reverse_start) and reverse_start[behind] < end:
-                behind += 1
-            used = _write_matches(
-                reverse_start, reverse_axis, reverse_length, reverse_item, behind, offsets[query], contigs, out, used
-            )
-            has_matches |= behind > reverse_item
-            reverse_item = behind
+        for number in range(2):
+            strand = strands[number]
+            if not strand.wanted:
+                continue
+            used = _write_header(batch, query, number == 1, out, used)
+            item, stop, starts = items[number], items[number], strand.matches.start
+            while stop < len(starts) and starts[stop] < offsets[query + 1]:
+                stop += 1
+            used = _write_matches(strand.matches, item, stop, offsets[query], contigs, out, used)
+            has_matches |= stop > item
+            items[number] = stop
         matched += has_matches
     return used, matched

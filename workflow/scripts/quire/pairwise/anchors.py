@@ -114,11 +114,11 @@ def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np
     from quire.algorithms.mems import cpu
 
     offsets = np.array([0, len(query)], np.int64)
-    prepared = cpu.prepare_pages(pages), cpu.prepare_reference(reference_text(opened))
+    axis, wanted = cpu.prepare_axis(pages, reference_text(opened)), mems.Wanted(ANCHOR_BASES, True)
     queries = cpu.prepare_queries(mems.Queries(query, offsets))
     cursor, found = mems.Cursor(0, 0), []
     while cursor.start < len(query):
-        matches, cursor = cpu.find(*prepared, queries, ANCHOR_BASES, True, cursor, len(query), _MOST_MATCHES)
+        matches, cursor = cpu.find(axis, queries, wanted, cursor, len(query), _MOST_MATCHES)
         found.append(matches)
     together = mems.Matches(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
     return cpu.unique_in_query(together, offsets)

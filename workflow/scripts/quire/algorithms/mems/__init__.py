@@ -23,13 +23,14 @@ one of them. Those of `-mum` are sorted by query and start on the axis, MUMmer's
 memory does not depend on how many matches there are (one base of a query has as many as a reference of one letter has
 bases), and the answer does not depend on the pieces.
 
-    find([card,] pages, reference, queries, min_length, unique, begin, end, limit) -> (Matches, Cursor)
+    find([card,] axis, queries, wanted, begin, end, limit) -> (Matches, Cursor)
 
-- `pages`: of the axis, as the twin takes them; `reference`: `ReferenceText`; `queries`: `Queries`, on one strand.
-- `min_length`: 1 or more; `unique`: whether only matches unique in the reference are wanted.
-- `begin`: `Cursor`, matches before it are left out; `end`: those that start in the flat queries at `end` or behind are.
+- `axis`: pages and text of the axis; `queries`: `Queries` on one strand; both as the twin has prepared them.
+- `wanted`: `Wanted`.
+- `begin`: `Cursor`, matches before it are left out.
+- `end`: matches that start at this base of the flat queries, or after it, are left out.
 - `limit`: 1 or more. Returned are the first matches in order, at most `limit` (fewer, or none, need not mean that there
-  are no more), and the cursor to go on from; there are no more when its `start` is `end`.
+  are no more), and the cursor from which to continue; there are no more when its `start` is `end`.
 
 `unique_in_query(matches, offsets) -> Matches` of `cpu` is the step from `-mumreference` to `-mum`, for whole queries.
 
@@ -91,3 +92,15 @@ class Cursor(NamedTuple):
 
     start: int
     axis: int
+
+
+class Wanted(NamedTuple):
+    """Which matches are wanted.
+
+    Attributes:
+        min_length: bases, at least; 1 to 2^31 - 1.
+        unique: whether only those unique in the reference.
+    """
+
+    min_length: int
+    unique: bool

@@ -2,7 +2,7 @@
 
 A match of at least l bases that starts in one of w neighbouring places contains the l - w + 1 bases from the last of
 these on. So one k-mer is looked up for every w starts of the query (`cpu_ranges`), and its hits are extended to both
-sides, 32 bases at a time (`cpu_hits`). How long k-mers are is a matter of time only (`seed_length`).
+sides, 32 bases at a time (`cpu_hits`). The length of k-mers decides the speed alone (`seed_length`).
 """
 
 from collections.abc import Sequence
@@ -12,36 +12,33 @@ import numpy as np
 
 from quire.algorithms.fm_index.pages import IndexOfPage
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays, page_table
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText
-from quire.algorithms.mems.cpu_hits import RoomForMatches, first_of_many, matches_of_leaves
-from quire.algorithms.mems.cpu_ranges import (
-    MOST_STARTS,
-    TOGETHER,
-    A,
-    B,
-    lay_ranges,
-    room_for_ranges,
-    search_ranges,
-)
-from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, Text, room_for_hits, rows_to_look_at
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, Wanted
+from quire.algorithms.mems.cpu_arrays import Search, Text, room_for
+from quire.algorithms.mems.cpu_hits import first_of_many, matches_of_leaves
+from quire.algorithms.mems.cpu_ranges import lay_ranges, search_ranges
+from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, most_hits
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.packing import BASES_PER_WORD
 from quire.simd.bits import UNKNOWN, load_bytes, two_bits_each
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled
 
+TOGETHER = 256  # ranges that are laid together
 
-class Pages(NamedTuple):
-    """Pages as kernels see them: their table, and the arrays that it must not outlive."""
 
-    table: np.ndarray
+class Axis(NamedTuple):
+    """An axis as `find` takes it: the table of its pages, their arrays (which must outlive it), and its text."""
+
+    pages: np.ndarray
     arrays: list[PageArrays]
+    text: Text
 
 
 class PackedQueries(NamedTuple):
     """Queries as kernels read them.
 
     Attributes:
-        words: uint64[ceil(total / 32) + 2], the codes of `Queries` packed (an A for what is none of A, C, G, T).
+        words: uint64[ceil(total / 32) + 2], the codes of `Queries` packed, with an A for all but A, C, G, T.
         runs: int64[r, 2], the (start, end) in the flat codes of the longest runs of A, C, G, T within one query.
     """
 
@@ -49,18 +46,21 @@ class PackedQueries(NamedTuple):
     runs: np.ndarray
 
 
-def prepare_pages(pages: Sequence[IndexOfPage]) -> Pages:
-    """The pages of an axis for `find`."""
+def prepare_axis(pages: Sequence[IndexOfPage], reference: ReferenceText) -> Axis:
+    """Return an axis for `find`.
+
+    Args:
+        pages: the indexes of all its pages, in order.
+        reference: its text.
+    """
     arrays = [page_arrays(page, page.start, page.owned_length) for page in pages]
-    return Pages(page_table(arrays), arrays)
+    return Axis(page_table(arrays), arrays, _prepare_text(reference))
 
 
-def prepare_reference(reference: ReferenceText) -> Text:
-    """The axis for `find`."""
+def _prepare_text(reference: ReferenceText) -> Text:
     runs = np.ascontiguousarray(reference.runs, np.int64).reshape(-1, 2)
     blocks = np.arange(0, max(int(runs[-1, 1]) if len(runs) else 0, 1), 1 << BLOCK_SHIFT)
-    # One run of no bases behind all others ends every search for a run.
-    closed = np.concatenate((runs, np.full((1, 2), np.iinfo(np.int64).max)))
+    closed = np.concatenate((runs, np.full((1, 2), np.iinfo(np.int64).max)))  # ends every search for a run
     first_runs = np.searchsorted(runs[:, 1], blocks, side="right").astype(np.int32)
     blocks_of_text = (len(reference.words) * BASES_PER_WORD >> BLOCK_SHIFT) + 1
     first_runs = np.concatenate((first_runs, np.full(max(blocks_of_text - len(blocks), 0), len(runs), np.int32)))
@@ -146,75 +146,64 @@ def seed_length(min_length: int, axis_length: int) -> int:
 
 
 def find(
-    pages: Pages,
-    reference: Text,
-    queries: PackedQueries,
-    min_length: int,
-    unique: bool,
-    begin: Cursor,
-    end: int,
-    limit: int,
+    axis: Axis, queries: PackedQueries, wanted: Wanted, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
-    """The first matches from a cursor on: see the package."""
-    out = RoomForMatches(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
-    axis_length = sum(page.owned_length for page in pages.arrays)
-    used, start, axis = _find(
-        pages.table, reference, queries.words, queries.runs, min_length, seed_length(min_length, axis_length), unique,
-        begin.start, begin.axis, end, limit, out,
-    )  # fmt: skip
-    return Matches(*(array[:used] for array in out)), Cursor(int(start), int(axis))
+    """Find the first matches from a cursor on; see the package for the arguments and what is returned."""
+    room = room_for(len(axis.arrays), limit)
+    seeds = seed_length(wanted.min_length, sum(page.owned_length for page in axis.arrays))
+    search = Search(axis.pages, axis.text, queries.words, queries.runs, wanted.min_length, seeds, wanted.unique, *begin)
+    used, start, place = _find(search, end, limit, room)
+    return Matches(*(array[:used] for array in room.found)), Cursor(int(start), int(place))
 
 
 @compiled
-def _find(
-    table, text, words, runs, min_length, seed_length, unique, begin_start, begin_axis, end, limit, out
-):  # fmt: skip
-    """See `find`; returns (matches, start, axis)."""
-    ranges, hits = room_for_ranges(len(table)), room_for_hits()
-    begin = (begin_start, begin_axis)
-    start, used, together = begin_start, 0, TOGETHER
+def _find(search, end, limit, room):
+    """Find matches as `find` does; returns (matches, start and axis of the cursor)."""
+    search, room = borrowed(search), borrowed(room)
+    ranges = room.ranges
+    start, used, together = search.begin_start, 0, TOGETHER
     while start < end:
-        count, behind = lay_ranges(runs, start, end, min_length, seed_length, together, ranges)
+        count, after = lay_ranges(search, start, end, together, ranges)
         if count == 0:
             return used, end, np.int64(0)
-        leaves, until = search_ranges(table, words, count, min_length, ranges)
-        if until == start:  # no room for the halves of the first range beside those of others
+        leaves, until = search_ranges(search, count, ranges)
+        if until == start:  # the halves of the first range have no room beside those of others
             together = 1
             continue
         together = TOGETHER
-        if until > ranges.rows[count - 1, B]:
-            until = behind
-        taken, room = 0, limit - used
+        if until > ranges.rows[count - 1].last:
+            until = after
+        taken, left = 0, limit - used
         while taken < leaves:
-            index = ranges.leaves[taken]
-            needed = rows_to_look_at(table, text, ranges, index, words, runs)
-            if unique:
-                needed = min(needed, ranges.rows[index, B] - ranges.rows[index, A] + 1)
-            if needed > room:
+            row = ranges.rows[ranges.leaves[taken]]
+            needed = most_hits(search, ranges, ranges.leaves[taken])
+            if search.unique:
+                needed = min(needed, row.last - row.first + 1)
+            if needed > left:
                 break
-            room -= needed
+            left -= needed
             taken += 1
         if taken == 0 and leaves > 0 and used == 0:
-            return _of_one_range(table, text, words, runs, ranges, min_length, unique, begin, hits, out, limit)
-        used = matches_of_leaves(table, text, words, runs, ranges, taken, min_length, unique, begin, hits, out, used)
+            return _of_one_range(search, limit, room)
+        used = matches_of_leaves(search, room, taken, used)
         start = until
         if taken < leaves:
-            return used, ranges.rows[ranges.leaves[taken], A], np.int64(0)
+            return used, ranges.rows[ranges.leaves[taken]].first, np.int64(0)
     return used, end, np.int64(0)
 
 
 @compiled
-def _of_one_range(table, text, words, runs, ranges, min_length, unique, begin, hits, out, limit):
-    """The first matches of the first leaf, of which there may be more than `limit`; returns what `_find` does."""
-    if unique:
-        used = matches_of_leaves(table, text, words, runs, ranges, 1, min_length, True, begin, hits, out, 0)
+def _of_one_range(search, limit, room):
+    """Find the first matches of the first leaf, which may have more than `limit`; returns what `_find` does."""
+    if search.unique:
+        used = matches_of_leaves(search, room, 1, 0)
         more = used > limit
         used = min(used, limit)
     else:
-        used, more = first_of_many(table, text, words, runs, ranges, min_length, begin, hits, out, limit)
+        used, more = first_of_many(search, room, limit)
     if more:
-        return used, out.start[used - 1], out.axis[used - 1] + 1
-    return used, ranges.rows[ranges.leaves[0], B] + 1, np.int64(0)
+        return used, room.found.start[used - 1], room.found.axis[used - 1] + 1
+    return used, room.ranges.rows[room.ranges.leaves[0]].last + 1, np.int64(0)
 
 
 def unique_in_query(matches: Matches, offsets: np.ndarray) -> Matches:

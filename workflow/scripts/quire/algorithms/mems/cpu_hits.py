@@ -1,228 +1,231 @@
-"""Hits of the k-mers of ranges, extended to both sides: those that are maximal matches go out, in order.
+"""Hits of the k-mers of ranges, extended to both sides: those that are maximal matches are given, in order.
 
 Every match of at least l bases that starts in a range contains the range's k-mer, so it is among the hits of that k-mer
-once; a hit that goes on to the left of the range belongs to a range before. A hit whose letters stand a second time on
-the axis has that other place among the hits of the same k-mer too, as a hit that reaches at least as far on both sides.
+once; a hit that extends to the left of the range belongs to a range before. A hit whose letters stand a second time on
+the axis has that other place among the hits of the same k-mer, as a hit that reaches at least as far on both sides.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from quire.algorithms.fm_index.pages.cpu import page_of, start_of_row
-from quire.algorithms.mems.cpu_ranges import END, HIGH, LOW, MOST_STARTS, RUN, A, B
-from quire.algorithms.mems.cpu_rows import ANY, BLOCK_SHIFT, equal_before, equal_behind, gather_hits, letter_before
+from quire.algorithms.mems.cpu_rows import ANY, BLOCK_SHIFT, equal_before, equal_from, gather_hits, letter_before
 from quire.simd.compiled import compiled, inlined
 
-MANY = 32  # matches of a range from which on insertion is no way to sort them
+MANY = 32  # matches of a range above which insertion sort is slower
 FEW_STARTS_BITS = 48  # of a key: the axis position below the start within a range
-FIRST, SECOND, WHERE = 0, 1, 2
-
-
-class RoomForMatches(NamedTuple):
-    """Matches as they are found: int64[], as in `Matches`, and int64[] room for sorting them."""
-
-    start: np.ndarray
-    axis: np.ndarray
-    length: np.ndarray
 
 
 @inlined
-def _reach(text, words, runs, row, at, min_length):
-    """(left, most): how far the hit at `at` of a range's k-mer reaches to the left, and at most behind the k-mer.
+def _reach(search, row, at):
+    """Return (left, most): how far the hit at `at` of a range's k-mer reaches to the left, and at most after the k-mer.
 
-    `left` counts from the k-mer's first base; it is at most the starts of the range, and then the match belongs to a
-    range before. `most` is negative where the hit is part of no match of `min_length` bases.
+    `left` counts from the k-mer's first base and is at most the number of starts of the range; in that case the match
+    belongs to a range before. `most` is negative where the hit is part of no match of `min_length` bases.
     """
+    runs, text = search.runs, search.text
     run = text.first_runs[at >> BLOCK_SHIFT]
     while text.runs[run, 1] <= at:
         run += 1
-    kmer = row[END] - row[B]
-    behind = min(text.runs[run, 1] - at, runs[row[RUN], 1] - row[B]) - kmer
-    if at < text.runs[run, 0] or behind < 0:
+    kmer = row.kmer_end - row.last
+    after = min(text.runs[run, 1] - at, runs[row.run, 1] - row.last) - kmer
+    if at < text.runs[run, 0] or after < 0:
         return np.int64(0), np.int64(-1)
-    most = min(row[B] - row[A] + 1, min(row[B] - runs[row[RUN], 0], at - text.runs[run, 0]))
-    left = equal_before(text.words, at, words, row[B], most)
-    return left, (behind if left + kmer + behind >= min_length else np.int64(-1))
+    most = min(row.last - row.first + 1, min(row.last - runs[row.run, 0], at - text.runs[run, 0]))
+    left = equal_before(text.words, at, search.words, row.last, most)
+    return left, (after if left + kmer + after >= search.min_length else np.int64(-1))
+
+
+@inlined
+def _right(search, row, at, most):
+    """Return how far a hit reaches to the right of its first base, at most `most` bases after the k-mer."""
+    kmer = row.kmer_end - row.last
+    return kmer + equal_from(search.text.words, at + kmer, search.words, row.kmer_end, most)
+
+
+@inlined
+def _precedes_cursor(search, start, axis):
+    return start == search.begin_start and axis < search.begin_axis
+
+
+@inlined
+def _append(found, used, start, axis, length):
+    found.start[used], found.axis[used], found.length[used] = start, axis, length
+    return used + 1
 
 
 @compiled
-def matches_of_leaves(table, text, words, runs, ranges, leaves, min_length, unique, begin, hits, out, used):
-    """Append the matches of the first `leaves` leaves, in order; returns their end.
+def matches_of_leaves(search, room, leaves, used):
+    """Append the matches of the first `leaves` leaves to the `used` first of `room.found`, in order; returns their end.
 
-    `begin` is (start, axis): matches before it are left out. `out` has room for as many matches as the leaves have
-    rows, or starts if matches are to be `unique` in the reference.
+    There must be room for as many matches as the leaves have hits, or starts if matches are to be unique.
     """
+    ranges, hits, found = room.ranges, room.hits, room.found
     state = np.zeros(3, np.int64)
     current, first = np.int64(-1), used
     over = False  # whether hits of the current range belong to ranges before
     while True:
-        count = gather_hits(table, text, words, runs, ranges, leaves, state, hits)
+        count = gather_hits(search, room, leaves, state)
         for hit in range(count):
-            leaf = hits.leaf[hit]
-            if leaf != current:
+            if hits.leaf[hit] != current:
                 if current >= 0:
-                    used = _close(table, text, words, runs, ranges, current, min_length, unique, over, begin, hits, out,
-                                  first, used)  # fmt: skip
-                current, first = leaf, used
-                over = letter_before(ranges, ranges.leaves[leaf], words, runs) != ANY
-                if unique:
-                    hits.longest[: MOST_STARTS + 1] = 0
+                    used = _close(search, room, ranges.leaves[current], over, first, used)
+                current, first = hits.leaf[hit], used
+                over = letter_before(search, ranges, ranges.leaves[current]) != ANY
+                if search.unique:
+                    _clear(hits.longest, ranges.rows[ranges.leaves[current]])
             at = hits.axis[hit]
-            row = ranges.rows[ranges.leaves[leaf]]
-            left, most = _reach(text, words, runs, row, at, min_length)
+            row = ranges.rows[ranges.leaves[current]]
+            left, most = _reach(search, row, at)
             if most < 0:
                 continue
-            if left > row[B] - row[A]:
+            if left > row.last - row.first:
                 over = True
                 continue
-            kmer = row[END] - row[B]
-            right = kmer + equal_behind(text.words, at + kmer, words, row[END], most)
-            if left + right < min_length:
+            right = _right(search, row, at, most)
+            if left + right < search.min_length:
                 continue
-            if unique:
+            if search.unique:
                 _note(hits.longest[left], right, at)
-            elif row[B] - left > begin[0] or at - left >= begin[1]:
-                out.start[used], out.axis[used], out.length[used] = row[B] - left, at - left, left + right
-                used += 1
+            elif not _precedes_cursor(search, row.last - left, at - left):
+                used = _append(found, used, row.last - left, at - left, left + right)
         if count == 0:
             break
-    if current >= 0:
-        used = _close(
-            table, text, words, runs, ranges, current, min_length, unique, over, begin, hits, out, first, used
-        )
-    return used
+    return used if current < 0 else _close(search, room, ranges.leaves[current], over, first, used)
 
 
 @inlined
-def _note(longest, right, at):
-    """Note a hit that reaches so far to the right in a row of `RoomForHits.longest`."""
-    if right > longest[FIRST]:
-        longest[SECOND], longest[FIRST], longest[WHERE] = longest[FIRST], right, at
-    elif right > longest[SECOND]:
-        longest[SECOND] = right
+def _clear(longest, row):
+    for left in range(row.last - row.first + 1):
+        longest[left].longest, longest[left].second = np.int64(0), np.int64(0)
+
+
+@inlined
+def _note(noted, right, at):
+    """Note a hit that reaches `right` bases to the right in a record of LONGEST."""
+    if right > noted.longest:
+        noted.second, noted.longest, noted.axis = noted.longest, right, at
+    elif right > noted.second:
+        noted.second = right
 
 
 @compiled
-def _close(table, text, words, runs, ranges, leaf, min_length, unique, over, begin, hits, out, first, used):
-    """Sort the matches of a range, out[first:used], or append those that are unique; returns their end."""
-    if unique:
-        return _append_unique(table, text, words, runs, ranges, leaf, min_length, over, begin, hits, out, used)
+def _close(search, room, index, over, first, used):
+    """Sort the matches of a range, found[first:used], or append its unique ones; returns their end."""
+    if search.unique:
+        return _append_unique(search, room, index, over, used)
     if used - first > MANY:
-        _sort_many(out, first, used)
+        _sort_many(room.found, first, used)
     else:
-        _sort_few(out, first, used)
+        _sort_few(room.found, first, used)
     return used
 
 
 @inlined
-def _sort_few(out, first, used):
+def _sort_few(found, first, used):
     """Sort by start and axis, by insertion."""
     for item in range(first + 1, used):
-        start, axis, length = out.start[item], out.axis[item], out.length[item]
+        start, axis, length = found.start[item], found.axis[item], found.length[item]
         place = item
-        while place > first and (
-            out.start[place - 1] > start or (out.start[place - 1] == start and out.axis[place - 1] > axis)
-        ):
-            out.start[place], out.axis[place] = out.start[place - 1], out.axis[place - 1]
-            out.length[place] = out.length[place - 1]
+        while place > first and _is_after(found, place - 1, start, axis):
+            found.start[place], found.axis[place] = found.start[place - 1], found.axis[place - 1]
+            found.length[place] = found.length[place - 1]
             place -= 1
-        out.start[place], out.axis[place], out.length[place] = start, axis, length
+        found.start[place], found.axis[place], found.length[place] = start, axis, length
+
+
+@inlined
+def _is_after(found, item, start, axis):
+    return found.start[item] > start or (found.start[item] == start and found.axis[item] > axis)
 
 
 @compiled
-def _sort_many(out, first, used):
+def _sort_many(found, first, used):
     """Sort by start and axis; starts are those of one range."""
-    lowest = out.start[first:used].min()
-    order = np.argsort((out.start[first:used] - lowest) << FEW_STARTS_BITS | out.axis[first:used])
-    out.start[first:used] = out.start[first:used][order]
-    out.axis[first:used] = out.axis[first:used][order]
-    out.length[first:used] = out.length[first:used][order]
+    lowest = found.start[first:used].min()
+    order = np.argsort((found.start[first:used] - lowest) << FEW_STARTS_BITS | found.axis[first:used])
+    found.start[first:used] = found.start[first:used][order]
+    found.axis[first:used] = found.axis[first:used][order]
+    found.length[first:used] = found.length[first:used][order]
 
 
 @compiled
-def _append_unique(table, text, words, runs, ranges, leaf, min_length, over, begin, hits, out, used):
+def _append_unique(search, room, index, over, used):
     """Append the matches of a range whose letters stand nowhere else on the axis, from `hits.longest`."""
-    row = ranges.rows[ranges.leaves[leaf]]
-    longest = hits.longest
-    width = row[B] - row[A] + 1
+    row, longest = room.ranges.rows[index], room.hits.longest
+    width = row.last - row.first + 1
     most = np.int64(0)
     for left in range(width):
-        most = max(most, longest[left, FIRST])
+        most = max(most, longest[left].longest)
     if most == 0:
         return used
-    # How far the hits with more to their left reach to the right, as far as that matters.
-    reach = _reach_of_others(table, text, words, runs, ranges, leaf, min_length, most) if over else np.int64(0)
+    # How far the hits that reach further to the left reach to the right, as far as that matters.
+    reach = _reach_of_others(search, room.ranges, index, most) if over else np.int64(0)
     for left in range(width - 1, -1, -1):
-        right = longest[left, FIRST]
-        if right > reach and right > longest[left, SECOND]:
-            start, axis = row[B] - left, longest[left, WHERE] - left
-            if start > begin[0] or axis >= begin[1]:
-                out.start[used], out.axis[used], out.length[used] = start, axis, left + right
-                used += 1
-        reach = max(reach, right)
+        noted = longest[left]
+        if noted.longest > reach and noted.longest > noted.second:
+            start, axis = row.last - left, noted.axis - left
+            if not _precedes_cursor(search, start, axis):
+                used = _append(room.found, used, start, axis, left + noted.longest)
+        reach = max(reach, noted.longest)
     return used
 
 
 @compiled
-def _reach_of_others(table, text, words, runs, ranges, leaf, min_length, enough):
-    """How far hits of a range that belong to ranges before reach to the right, at most `enough` bases."""
-    row = ranges.rows[ranges.leaves[leaf]]
-    kmer = row[END] - row[B]
+def _reach_of_others(search, ranges, index, enough):
+    """Return how far hits of a range that belong to ranges before reach to the right, at most `enough` bases."""
+    row = ranges.rows[index]
+    kmer = row.kmer_end - row.last
     reach = np.int64(0)
-    for number in range(len(table)):
-        page = page_of(table, number)
-        interval = ranges.found[ranges.leaves[leaf], number]
+    for number in range(len(search.pages)):
+        page = page_of(search.pages, number)
+        low, high = ranges.found[index, number].low, ranges.found[index, number].high
         # From both ends in turn: of the suffixes of a run of one letter the longest is the first or the last.
-        for item in range(interval[HIGH] - interval[LOW]):
-            index = interval[LOW] + (item >> 1) if item & 1 else interval[HIGH] - 1 - (item >> 1)
-            at = start_of_row(page, index)
+        for item in range(high - low):
+            at = start_of_row(page, low + (item >> 1) if item & 1 else high - 1 - (item >> 1))
             if at >= page.owned_length:
                 continue
             at += page.start
-            left, most = _reach(text, words, runs, row, at, min_length)
-            if most >= 0 and left > row[B] - row[A]:
-                most = min(most, enough - kmer)
-                reach = max(reach, kmer + equal_behind(text.words, at + kmer, words, row[END], most))
+            left, most = _reach(search, row, at)
+            if most >= 0 and left > row.last - row.first:
+                reach = max(reach, _right(search, row, at, min(most, enough - kmer)))
                 if reach >= enough:
                     return reach
     return reach
 
 
 @compiled
-def first_of_many(table, text, words, runs, ranges, min_length, begin, hits, out, limit):
-    """The first `limit` matches of the first leaf, which may have any number of hits.
+def first_of_many(search, room, limit):
+    """Find the first `limit` matches of the first leaf, which may have any number of hits.
 
-    `out` has room for `limit` matches and as many more. Returns how many there are, and whether that is not all.
+    `room.found` has room for twice `limit`. Returns how many there are, and whether the leaf has more.
     """
+    hits, found = room.hits, room.found
     state = np.zeros(3, np.int64)
-    row = ranges.rows[ranges.leaves[0]]
-    kmer = row[END] - row[B]
-    used, all_of_them = 0, True
+    row = room.ranges.rows[room.ranges.leaves[0]]
+    used, more = 0, False
     last_start, last_axis = np.int64(np.iinfo(np.int64).max), np.int64(0)  # later ones are not among the first
     while True:
-        count = gather_hits(table, text, words, runs, ranges, 1, state, hits)
+        count = gather_hits(search, room, 1, state)
         if count == 0:
             break
         for hit in range(count):
             at = hits.axis[hit]
-            left, most = _reach(text, words, runs, row, at, min_length)
-            start, axis = row[B] - left, at - left
-            if most < 0 or left > row[B] - row[A] or (start == begin[0] and axis < begin[1]):
+            left, most = _reach(search, row, at)
+            start, axis = row.last - left, at - left
+            if most < 0 or left > row.last - row.first or _precedes_cursor(search, start, axis):
                 continue
             if start > last_start or (start == last_start and axis > last_axis):
                 continue
-            right = kmer + equal_behind(text.words, at + kmer, words, row[END], most)
-            if left + right < min_length:
+            right = _right(search, row, at, most)
+            if left + right < search.min_length:
                 continue
             if used == 2 * limit:
-                _sort_many(out, 0, used)
-                used, all_of_them = limit, False
-                last_start, last_axis = out.start[limit - 1], out.axis[limit - 1]
+                _sort_many(found, 0, used)
+                used, more = limit, True
+                last_start, last_axis = found.start[limit - 1], found.axis[limit - 1]
                 if start > last_start or (start == last_start and axis > last_axis):
                     continue
-            out.start[used], out.axis[used], out.length[used] = start, axis, left + right
-            used += 1
+            used = _append(found, used, start, axis, left + right)
     if used > 1:
-        _sort_many(out, 0, used)
-    return min(used, limit), not all_of_them or used > limit
+        _sort_many(found, 0, used)
+    return min(used, limit), more or used > limit

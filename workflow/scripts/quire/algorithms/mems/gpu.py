@@ -15,7 +15,6 @@ order itself is cut. `seed_length` decides the speed alone, as does how hits are
 hit, whatever its seed.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
-from quire.algorithms.mems import Cursor, Matches
+from quire.algorithms.mems import Cursor, Matches, Wanted
 from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
 from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
 from quire.device.card import Card, CardArray, Download, bytes_of
@@ -43,6 +42,19 @@ FEWEST_SEEDS = 1 << 10  # of a window, however small `limit` is
 LISTING_THREADS = 128  # of a block; blocks of 256 and 512 were up to 15 % slower on an H200
 MOST_STEP = 1 << 16  # bases from seed to seed; seeds of very long matches might lie further apart
 KEY_BITS = 63
+
+
+class CardAxis(NamedTuple):
+    """An axis on a card.
+
+    Attributes:
+        pages: of the whole axis in order, each with the text of a seed beyond what it owns; iterated twice by a search,
+            four times for matches unique in the reference.
+        text: the packed axis (`upload_reference`).
+    """
+
+    pages: list[CardPage] | PagesInTurn
+    text: CardRuns
 
 
 class _Seeds(NamedTuple):
@@ -87,43 +99,41 @@ class _Hits(NamedTuple):
     counts: CardArray
 
 
+class _Chosen(NamedTuple):
+    """The first seeds of a window that are taken together: how many, their hits, and a base.
+
+    All their matches start before that base, and all others at it or after it.
+    """
+
+    seeds: int
+    hits: int
+    stop: int
+
+
 def find(
-    card: Card,
-    pages: list[CardPage] | PagesInTurn,
-    reference: CardRuns,
-    queries: CardRuns,
-    min_length: int,
-    unique: bool,
-    begin: Cursor,
-    end: int,
-    limit: int,
+    card: Card, axis: CardAxis, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
     """Find the next matches; see `quire.algorithms.mems` for the arguments and what is returned.
 
     Args:
-        card: where everything lies.
-        pages: of the whole axis in order, each with the text of a seed beyond what it owns; gone through twice, four
-            times for matches unique in the reference.
-        reference: the axis (`upload_reference`).
+        card: the card that holds everything.
+        axis: the axis.
         queries: on the strand that is asked for (`lay`).
-        min_length: 1 to 2^31 - 1.
-        unique: whether only matches unique in the reference are wanted.
-        begin, end, limit: as the twin's.
+        wanted, begin, end, limit: as the twin's.
 
     Returns:
-        `Matches` of the card's arrays, and where to go on.
+        `Matches` of the card's arrays, and the cursor from which to continue.
 
     Raises:
         OutOfDeviceMemory: a smaller limit may fit.
     """
-    if begin.start < end and queries.run_count and reference.run_count:
-        seeds = _lay_seeds(card, queries, min_length)
+    if begin.start < end and queries.run_count and axis.text.run_count:
+        seeds = _lay_seeds(card, queries, wanted.min_length)
         bounds = card.empty(2, np.int64)
         kernel(card, "bound_seeds")(1, 32, queries, seeds, begin.start, end, bounds)
         first, last = (int(bound) for bound in card.download(bounds))
         if first < last:
-            search = _Search(card, pages, reference, queries, seeds, unique)
-            return search.next_matches(first, last, begin, end, limit)
+            return _Search(card, axis, queries, seeds, wanted.unique).next_matches(first, last, begin, end, limit)
     return _no_matches(card), Cursor(end, 0)
 
 
@@ -135,43 +145,6 @@ def bytes_per_match(pages: int) -> int:
     before are on their way to the host.
     """
     return (4 + 8 * pages + 3 * 8) + (8 + 1) + (8 + 8 + 4 + 4 * 8) + 2 * 3 * 8
-
-
-def matches_on_host(
-    card: Card,
-    pages: list[CardPage] | PagesInTurn,
-    reference: CardRuns,
-    queries: CardRuns,
-    min_length: int,
-    unique: bool,
-    limit: int,
-) -> Iterator[Matches]:
-    """All matches in pieces of at most `limit`, each copied to the host while the next is found.
-
-    Args:
-        card, pages, reference, queries, min_length, unique, limit: as of `find`.
-
-    Yields:
-        `Matches` of the host's arrays, which stay until the next piece but one is asked for.
-    """
-    buffers = [np.empty(0, np.uint8)] * 3
-    leaving: Leaving | None = None
-    cursor, number = Cursor(0, 0), 0
-    while cursor.start < queries.length:
-        found, cursor = find(
-            card, pages, reference, queries, min_length, unique, cursor, queries.length, limit
-        )  # fmt: skip
-        if not len(found.start):
-            continue
-        if len(buffers[number]) < bytes_on_host(found):
-            buffers[number] = card.staging(bytes_on_host(found) * 9 // 8)
-        following = Leaving(card, found, buffers[number])
-        number = (number + 1) % 3
-        if leaving is not None:
-            yield leaving.arrived()
-        leaving = following
-    if leaving is not None:
-        yield leaving.arrived()
 
 
 class Leaving:
@@ -228,23 +201,15 @@ def _lay_seeds(card: Card, queries: CardRuns, min_length: int) -> _Seeds:
 class _Search:
     """The next matches of one call of `find`."""
 
-    def __init__(
-        self,
-        card: Card,
-        pages: list[CardPage] | PagesInTurn,
-        reference: CardRuns,
-        queries: CardRuns,
-        seeds: _Seeds,
-        unique: bool,
-    ) -> None:
-        self.card, self.pages, self.reference, self.queries = card, pages, reference, queries
-        self.seeds, self.unique = seeds, unique
-        self.axis_bits = max(1, reference.length.bit_length())
+    def __init__(self, card: Card, axis: CardAxis, queries: CardRuns, seeds: _Seeds, unique: bool) -> None:
+        self.card, self.pages, self.reference = card, axis.pages, axis.text
+        self.queries, self.seeds, self.unique = queries, seeds, unique
+        self.axis_bits = max(1, self.reference.length.bit_length())
 
     def next_matches(self, first: int, last: int, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
-        """Matches from `begin` on of seeds [first, last), at most `limit`, and where to go on."""
+        """Return the matches from `begin` on of seeds [first, last), at most `limit`, and where to continue."""
         card = self.card
-        # The matches of a window are sorted by one word, so that its bases must be few enough.
+        # The matches of a window are sorted by one word, which bounds the bases of a window.
         most = max(1, (1 << KEY_BITS - self.axis_bits) // self.seeds.step)
         count = min(last - first, SEEDS_PER_WINDOW, max(limit, FEWEST_SEEDS), most)
         run = card.empty(count, np.uint32)
@@ -254,13 +219,14 @@ class _Search:
         for page in self.pages:
             self.pages_hits.append(self._search(page))
             del page  # before the next one is made
-        number, hits, behind = self._choose(limit)
-        stop = Cursor(end, 0) if first + number == last or behind >= end else Cursor(behind, 0)
+        chosen = self._choose(limit)
+        all_of_them = first + chosen.seeds == last or chosen.stop >= end
+        stop = Cursor(end, 0) if all_of_them else Cursor(chosen.stop, 0)
         while True:
-            listed, total = self._list(number, hits, begin, stop, limit)
+            listed, total = self._list(chosen, _Range(*begin, *stop), limit)
             if total <= limit:
                 break
-            stop = self._sooner(begin, stop, behind, limit / total)
+            stop = self._sooner(begin, stop, chosen.stop, limit / total)
         return self._give(listed, total), stop
 
     def _search(self, page: CardPage) -> _Hits:
@@ -270,54 +236,50 @@ class _Search:
         search.for_each(count, page, self.queries, self.seeds, self.window, low, counts)
         return _Hits(low, counts)
 
-    def _choose(self, most: int) -> tuple[int, int, int]:
-        """How many seeds have at most so many hits (at least one seed), their hits, and the base behind their matches'
-        first ones."""
+    def _choose(self, most: int) -> _Chosen:
+        """Choose as many seeds as have at most `most` hits, but at least one."""
         card = self.card
         self.offsets = card.offsets(self.pages_hits[0].counts)
         for hits in self.pages_hits[1:]:
             self.offsets += card.offsets(hits.counts)
         chosen = card.empty(3, np.int64)
         kernel(card, "choose_seeds")(1, 32, self.queries, self.seeds, self.window, self.offsets, most, chosen)
-        number, hits_in_all, behind = (int(value) for value in card.download(chosen))
-        return number, hits_in_all, behind
+        return _Chosen(*(int(value) for value in card.download(chosen)))
 
     def _sooner(self, begin: Cursor, stop: Cursor, behind: int, share: float) -> Cursor:
-        """An earlier stop, where one seed has too many matches: they start in the bases up to `behind`."""
+        """Return an earlier stop, where one seed has too many matches; they start in the bases before `behind`."""
         axis = self.reference.length
         low = max(begin.start * axis + begin.axis, (behind - self.seeds.step) * axis)
         high = min(stop.start * axis + stop.axis, behind * axis)
         start, place = divmod(low + max(1, int((high - low) * min(share, 0.5))), axis)
         return Cursor(start, place)
 
-    def _list(self, number: int, hits: int, begin: Cursor, stop: Cursor, limit: int) -> tuple[list[_Listed], int]:
-        """The matches in [begin, stop) of the first `number` seeds, page by page, and how many they are; not all are
-        listed if they are more than `limit`."""
-        listed, total = [], 0
-        numbers = iter(range(len(self.pages)))
+    def _list(self, chosen: _Chosen, wanted: _Range, limit: int) -> tuple[list[_Listed], int]:
+        """Return the matches of the chosen seeds in a range, page by page, and their number.
+
+        Only the number counts if it is more than `limit`.
+        """
+        listed, total, hits = [], 0, iter(self.pages_hits)
         for page in self.pages:
-            held = self.pages_hits[next(numbers)]
-            if len(self.pages) == 1:
-                offsets = self.offsets
-            else:
-                offsets = self.card.offsets(held.counts[:number])
-                hits = int(offsets[-1])
-            if hits:
-                found, count = self._list_page(page, held, offsets, number, hits, _Range(*begin, *stop), limit - total)
-                total += count
-                if total > limit:
-                    return [], total
-                if found is not None:
-                    listed.append(found)
-            del page
+            found, count = self._list_page(page, next(hits), chosen, wanted, limit - total)
+            del page  # before the next one is made
+            total += count
+            if total > limit:
+                return [], total
+            if found is not None:
+                listed.append(found)
         return listed, total
 
     def _list_page(
-        self, page: CardPage, held: _Hits, offsets: CardArray, number: int, hits: int,
-        wanted: _Range, room: int,
-    ) -> tuple[_Listed | None, int]:  # fmt: skip
-        """The matches of a page, and how many they are; None if there are none or more than `room`."""
-        card = self.card
+        self, page: CardPage, held: _Hits, chosen: _Chosen, wanted: _Range, room: int
+    ) -> tuple[_Listed | None, int]:
+        """Return the matches of a page, and their number; None if there are none or more than `room`."""
+        card, number, hits, offsets = self.card, chosen.seeds, chosen.hits, self.offsets
+        if len(self.pages) > 1:
+            offsets = card.offsets(held.counts[:number])
+            hits = int(offsets[-1])
+        if not hits:
+            return None, 0
         keep = hits <= room
         kept = card.empty(hits if keep else 0, np.uint64)
         blocks = -(-hits // LISTING_THREADS)
@@ -342,10 +304,8 @@ class _Search:
         card = self.card
         if not total:
             return _no_matches(card)
-        keys, lengths = (
-            self._joined([piece.keys for piece in pieces]),
-            self._joined([piece.lengths for piece in pieces]),
-        )
+        keys = self._joined([piece.keys for piece in pieces])
+        lengths = self._joined([piece.lengths for piece in pieces])
         lengthen = kernel(card, "lengthen_matches")
         lengthen.for_each(
             total, self.queries, self.reference, self.seeds, self.window, keys, self.axis_bits, total, lengths
@@ -370,11 +330,10 @@ class _Search:
         look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
         # First in their own page: rows beside a match find most of those that stand elsewhere at once.
         for of_page in (1, 0) if len(self.pages) > 1 else (1,):
-            numbers = iter(range(len(self.pages)))
+            hits = iter(self.pages_hits)
             for page in self.pages:
-                held = self.pages_hits[next(numbers)]
                 look.for_each(
-                    32 * total, page, self.queries, self.reference, self.seeds, self.window, *held, keys, lengths,
+                    32 * total, page, self.queries, self.reference, self.seeds, self.window, *next(hits), keys, lengths,
                     rows, self.axis_bits, total, of_page, elsewhere,
                 )  # fmt: skip
                 del page
