@@ -47,13 +47,13 @@ def _fasta(path: Path, letters: str) -> Path:
 
 
 def _index(work: Path, letters: str) -> tuple[Path, Path, list[Path]]:
-    """FASTA, packed reference and pages of the first bases of a genome."""
+    """Build FASTA, packed reference and pages of the first bases of a genome."""
     fasta = _fasta(work / f"reference_{len(letters)}.fa", letters)
     return fasta, *ensure_index(fasta, work / f"index_{len(letters)}", PAGE_SIZE, INDEX, "cpu", "auto")
 
 
 def _seconds(call: Callable[[], None]) -> float:
-    """Processor time of the second of two calls, since the first may compile."""
+    """Return the processor time of the second of two calls, since the first may compile."""
     call()
     began = time.process_time()
     call()
@@ -78,7 +78,7 @@ def _complete(work: Path, genome: str, _: str) -> None:
 
 
 def _reads(path: Path, genome: str, length: int) -> Path:
-    """Reads drawn from a genome, as FASTQ."""
+    """Draw reads from a genome and write them as FASTQ."""
     generator = random.Random(length)
     with path.open("w") as stream:
         for number in range(READS):

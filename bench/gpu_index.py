@@ -37,14 +37,16 @@ OTHER_BYTES = 8 + (8 + 4) + (4 + 32) + (4 + 32) + (4 + 32)
 
 
 def sort_and_transform(card: Card, text: gpu.CardText):
-    """What is measured: suffix array and occurrence blocks."""
+    """Compute suffix array and occurrence blocks, which is what is timed."""
     rows = gpu.suffix_array(card, text)
     return rows, construction_gpu.occurrence_blocks(card, text, rows, WORDS_PER_BLOCK)
 
 
 def is_suffix_array(card: Card, codes: np.ndarray, rows) -> bool:
-    """Whether rows are the sorted suffixes of a text: each is a place of its own, and each suffix is less than the next
-    by its first base, or by the ranks of what follows it."""
+    """Return True if rows are the sorted suffixes of a text.
+
+    All rows differ, and each suffix is less than the next by its first base, or by the ranks of the following suffixes.
+    """
     xp, size = card.xp, len(rows)
     order = rows.astype(np.int64)
     if int(order[0]) != size - 1 or int(order.max()) != size - 1 or int(xp.bincount(order).min()) != 1:
@@ -59,7 +61,7 @@ def is_suffix_array(card: Card, codes: np.ndarray, rows) -> bool:
 
 
 def texts(axis: np.ndarray, ecoli: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Names and codes of what is sorted."""
+    """Return names and codes of the texts to sort."""
     yield "chr20+21", axis
     yield "one base", np.zeros(min(5_000_000, axis.size), np.uint8)
     piece = axis[:5_000_000]
@@ -69,7 +71,7 @@ def texts(axis: np.ndarray, ecoli: np.ndarray) -> Iterator[tuple[str, np.ndarray
 
 
 def packed(codes: np.ndarray) -> np.ndarray:
-    """Codes as an axis has them, with two words of padding."""
+    """Pack codes as on an axis, with two words of padding."""
     return pack(np.concatenate((codes, np.zeros(-codes.size % 32 + 64, np.uint8))))
 
 
@@ -100,7 +102,7 @@ def measure_sorts(card: Card, axis: np.ndarray, ecoli: np.ndarray, repeats: int)
 
 
 def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]) -> None:
-    """Print how long FASTA to index takes, by step."""
+    """Print the times from FASTA to index, by step."""
     steps = []
 
     @contextmanager
@@ -124,7 +126,7 @@ def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, paramet
 
 
 def axis_of(fasta: Path, folder: Path) -> np.ndarray:
-    """The codes of a FASTA's islands, laid end to end."""
+    """Return the codes of a FASTA's islands, one after the other."""
     reference.build(fasta, folder, 1 << 30)
     opened = Reference.open(folder)
     return unpack(opened.text, 0, opened.axis_length)
@@ -133,7 +135,7 @@ def axis_of(fasta: Path, folder: Path) -> np.ndarray:
 def measure(
     card: Card, data: Path, work: Path, genome_bases: int, processes: int, page_size: int, repeats: int
 ) -> None:
-    """All measurements."""
+    """Run all measurements."""
 
     def find(name: str) -> Path:
         return data / name if (data / name).exists() else data / Path(name).name
@@ -154,7 +156,7 @@ def measure(
 
 
 def main() -> None:
-    """Measure on the first card that is free; say so where there is none."""
+    """Measure on the first free card."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--genome-bases", type=int, default=3_100_000_000, help="of the synthetic genome; 0: none")
     parser.add_argument("--page-size", type=int, default=1 << 30, help="of the synthetic genome's reference")

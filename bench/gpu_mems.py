@@ -3,10 +3,10 @@
 Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hundredth of the time of
 `mummer -maxmatch`, and 0.135 s, a twentieth of copMEM2's; both of one core.
 
---data is the folder of docs/benchmarks.md, or one with chr20.fa.xz and chr21.fa.xz alone. Needs NumPy and CuPy, nothing
-else. What is timed begins with the codes of the query in the host's memory and ends with all matches there. Floor of
-the same run: codes and matches at the speed of the link. The matches are compared with MUMmer's where --mummer names
-its output (mummer -maxmatch -n -l 50 chr20.fa chr21.fa).
+--data is the folder of docs/benchmarks.md, or one with chr20.fa.xz and chr21.fa.xz alone. Needs only NumPy and CuPy.
+Timing starts with the codes of the query in the host's memory and ends with all matches there. Floor of the same run:
+codes and matches at the speed of the link. With --mummer the matches are compared with MUMmer's output (mummer
+-maxmatch -n -l 50 chr20.fa chr21.fa).
 """
 
 import argparse
@@ -58,7 +58,7 @@ QUERY_CHANGE = 0.01
 
 
 def read_chromosome(data: Path, name: str) -> bytes:
-    """The FASTA of one chromosome: from `chrNAME.fa.xz`, or with samtools from the compressed FASTA of both."""
+    """Read the FASTA of one chromosome from `chrNAME.fa.xz`, or with samtools from the compressed FASTA of both."""
     packed = data / f"chr{name}.fa.xz"
     if packed.exists():
         return lzma.decompress(packed.read_bytes())
@@ -68,14 +68,14 @@ def read_chromosome(data: Path, name: str) -> bytes:
 
 
 def codes_of(fasta: bytes) -> NDArray[np.uint8]:
-    """Codes 0..4 of the one sequence of a FASTA."""
+    """Return the codes 0..4 of the one sequence of a FASTA."""
     letters = np.frombuffer(fasta, np.uint8)[fasta.index(b"\n") + 1 :]
     codes: NDArray[np.uint8] = code_table({}, 4)[letters[letters > ord(" ")]]
     return codes
 
 
 def indexed(card: Card, fasta: Path, folder: Path) -> CardAxis:
-    """Reference and index of a FASTA, built on the card; one page."""
+    """Build reference and index of a FASTA on the card, as one page."""
     start = time.perf_counter()
     reference.build(fasta, folder / "reference", 1 << 30)
     opened = reference.Reference.open(folder / "reference")
@@ -150,13 +150,13 @@ def matches_on_host(card: Card, axis: CardAxis, queries: CardRuns, wanted: Wante
 
 
 def gather(pieces: list[Matches]) -> NDArray[np.int64]:
-    """int64[m, 3], sorted by start, axis and length."""
+    """Join matches into int64[m, 3], sorted by start, axis and length."""
     whole = np.stack([np.concatenate(arrays) for arrays in zip(*pieces, strict=True)], axis=1)
     return whole[np.lexsort(whole.T[::-1])]
 
 
 def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int64]) -> bool:
-    """Whether matches are those of MUMmer's output; islands (int64[i, 2]): start on the axis and on the contig."""
+    """Compare matches with MUMmer's output; islands (int64[i, 2]) have a start on the axis and on the contig."""
     rows = np.loadtxt(output, np.int64, comments=">")
     wanted = np.stack((rows[:, 1] - 1, rows[:, 0] - 1, rows[:, 2]), axis=1)
     island = np.searchsorted(islands[:, 0], found[:, 1], side="right") - 1
@@ -167,7 +167,7 @@ def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int6
 
 
 def from_host(card: Card, axis: CardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
-    """Take queries in staging memory to their matches in the host's memory, as is timed; returns their number."""
+    """Find the matches of queries in staging memory and copy them to the host; returns their number."""
     codes = card.upload_ahead(staged.codes, card.mark()).array()
     queries, number = lay(card, CardCodes(codes, card.upload(staged.offsets))), 0
     for matches in matches_on_host(card, axis, queries, Wanted(min_length, False), LIMIT):
@@ -184,7 +184,7 @@ def staged_queries(card: Card, queries: Queries) -> Queries:
 
 
 def measure_pair(card: Card, axis: CardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int) -> NDArray[np.int64]:
-    """Print how long the pair takes, step by step, beside floors; returns all matches of the forward strand."""
+    """Print the times of the pair by step, and floors; returns all matches of the forward strand."""
     offsets = np.array([0, len(codes)], np.int64)
     staged = staged_queries(card, Queries(codes, offsets))
     pieces: list[Matches] = []
@@ -240,7 +240,7 @@ def measure_shapes(card: Card, codes: NDArray[np.uint8], repeats: int) -> None:
 
 
 def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Clock, repeats: int, shapes: bool) -> None:
-    """All measurements."""
+    """Run all measurements."""
     with tempfile.TemporaryDirectory(dir=work) as temporary:
         folder = Path(temporary)
         fasta = folder / "chr20.fa"
@@ -260,7 +260,7 @@ def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Cloc
 
 
 def main() -> None:
-    """Measure on the first card that is free; say so where there is none."""
+    """Measure on the first free card."""
     parser = arguments(__doc__)
     parser.add_argument("--mummer", type=Path, help="MUMmer's output, to compare with")
     parser.add_argument("--shapes", action=argparse.BooleanOptionalAction, default=True, help="MUMmerGPU's shapes too")

@@ -105,7 +105,7 @@ extern "C" __global__ void read_random_blocks(const ulonglong2* blocks, i64 bloc
     for (i64 i = 0; i < reads; i++) {
         state = state * 1664525u + 1013904223u;
         u64 block = (u64)state * (u64)block_count >> 32;
-        ulonglong2 unit = load_block<>(blocks + block * units + lane);
+        ulonglong2 unit = __ldg(blocks + block * units + lane);
         sum += unit.x ^ unit.y;
     }
     sums[thread] = sum;

@@ -4,10 +4,9 @@ Bars on an H200, on indexes of at least 1 GB: 28 G distinct block visits/s and 0
 at most 192, and 24 G visits/s at 448.
 
 One thread takes the steps of one query, as in all of Quire's searches on a card. The index is of random cyclic texts
-(gpu_search.cu), whose blocks a search visits as it does those of a random genome. Two floors, of the same run:
-independent random reads of as many blocks, and the bytes of the blocks at the speed of a copy. The first steps of a
-query visit blocks that the second-level cache holds, so that a search can be faster than either. Needs NumPy and CuPy,
-nothing else.
+(gpu_search.cu), whose blocks a search visits like those of a random genome. Two floors of the same run: independent
+random reads of as many blocks, and the bytes of the blocks at the speed of a copy. The first steps of a query visit
+blocks in the second-level cache, so a search can be faster than either. Needs only NumPy and CuPy.
 """
 
 from collections.abc import Callable, Sequence
@@ -158,7 +157,7 @@ def measure(
 
 
 def main() -> None:
-    """Measure on the first card that is free; say so where there is none."""
+    """Measure on the first free card."""
     parser = arguments(__doc__, needs_data=False)
     parser.add_argument("--gigabytes", type=float, default=1.1, help="of each index")
     parser.add_argument("--queries", type=int, default=1 << 26)

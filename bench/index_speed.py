@@ -6,7 +6,7 @@ from bench.common import Inputs, arguments, print_setting, print_table, python, 
 
 
 def main() -> None:
-    """Build in a fresh folder, with and without compiled kernels, and bwa's index beside it."""
+    """Build in a fresh folder, without and with compiled kernels, and time bwa's index in the same run."""
     parser = arguments(__doc__)
     given = parser.parse_args()
     print_setting(("bwa",))

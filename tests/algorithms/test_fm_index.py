@@ -28,7 +28,7 @@ texts = st.one_of(random_texts, two_letter_texts, single_letter_texts, repetitiv
 def build_index(
     text: np.ndarray, sampling_distance: int = 64, sa_sampling: int = 1, owned_length: int | None = None
 ) -> FmIndex:
-    """An FM-index in memory, its arrays read-only as those of a `PageIndex` are."""
+    """Build an FM-index in memory, with read-only arrays like those of a `PageIndex`."""
     rows = suffix_array(text)
     words_per_block = fm_index.words_of_distance(sampling_distance)
     blocks, counts, primary = construction_cpu.occurrence_blocks(text, rows, words_per_block)
@@ -78,7 +78,7 @@ def drawn_patterns(text: np.ndarray, seed: int) -> list[np.ndarray]:
 @given(text=texts)
 @settings(max_examples=60, deadline=None)
 def test_suffix_array_is_the_sorted_suffixes(text: np.ndarray) -> None:
-    """libdivsufsort on codes 0..3, rows with the sentinel first."""
+    """The rows of libdivsufsort on codes 0..3, the sentinel's first."""
     rows = suffix_array(text)
     assert rows.dtype == np.uint32
     np.testing.assert_array_equal(rows, naive_suffix_array(text))
@@ -134,7 +134,7 @@ def test_prefix_table_holds_the_interval_of_every_kmer(text: np.ndarray) -> None
 
 
 def test_prefix_length_follows_the_text() -> None:
-    """k is 12 from 16 Mb on and never below 4."""
+    """The prefix length is 12 from 16 Mb on and never below 4."""
     lengths = [fm_index.prefix_length_of(size) for size in (1, 255, 256, 100_000, 1 << 24, (1 << 24) - 1, 1 << 30)]
     assert lengths == [4, 4, 4, 8, 12, 11, 12]
 

@@ -46,7 +46,7 @@ def naive_interval(text: np.ndarray, pattern: np.ndarray) -> tuple[int, int]:
 
 
 def expected(text: np.ndarray, pattern: np.ndarray) -> tuple[int, int]:
-    """What a backward search gives: the interval of the pattern, or the empty one that it stopped at."""
+    """Return the result of a backward search: the interval of the pattern, or the empty one that it stopped at."""
     rows = (0, len(text) + 1)
     for length in range(1, len(pattern) + 1):
         rows = naive_interval(text, pattern[len(pattern) - length :])

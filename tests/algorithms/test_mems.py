@@ -12,7 +12,7 @@ from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_s
 
 
 def searcher(islands, queries, min_length, unique, owned_lengths, **parameters):
-    """`cpu.find` of everything but where to begin and to end, and for how many."""
+    """Return `cpu.find` with all but its last three arguments bound."""
     text, codes = reference_text(islands)
     axis = cpu.prepare_axis(cut_pages(codes, owned_lengths, min_length, **parameters), text)
     given = axis, cpu.prepare_queries(queries), Wanted(min_length, unique)
@@ -20,7 +20,7 @@ def searcher(islands, queries, min_length, unique, owned_lengths, **parameters):
 
 
 def cut(rng: np.random.Generator, length: int, most: int) -> list[int]:
-    """A length as a sum of 1 to `most` lengths."""
+    """Draw 1 to `most` lengths with a given sum."""
     ends = np.unique(np.concatenate((rng.integers(1, length + 1, int(rng.integers(0, most))), [length])))
     return np.diff(np.concatenate(([0], ends))).tolist()
 

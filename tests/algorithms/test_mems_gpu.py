@@ -20,13 +20,13 @@ from tests.support.mems_references import cut_pages, draw_queries, draw_sequence
 
 
 def queries_of(*sequences) -> Queries:
-    """Queries of these codes."""
+    """Make queries of these codes."""
     codes = np.concatenate([np.empty(0, np.uint8), *(np.asarray(item, np.uint8) for item in sequences)])
     return Queries(codes, offsets_from_lengths([len(item) for item in sequences]))
 
 
 def upload_all(card, islands, owned_lengths, overlap, **parameters):
-    """An axis on a card."""
+    """Upload an axis."""
     text, codes = reference_text(islands)
     indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
     pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
@@ -34,18 +34,18 @@ def upload_all(card, islands, owned_lengths, overlap, **parameters):
 
 
 def setter_of_seeds(patch: pytest.MonkeyPatch):
-    """A function that sets how many bases seeds have."""
+    """Return a function that sets the length of seeds."""
     return lambda length: patch.setattr(gpu, "seed_length", lambda min_length: min(length, min_length))
 
 
 @pytest.fixture
 def seeds_of(monkeypatch):
-    """A function that sets how many bases seeds have."""
+    """Return a function that sets the length of seeds."""
     return setter_of_seeds(monkeypatch)
 
 
 def searcher(card, axis, queries, min_length, unique):
-    """`gpu.find` of everything but where to begin and to end, and for how many, with arrays of the host."""
+    """Return `gpu.find` with all but its last three arguments bound, giving arrays of the host."""
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
@@ -56,7 +56,7 @@ def searcher(card, axis, queries, min_length, unique):
 
 
 def expected(islands, queries, min_length, unique) -> list[tuple[int, int, int]]:
-    """The oracle's matches."""
+    """Return the oracle's matches."""
     key = b"|".join([island.tobytes() for island in islands])
     return _expected(key, queries.codes.tobytes(), tuple(queries.offsets.tolist()), min_length, unique)
 
@@ -170,7 +170,7 @@ def test_places_that_are_none(card, seeds_of) -> None:
     for cut, word in enumerate(words, start=1):
         islands[-1] = np.concatenate([islands[-1], rng.integers(0, 4, 9), word[:cut]]).astype(np.uint8)
         islands.append(np.concatenate([word[cut:], rng.integers(0, 4, 9)]).astype(np.uint8))
-    # Behind two bases, matches begin beside a seed.
+    # After two changed bases, matches begin between two seeds.
     later = [np.append(3 - word[:2], word) for word in words]
     queries = queries_of(*words, *(word[1:] for word in words), *later)
     for seed in (8, 6):
@@ -278,7 +278,7 @@ def test_windows_of_few_seeds(card, seeds_of, monkeypatch) -> None:
 
 
 def test_pieces_on_the_host(card) -> None:
-    """A piece stays as it is while the next one but one is not asked for."""
+    """A piece stays valid until the next piece but one is requested."""
     rng = np.random.default_rng(11)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)

@@ -14,7 +14,7 @@ from tests.support.card_builders import pack
 
 
 def fibonacci(length: int) -> list[int]:
-    """The Fibonacci word over A and T, which repeats itself at all scales."""
+    """Return the Fibonacci word over A and T, which repeats itself at all scales."""
     word, longer = [0], [0, 3]
     while len(longer) < length:
         word, longer = longer, longer + word
@@ -26,7 +26,7 @@ def random_bases(length: int, seed: int = 1) -> list[int]:
 
 
 def sort_on(card: Card, codes: list[int], start: int = 0) -> list[int]:
-    """The suffix array that a card makes of a text that begins `start` bases into an axis of other bases."""
+    """Sort on a card the suffixes of a text that begins `start` bases into an axis of other bases."""
     axis = pack([3] * start + codes + [2] * 7)
     text = gpu.upload_text(card, axis, start, len(codes))
     return card.download(gpu.suffix_array(card, text)).tolist()
@@ -65,7 +65,7 @@ def test_lengths_about_one_key(card, length: int) -> None:
 
 @pytest.mark.parametrize("start", [1, 31, 32, 45])
 def test_a_text_within_an_axis(card, start: int) -> None:
-    """What stands before and behind a text does not show."""
+    """Bases before and after a text do not affect the result."""
     codes = random_bases(150) * 2
     assert sort_on(card, codes, start) == expected(codes)
 
@@ -92,7 +92,7 @@ def test_any_text(codes: list[int], start: int, schedule: str) -> None:
 
 
 def small_card(schedule: str, codes: list[int], at_once: int, ties: int) -> EmulatedCard:
-    """A card that holds the text and what sorting so many suffixes at once is said to take."""
+    """Make a card with room for the text and for sorting a number of suffixes at once, as `working_bytes` states."""
     needed = gpu.working_bytes(len(codes), at_once, ties) / gpu.USABLE_SHARE
     return EmulatedCard(schedule, int(needed) + pack(codes).nbytes + 1024)
 
@@ -104,13 +104,13 @@ CAPPED = [*random_bases(700), *[0] * 50, *random_bases(700), *random_bases(400)[
 @pytest.mark.parametrize("at_once", [60, 200, 1000, 5000])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_small_card_sorts_in_buckets_and_slices(at_once: int, schedule: str) -> None:
-    """The memory that `working_bytes` states is enough, and however little there is, the result is the same."""
+    """The memory that `working_bytes` states is enough, and with any memory the result is the same."""
     assert sort_on(small_card(schedule, CAPPED, at_once, ties=1500), CAPPED) == expected(CAPPED)
 
 
 @pytest.mark.parametrize("at_once", [60, 1000])
 def test_any_card_sorts_in_buckets_and_slices(card: Card, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As above, but a card that has the memory and only says that it has little, as a real one can."""
+    """As above, but the card has more memory than it reports, as a real one can."""
     needed = int(gpu.working_bytes(len(CAPPED), at_once, ties=1500) / gpu.USABLE_SHARE)
     monkeypatch.setattr(card, "free_bytes", lambda: needed + 1024)
     assert sort_on(card, CAPPED) == expected(CAPPED)
@@ -118,7 +118,7 @@ def test_any_card_sorts_in_buckets_and_slices(card: Card, at_once: int, monkeypa
 
 @needs_compiler
 def test_a_capped_card_does_sort_in_parts() -> None:
-    """So that the test above tests something: fewer suffixes at once take more launches."""
+    """Sorting fewer suffixes at once takes more launches; so the test above tests something."""
     launches = []
     for at_once in (60, 5000):
         card = small_card("forward", CAPPED, at_once, ties=1500)
@@ -130,7 +130,7 @@ def test_a_capped_card_does_sort_in_parts() -> None:
 @needs_compiler
 @pytest.mark.parametrize("codes", [[1] * 3000, random_bases(40) * 60])
 def test_a_card_too_small_says_so(codes: list[int]) -> None:
-    """A group of equal suffixes that does not fit is refused as memory that is missing."""
+    """A group of equal suffixes that does not fit raises OutOfDeviceMemory."""
     card = small_card("forward", codes, at_once=20, ties=len(codes))
     with pytest.raises(OutOfDeviceMemory):
         sort_on(card, codes)

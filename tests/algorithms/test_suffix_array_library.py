@@ -13,7 +13,7 @@ from quire.errors import QuireError
 
 @pytest.fixture
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An environment without libraries, and no memory of what was loaded before."""
+    """Set up an environment without libraries, and forget what was loaded before."""
     (tmp_path / "lib").mkdir()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(cpu, "_library", cpu._library.__wrapped__)
@@ -28,7 +28,7 @@ def test_the_wheel_is_not_imported() -> None:
 
 
 def test_the_library_of_the_environment_comes_first(prefix: Path) -> None:
-    """As conda lays it out: lib/libdivsufsort.so.3 and its longer name, beside the library with 64-bit positions."""
+    """As conda installs it: lib/libdivsufsort.so.3 and its longer name, next to the library with 64-bit positions."""
     original = cpu._library()._name
     library = prefix / "lib/libdivsufsort.so.3"
     library.symlink_to(original)
@@ -38,7 +38,7 @@ def test_the_library_of_the_environment_comes_first(prefix: Path) -> None:
 
 
 def test_no_library(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without either package: one sentence that says where it was looked for and what to install."""
+    """Without either package the error names the folders that were searched and the packages to install."""
     monkeypatch.setattr(cpu.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(QuireError, match=rf"not in {prefix / 'lib'}: run `make` again, or install"):
         cpu.suffix_array(np.zeros(3, np.uint8))
@@ -50,7 +50,7 @@ def test_no_library(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_broken_library(prefix: Path) -> None:
-    """A file that is no library is named."""
+    """The error names a file that is not a library."""
     (prefix / "lib/libdivsufsort.so.3").write_text("nothing")
     with pytest.raises(QuireError, match=r"cannot be loaded from .*lib/libdivsufsort\.so\.3 \(.*\): install it again"):
         cpu.suffix_array(np.zeros(3, np.uint8))

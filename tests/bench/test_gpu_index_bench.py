@@ -21,7 +21,7 @@ pytestmark = needs_compiler
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A folder with the FASTA files of the measurement, tiny ones."""
+    """Write tiny versions of the FASTA files of the measurement."""
     letters = np.frombuffer(b"ACGT", np.uint8)
     for name, length in ((gpu_index.CHROMOSOMES, 3000), (gpu_index.ECOLI, 150)):
         bases = letters[np.random.default_rng(length).integers(0, 4, length)].tobytes()

@@ -35,7 +35,7 @@ TEXTS = {
 
 
 def upload(card: Card, codes: list[int], start: int = 5):
-    """A text (which begins within a word) and its suffix array on a card, and the latter on the host."""
+    """Return a text (which begins within a word) and its suffix array on a card, and the latter on the host."""
     rows = suffix_array(np.array(codes, np.uint8))
     return gpu.upload_text(card, pack([3] * start + codes + [2] * 9), start, len(codes)), card.upload(rows), rows
 

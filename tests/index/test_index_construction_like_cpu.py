@@ -84,7 +84,7 @@ def test_a_card_without_room_leaves_the_page_to_the_cpu(tmp_path: Path, caplog: 
 
 
 def test_memory_that_fails_anywhere_changes_nothing(tmp_path: Path) -> None:
-    """Any allocation may fail: the index is whole all the same."""
+    """Any allocation may fail, and the index is still complete."""
     reference.build(write_fasta(tmp_path / "genome.fa", {"a": "ACGTTTGCA" * 150}), tmp_path / "reference", 1 << 30)
     opened = Reference.open(tmp_path / "reference")
     index.build(opened, 0, tmp_path / "cpu", INDEX_PARAMETERS | {"sa_sampling": 2})

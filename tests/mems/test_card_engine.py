@@ -22,7 +22,7 @@ pytestmark = needs_compiler
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A reference of two contigs in three pages, and queries of it."""
+    """Build a reference of two contigs in three pages, and queries of it."""
     folder = tmp_path_factory.mktemp("mems")
     rng = np.random.default_rng(1)
     unit = "".join(rng.choice(list("ACGT"), 150))

@@ -1,4 +1,4 @@
-"""The stage against the oracle and against MUMmer, whatever the pages, threads and pieces."""
+"""The stage against the oracle and against MUMmer, with any pages, threads and pieces."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ def letters(rng: random.Random, count: int) -> str:
 
 
 def changed(rng: random.Random, text: str, count: int) -> str:
-    """The text with so many letters replaced, by ambiguous ones too, and a part of it in lower case."""
+    """Replace letters of a text, by ambiguous ones too, and put a part of it in lower case."""
     drawn = list(text)
     for place in rng.sample(range(len(drawn)), count):
         drawn[place] = rng.choice("ACGTNR")
@@ -85,7 +85,7 @@ def test_the_text_of_the_oracle(built, records, queries, tmp_path, min_length, s
 @pytest.mark.parametrize(("min_length", "strands", "unique"), MODES)
 @pytest.mark.parametrize("contigs", [1, 4])
 def test_the_text_of_mummer(records, fasta, tmp_path, contigs, min_length, strands, unique):
-    """Byte for byte; only where letters may be repeated, matches of one start in a query stand in another order."""
+    """Byte for byte, except for the order of matches of one start in a query if letters may be repeated."""
     reference = build(tmp_path / "reference", records[:contigs])
     mode = {"none": "-maxmatch", "reference": "-mumreference", "both": "-mum"}[unique]
     strand = {"forward": [], "reverse": ["-r"], "both": ["-b"]}[strands]
@@ -109,7 +109,7 @@ def test_pages_threads_and_pieces_do_not_show(built, paged, fasta, tmp_path, mon
 
 
 def test_reads_as_their_fasta(built, records, tmp_path):
-    """FASTQ gives the text of the same reads as FASTA, but that names lose /1 and /2."""
+    """FASTQ gives the same text as FASTA, except that names lose /1 and /2."""
     rng = random.Random(5)
     text = records[0][1]
     reads = [(f"r{i}", text[start : start + 50]) for i in range(40) for start in [rng.randrange(len(text) - 50)]]
@@ -166,7 +166,7 @@ def test_settings_that_mean_nothing(built, fasta, tmp_path, settings, words):
 
 
 def test_bad_queries_behind_good_ones(built, tmp_path):
-    """Nothing stands under the final name of what was begun."""
+    """No unfinished output has its final name."""
     queries = write_fasta(tmp_path / "queries.fa", [("good", "ACGT" * 20), ("bad", "ACGTMKVLF")])
     with pytest.raises(InputError, match=r"queries.fa: line 5: the record 'bad' \(2\) looks like protein: 'L'"):
         find(built, queries, tmp_path / "out")
@@ -174,7 +174,7 @@ def test_bad_queries_behind_good_ones(built, tmp_path):
 
 
 def test_a_full_disk(built, fasta, tmp_path, monkeypatch):
-    """One sentence, and nothing under the final name."""
+    """One sentence, and no output."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -27,7 +27,7 @@ def suffix_array(codes: np.ndarray) -> np.ndarray:
 
 
 def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_length=None) -> FmIndex:
-    """The index of a text of codes 0..3.
+    """Build the index of a text of codes 0..3.
 
     Args:
         codes: of the text.

@@ -16,7 +16,7 @@ KINDS = (*LETTERS, "repeats")
 
 
 def draw_sequence(rng: np.random.Generator, kind: str, length: int) -> np.ndarray:
-    """Codes (uint8) of one of KINDS; "repeats" are copies of a unit that differ here and there."""
+    """Draw codes (uint8) of one of KINDS; "repeats" are copies of a unit that differ in a few bases."""
     if kind != "repeats":
         return rng.choice(LETTERS[kind], length).astype(np.uint8)
     unit = rng.integers(0, 4, int(rng.integers(1, 30)))
@@ -29,7 +29,7 @@ def draw_sequence(rng: np.random.Generator, kind: str, length: int) -> np.ndarra
 def draw_queries(
     rng: np.random.Generator, islands: Sequence[np.ndarray], count: int, length: int, kind: str
 ) -> Queries:
-    """Pieces of the islands of up to `length` bases, some of them changed, others, a whole island and an empty one."""
+    """Draw pieces of islands of up to `length` bases, some changed, random sequences, a whole island and nothing."""
     drawn = [islands[int(rng.integers(0, len(islands)))], np.empty(0, np.uint8)]
     for _ in range(count):
         island = islands[int(rng.integers(0, len(islands)))]
@@ -48,7 +48,7 @@ def draw_queries(
 
 
 def repetitive_text(rng: np.random.Generator, bases: int) -> np.ndarray:
-    """Codes (uint8) of a reference, a quarter of it copies of four units with up to a fifth of their bases changed."""
+    """Draw a reference (uint8), a quarter of it copies of four units with up to a fifth of their bases changed."""
     text = rng.integers(0, 4, bases).astype(np.uint8)
     for unit in [rng.integers(0, 4, size).astype(np.uint8) for size in (300, 300, 1500, 6000)]:
         for start in rng.integers(0, max(1, bases - len(unit)), bases // 16 // len(unit)):
@@ -60,7 +60,7 @@ def repetitive_text(rng: np.random.Generator, bases: int) -> np.ndarray:
 
 
 def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.ndarray]:
-    """The packed axis of islands with its runs, and its codes 0..3 with stand-ins (what an index is built of)."""
+    """Return the packed axis of islands with its runs, and its codes 0..3 with stand-ins, for building an index."""
     codes = np.concatenate([np.empty(0, np.uint8), *islands])
     runs, start = [], 0
     for island in islands:
@@ -76,7 +76,7 @@ def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.nda
 
 
 def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[IndexOfPage]:
-    """Pages of an axis, which own so many bases each and go on for `overlap` more; `parameters` of `build_index`."""
+    """Index pages of an axis, which own `owned_lengths` and overlap by `overlap`; `parameters` of `build_index`."""
     assert sum(owned_lengths) == len(codes)
     pages, start = [], 0
     for owned in owned_lengths:
@@ -87,7 +87,7 @@ def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **p
 
 
 def find_all(find, end: int, limit: int, pieces: Sequence[int] = ()) -> list[tuple[int, int, int]]:
-    """What `find(begin, end, limit)` gives of all starts before `end`, `limit` at a time, with stops at `pieces`."""
+    """Collect all matches of `find(begin, end, limit)` before `end`, `limit` at a time, with stops at `pieces`."""
     found: list[tuple[int, int, int]] = []
     start = 0
     for piece_end in [*sorted(pieces), end]:

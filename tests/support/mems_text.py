@@ -25,7 +25,7 @@ def codes_of(letters: str) -> np.ndarray:
 
 
 def write_fasta(path: Path, records: Sequence[Record], width: int = 60) -> Path:
-    """A FASTA with lines of `width` letters."""
+    """Write a FASTA with lines of `width` letters."""
     with path.open("w") as stream:
         for header, letters in records:
             lines = [letters[i : i + width] for i in range(0, len(letters), width)]
@@ -54,7 +54,7 @@ def build(folder: Path, records: Sequence[Record], page_size: int = 1 << 20) -> 
 
 
 def find(built: Built, queries: Path, out: Path, **settings) -> bytes:
-    """The text that the stage writes."""
+    """Return the text that the stage writes."""
     outputs = MemsOutputs(out, out.with_suffix(".json"))
     inputs = MemsInputs(built.directory, built.pages, built.fasta, queries)
     find_mems(inputs, outputs, MemsSettings("test", **{"backend": "cpu", **settings}))
@@ -64,7 +64,7 @@ def find(built: Built, queries: Path, out: Path, **settings) -> bytes:
 def expected_text(
     records: Sequence[Record], queries: Sequence[Record], min_length: int, strands: str, unique: str
 ) -> str:
-    """What the oracle finds, in words."""
+    """Return what the oracle finds as text."""
     contigs = [codes_of(letters) for _, letters in records]
     names = [header.split()[0] for header, _ in records]
     starts = offsets_from_lengths([len(contig) for contig in contigs])

@@ -1,4 +1,4 @@
-"""The index of a page: suffix array, occurrence blocks and prefix table, built by a job of its own, memory-mapped."""
+"""The index of a page: suffix array, occurrence blocks and prefix table, built by one job and memory-mapped."""
 
 from quire.index.arrays import index_engines
 from quire.index.construction import build

@@ -1,4 +1,4 @@
-"""The index of a page opened for use: an FM-index on memory-mapped arrays, checked against its reference."""
+"""The index of a page, opened for use: an FM-index on memory-mapped arrays, checked against its reference."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ class PageIndex(IndexOfPage):
 
         Args:
             directory: what `quire.index.build` wrote.
-            reference: the reference that it must be an index of.
+            reference: the reference that it must have been built from.
             verify: whether to compare the arrays with their checksums (once per process).
 
         Raises:

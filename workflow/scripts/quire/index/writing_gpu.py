@@ -1,4 +1,4 @@
-"""Arrays of a card as .npy files: downloaded piece by piece, checksummed and written by threads beside it."""
+"""A writer of a card's arrays as .npy files: downloaded piece by piece, checksummed and written by threads."""
 
 import io
 import os
@@ -20,17 +20,17 @@ _POLYNOMIAL = 0xEDB88320  # of CRC-32, lowest bit first
 
 
 class ArrayWriter:
-    """Writes arrays of a card into a directory, byte for byte as `numpy.save` does.
+    """A writer of a card's arrays into a directory, byte for byte as `numpy.save` writes them.
 
-    The thread that owns the card downloads into a few buffers; others take the checksum of each and write it.
+    The thread that owns the card downloads into a few buffers; other threads checksum and write them.
     """
 
     def __init__(self, card: Card, directory: Path, piece: int = PIECE) -> None:
-        """Begin.
+        """Start the threads.
 
         Args:
-            card: that holds the arrays.
-            directory: where the files go.
+            card: the card that holds the arrays.
+            directory: the directory of the files.
             piece: bytes of one download, a multiple of 8.
         """
         self.card, self.directory, self.piece = card, directory, piece
@@ -51,7 +51,7 @@ class ArrayWriter:
             os.close(descriptor)
 
     def write(self, name: str, array: CardArray) -> None:
-        """Write an array of the card to `name`.npy; it is downloaded when this returns, but not yet written."""
+        """Write an array of the card to `name`.npy; when this returns it is downloaded, but not yet written."""
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(
             header, {"descr": np.dtype(array.dtype).str, "fortran_order": False, "shape": tuple(array.shape)}
@@ -68,10 +68,10 @@ class ArrayWriter:
             at += part.nbytes
 
     def checksums(self) -> dict[str, str]:
-        """Wait until all is written: the checksum of each file by its name.
+        """Wait until everything is written, and return the checksum of each file by its name.
 
         Raises:
-            OSError: what could not be written.
+            OSError: a file cannot be written.
         """
         checksums = {}
         for name, pieces in self._pieces.items():
@@ -105,16 +105,16 @@ def _write_piece(file: int, content: NDArray[np.uint8], at: int) -> tuple[int, i
 
 
 def combine(first: int, second: int, size: int) -> int:
-    """CRC-32 of two contents one after the other, from that of each and the size of the second.
+    """Return the CRC-32 of two contents one after the other, from the CRC-32 of each and the size of the second.
 
-    What `size` zero bytes do to a checksum is linear over its 32 bits (zlib's crc32_combine).
+    Appending `size` zero bytes is a linear map of the 32 bits of a checksum (zlib's crc32_combine).
     """
     return _apply(_zero_bytes(size), first) ^ second
 
 
 @lru_cache(maxsize=64)
 def _zero_bytes(size: int) -> Sequence[int]:
-    """What `size` zero bytes make of each bit of a checksum: uint32[32]."""
+    """Return the images of the bits of a checksum when `size` zero bytes are appended: uint32[32]."""
     if size == 0:
         return [1 << bit for bit in range(32)]
     if size == 1:
@@ -127,7 +127,7 @@ def _zero_bytes(size: int) -> Sequence[int]:
 
 
 def _apply(images: Sequence[int], value: int) -> int:
-    """The sum (exclusive or) of the images of the bits of a value."""
+    """Return the sum (exclusive or) of the images of the bits of a value."""
     total = 0
     for bit in range(32):
         if value >> bit & 1:

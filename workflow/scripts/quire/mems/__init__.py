@@ -1,4 +1,4 @@
 """Maximal exact matches: queries of any size against the pages of a reference, to MUMmer's text.
 
-Imports downwards: `search` (the stage) stands on `tasks` (what threads do at a time), `engines`, `text` and `queries`.
+`search` (the stage) imports `tasks` (units of work of threads), `engines`, `text` and `queries`.
 """

@@ -2,10 +2,10 @@
 
     python -m quire.mems --reference genome.fa --queries other.fa --min-length 50 --output other.mems
 
-Finds each match of at least --min-length bases between a query and the reference that no further base can be added to,
-none left out. --output is text as MUMmer 3 writes it (`mummer -maxmatch -n -b`; --strands and --unique stand for its
-other options): for each query a line `> name`, then contig, position in the contig, position in the query, length,
-positions counted from 1. A summary (.json) stands beside it.
+Finds every match of at least --min-length bases between a query and the reference that cannot be extended. --output is
+text as MUMmer 3 writes it (`mummer -maxmatch -n -b`; --strands and --unique replace its other options): for each query
+a line `> name`, then contig, position in the contig, position in the query and length, with positions counted from 1.
+A summary (.json) is written next to it.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compile every kernel of the reference, index and mems stages once, by searching a tiny genome."""
+"""Compilation of every kernel of the reference, index and mems stages, by searching a tiny genome."""
 
 import random
 import tempfile

@@ -1,4 +1,4 @@
-"""What finds matches for the stage: threads of the CPU, or a card."""
+"""The engines that find matches for the stage: threads of the CPU, or a card."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -13,21 +13,21 @@ Prepared = TypeVar("Prepared")
 
 
 class MemsEngine(Protocol[Prepared]):
-    """Finds matches; both functions may be called from several threads."""
+    """An engine that finds matches; both methods may be called from several threads."""
 
     @property
     def bases_per_task(self) -> int:
-        """Starts of queries that a thread looks at in one go."""
+        """The bases of queries of one task."""
 
     def prepare(self, queries: Queries, reverse: bool) -> Prepared:
-        """Queries, or their reverse complements, as `find` takes them."""
+        """Return queries, or their reverse complements, as `find` takes them."""
 
     def find(self, queries: Prepared, wanted: Wanted, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
-        """The first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
+        """Return the first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
 
 
 class MemsCpuEngine:
-    """Finds matches in the threads that ask for them."""
+    """A `MemsEngine` that finds matches in the calling threads."""
 
     bases_per_task = 1 << 18
 

@@ -1,6 +1,6 @@
-"""The kernel that turns the text of a FASTA of queries into flat arrays; `quire.mems.queries` feeds and words it.
+"""The kernel that parses a FASTA of queries into flat arrays; `quire.mems.queries` calls it and words its errors.
 
-Text comes in pieces that end anywhere: what is known between two of them stands in `state`.
+Text comes in pieces that may end anywhere; `state` carries over what the next piece needs.
 """
 
 import numpy as np
@@ -8,10 +8,11 @@ import numpy as np
 from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 from quire.simd.compiled import compiled
 
-# Fields of `state`. MODE is what is being read, BESIDES_N counts letters of a record that stand for two or three bases.
+# Fields of `state`. MODE: the part of a record that is being read. BESIDES_N: letters of the record that are codes for
+# two or three bases.
 MODE, LINE, LETTER, RECORDS, CODES, NAMES, BESIDES_N, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
 LINE_START, SEQUENCE, NAME, COMMENT = 0, 1, 2, 3
-# What may be wrong.
+# Status.
 FINE, NOT_FASTA, NO_NAME, BAD_LETTER, PROTEIN = 0, 1, 2, 3, 4
 
 NEWLINE, RETURN, SPACE, TAB, RECORD = 10, 13, 32, 9, 62
@@ -19,11 +20,11 @@ CODE_BESIDES_N, CODE_BLANK, CODE_NEWLINE, CODE_INVALID = AMBIGUOUS + 1, AMBIGUOU
 TABLE = code_table({b"N": AMBIGUOUS, IUPAC_BESIDES_N: CODE_BESIDES_N}, CODE_INVALID)
 TABLE[[RETURN, SPACE, TAB]] = CODE_BLANK
 TABLE[NEWLINE] = CODE_NEWLINE
-LETTERS_TO_JUDGE = 20  # of a record, before it can be taken for protein
+LETTERS_TO_JUDGE = 20  # shorter records are not judged to be protein
 
 
 def new_state() -> np.ndarray:
-    """int64[FIELDS] at the begin of a file."""
+    """Return the state at the start of a file: int64[FIELDS]."""
     state = np.zeros(FIELDS, np.int64)
     state[LINE] = 1
     return state
@@ -31,16 +32,18 @@ def new_state() -> np.ndarray:
 
 @compiled
 def parse(text, state, codes, offsets, names, name_offsets):
-    """Parse a piece of text behind what the arrays hold.
+    """Parse a piece of text and append it to the arrays.
 
     Args:
         text: uint8[].
-        state: int64[FIELDS], what is known of the text before; RECORDS begun, and CODES and NAMES written.
-        codes, names: uint8[], room for len(text) more. offsets, name_offsets: int64[], room for as many more as there
-            are `>` in the text; of the last record, which has not ended, the first code and letter are known.
+        state: int64[FIELDS], updated; RECORDS counts records begun, CODES and NAMES count items written.
+        codes: uint8[] with room for len(text) more items.
+        offsets: int64[] with room for one more item per `>` in the text; the last record has a start and no end yet.
+        names: uint8[], as `codes`.
+        name_offsets: int64[], as `offsets`.
 
     Returns:
-        FINE, or what is wrong, with LINE (and LETTER) in `state`.
+        FINE, or another status, with LINE (and LETTER) in `state`.
     """
     mode, line, used, letters = state[MODE], state[LINE], state[CODES], state[NAMES]
     besides_n = state[BESIDES_N]
@@ -89,7 +92,7 @@ def parse(text, state, codes, offsets, names, name_offsets):
 
 @compiled
 def finish(state, offsets, name_offsets):
-    """What is wrong at the end of the text, or FINE."""
+    """Return the status at the end of the text."""
     if state[RECORDS] == 0:
         return NOT_FASTA
     if state[MODE] == NAME and state[NAMES] == name_offsets[state[RECORDS] - 1]:
@@ -99,7 +102,7 @@ def finish(state, offsets, name_offsets):
 
 @compiled
 def _looks_like_protein(state, offsets, used, besides_n):
-    """Whether more than half of the last record's letters are none of A, C, G, T, N."""
+    """Return True if more than half of the last record's letters are none of A, C, G, T, N."""
     if state[RECORDS] == 0:
         return False
     length = used - offsets[state[RECORDS] - 1]

@@ -1,4 +1,4 @@
-"""The runs of a reference that matches lie in, for the CPU and a card."""
+"""The runs of known bases of a reference."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from quire.reference import Reference
 
 
 def reference_text(reference: Reference) -> ReferenceText:
-    """The axis of a reference with its runs: islands, cut at their ambiguous bases."""
-    # Borders in turn of what is known: each island's start and end, and each ambiguous run's start and end within one.
+    """Return the axis of a reference with its runs of known bases: islands, cut at their ambiguous bases."""
+    # A run starts at the start of an island or the end of an ambiguous run, and ends vice versa.
     starts = np.concatenate((reference.island_axis[:-1], reference.ambiguous[:, 1]))
     ends = np.concatenate((reference.island_axis[1:], reference.ambiguous[:, 0]))
     runs = np.stack((np.sort(starts), np.sort(ends)), axis=1)

@@ -1,7 +1,7 @@
-"""What threads do at a time: the matches of some queries, or of a piece of a long one, and their text.
+"""Units of work of threads: the matches of some queries, or of a piece of a long query, and their text.
 
-A task gives its results in pieces, so that it never holds more than some matches: the first is made in a thread, and
-the others, where there are more, when it is their turn to be written.
+A task yields its results in pieces, which bounds the matches in memory: a thread makes the first piece, and the others
+are made when it is their turn to be written.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from quire.mems.engines import MemsEngine, Prepared
 from quire.mems.queries import QueryBatch
 from quire.mems.text import Contigs, header, text_of_matches, text_of_queries
 
-MOST_MATCHES = 1 << 20  # that a task holds
+MOST_MATCHES = 1 << 20  # in a piece of a task
 FEWEST_BASES = 1 << 10  # of a task
 _NO_TEXT = np.empty(0, np.uint8)
 
@@ -25,11 +25,11 @@ class TextPiece(NamedTuple):
 
     Attributes:
         text: uint8[].
-        forward, reverse: lines of matches in it.
-        queries: that it is whole; 0 where it is a part of one.
-        matched: those of them that have matches.
-        dropped: matches of them that are unique in the reference and not in their query.
-        bases: of queries that were searched for it, if they are known.
+        forward, reverse: the numbers of matches in it.
+        queries: whole queries in it; 0 for a part of a query.
+        matched: whole queries in it that have matches.
+        dropped: matches that were left out, since they are unique in the reference but not in their query.
+        bases: bases of queries that were searched for it; 0 if unknown.
     """
 
     text: np.ndarray
@@ -42,35 +42,35 @@ class TextPiece(NamedTuple):
 
 
 class UniqueMatches(NamedTuple):
-    """Some of the matches of one query and strand that are unique in the reference; they wait for the others."""
+    """Some of the matches of one query and strand that are unique in the reference, kept until all are known."""
 
     matches: Matches
 
 
 class EndOfStrand(NamedTuple):
-    """Behind all candidates of a query and strand; `offsets` (int64[2]) is where the query lies in the flat codes."""
+    """The end of the `UniqueMatches` of a query and strand; `offsets` (int64[2]) bound the query in the flat codes."""
 
     reverse: bool
     offsets: np.ndarray
 
 
 class EndOfQuery(NamedTuple):
-    """Behind all parts of a query."""
+    """The end of all parts of a query."""
 
 
 Result = TextPiece | UniqueMatches | EndOfStrand | EndOfQuery
 
 
 class Search(NamedTuple, Generic[Prepared]):
-    """What is asked for.
+    """A search.
 
     Attributes:
-        engine: that finds matches.
-        contigs: of the reference.
-        min_length: of matches.
+        engine: finds the matches.
+        contigs: the contigs of the reference.
+        min_length: bases of a match, at least.
         unique: "none", "reference" or "both".
-        strands: whether queries are looked for as they stand, and as their reverse complements.
-        most_matches: that a task holds; changes no answer.
+        strands: whether queries are searched as given, and as their reverse complements.
+        most_matches: in a piece of a task; does not affect the answer.
     """
 
     engine: MemsEngine[Prepared]
@@ -81,23 +81,23 @@ class Search(NamedTuple, Generic[Prepared]):
     most_matches: int
 
     def find(self, strand: Prepared, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
-        """The next matches of a strand, at most `limit`."""
+        """Return the next matches of a strand, at most `limit`, and where to continue."""
         return self.engine.find(strand, Wanted(self.min_length, self.unique != "none"), begin, end, limit)
 
 
 class PreparedBatch(NamedTuple, Generic[Prepared]):
-    """A batch, and what the engine made of its strands (None for one that is not asked for)."""
+    """A batch, and its strands as the engine prepared them (None for a strand that is not searched)."""
 
     batch: QueryBatch
     strands: tuple[Prepared | None, Prepared | None]
 
     def name(self, query: int) -> bytes:
-        """Of a query."""
+        """Return the name of a query."""
         return self.batch.names[self.batch.name_offsets[query] : self.batch.name_offsets[query + 1]].tobytes()
 
 
 def prepare(batch: QueryBatch, search: Search[Prepared]) -> PreparedBatch[Prepared]:
-    """A batch as tasks take it."""
+    """Prepare a batch for tasks."""
     forward, reverse = (
         search.engine.prepare(batch.queries, reverse) if wanted else None
         for reverse, wanted in zip((False, True), search.strands, strict=True)
@@ -108,9 +108,9 @@ def prepare(batch: QueryBatch, search: Search[Prepared]) -> PreparedBatch[Prepar
 def tasks_of_batch(
     prepared: PreparedBatch[Prepared], bases_per_task: Callable[[], int], search: Search[Prepared]
 ) -> Iterator[Iterator[Result]]:
-    """The tasks of a batch, in the order of what they give, of about as many bases as each is asked to have.
+    """Yield the tasks of a batch in the order of their output, each of about `bases_per_task()` bases.
 
-    Nothing is searched before a task is asked for its first piece.
+    A task searches nothing before its first piece is requested.
     """
     offsets = prepared.batch.queries.offsets
     first = 0
@@ -125,7 +125,7 @@ def tasks_of_batch(
 
 
 def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search: Search[Prepared]) -> Iterator[Result]:
-    """Queries [first, last); where they have more matches than a task holds, in halves."""
+    """Yield the text of queries [first, last), in halves if they have too many matches for one piece."""
     offsets = prepared.batch.queries.offsets
     strands: list[Matches | None] = []
     for strand in prepared.strands:
@@ -147,7 +147,7 @@ def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search
 
 
 def _all_at_once(search: Search[Prepared], strand: Prepared, begin: int, end: int) -> Matches | None:
-    """All matches that start in [begin, end); None if they are more than a task holds."""
+    """Find all matches that start in [begin, end); None if they are too many for one piece."""
     parts = []
     room = search.most_matches
     cursor = Cursor(begin, 0)
@@ -161,7 +161,7 @@ def _all_at_once(search: Search[Prepared], strand: Prepared, begin: int, end: in
 
 
 def joined(parts: list[Matches]) -> Matches:
-    """Matches one behind the other."""
+    """Concatenate matches."""
     if len(parts) == 1:
         return parts[0]
     return Matches(*(np.concatenate([np.empty(0, np.int64), *(part[item] for part in parts)]) for item in range(3)))
@@ -170,7 +170,7 @@ def joined(parts: list[Matches]) -> Matches:
 def _whole_queries(
     prepared: PreparedBatch[Prepared], first: int, last: int, strands: list[Matches | None], search: Search[Prepared]
 ) -> TextPiece:
-    """The text of queries whose matches are all known."""
+    """Return the text of queries whose matches are all known."""
     dropped = 0
     if search.unique == "both":
         for number, candidates in enumerate(strands):
@@ -187,7 +187,7 @@ def _whole_queries(
 def _tasks_of_query(
     prepared: PreparedBatch[Prepared], query: int, bases_per_task: Callable[[], int], search: Search[Prepared]
 ) -> Iterator[Iterator[Result]]:
-    """The tasks of a long query: of each strand its header, and what starts in so many bases at a time."""
+    """Yield the tasks of a long query: for each strand its header, and the matches of one stretch of it per task."""
     offsets = prepared.batch.queries.offsets
     first, last = int(offsets[query]), int(offsets[query + 1])
     for number, strand in enumerate(prepared.strands):
@@ -207,7 +207,7 @@ def _tasks_of_query(
 def _of_stretch(
     strand: Prepared, reverse: bool, first: int, begin: int, end: int, search: Search[Prepared]
 ) -> Iterator[Result]:
-    """What starts in [begin, end) of a query that begins at `first`."""
+    """Yield the matches that start in [begin, end) of a query that begins at `first`."""
     cursor = Cursor(begin, 0)
     while cursor.start < end:
         before = cursor.start
@@ -220,6 +220,6 @@ def _of_stretch(
 
 
 def piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> TextPiece:
-    """The text of matches of a query that begins at `first` of the flat codes."""
+    """Return the text of matches of a query that begins at `first` of the flat codes."""
     count = len(matches.start)
     return TextPiece(text_of_matches(matches, first, contigs), *((0, count) if reverse else (count, 0)))

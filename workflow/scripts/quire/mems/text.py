@@ -1,7 +1,7 @@
-"""MUMmer's text: a line `> name` for each query and strand, and a line of 8 columns wide numbers for each match.
+"""MUMmer's text: a line `> name` for each query and strand, and a line for each match, its numbers 8 columns wide.
 
-With one reference sequence a line holds start in the reference, start in the query and length, positions counted from
-1; with several, the name of the reference sequence comes first, filled up with blanks to the longest name. Headers of
+With one reference sequence a line has start in the reference, start in the query and length, with positions counted
+from 1; with several, the name of the reference sequence comes first, padded with blanks to the longest name. Headers of
 reverse complements end with ` Reverse`, and their matches have positions on the reverse complement.
 """
 
@@ -19,20 +19,20 @@ from quire.simd.compiled import compiled, inlined
 
 REVERSE = np.frombuffer(b" Reverse", np.uint8)
 _BLANKS = np.uint64(0x2020202020202020)
-_WIDTH = 8  # columns of a number that has not more digits
-_MOST_NUMBER = 21  # bytes of a number with the blanks beside it
+_WIDTH = 8  # columns of a number, unless it has more digits
+_MOST_NUMBER = 21  # bytes of a number and the blanks after it, at most
 _BLOCK_SHIFT = 10
 
 
 class Contigs(NamedTuple):
-    """Where places of the axis are in the reference, and what is written before them.
+    """The contigs of a reference, for positions and names in the text.
 
     Attributes:
         island_axis: int64[islands + 1], as in `Reference`.
-        to_contig: int64[islands], to be added to a place on the axis for its position in the contig, from 1.
-        island_contig: int32[islands].
-        first_islands: int32[], for each 2^10 bases of the axis the island of the first of them.
-        columns: uint8[], flat, of each contig what stands before its positions.
+        to_contig: int64[islands], added to a place on the axis gives its position in the contig, from 1.
+        island_contig: int32[islands], the contig of each island.
+        first_islands: int32[], for each 2^10 bases of the axis the island of the first base.
+        columns: uint8[], flat, the text before the positions of each contig.
         column_offsets: int64[contigs + 1].
     """
 
@@ -45,7 +45,7 @@ class Contigs(NamedTuple):
 
 
 class Strand(NamedTuple):
-    """Whether a strand is asked for, and all its matches, by query."""
+    """All matches of a strand by query, and whether the strand is searched at all."""
 
     wanted: bool
     matches: Matches
@@ -54,7 +54,7 @@ class Strand(NamedTuple):
 def contig_columns(
     names: Sequence[str], island_axis: np.ndarray, island_start: np.ndarray, island_contig: np.ndarray
 ) -> Contigs:
-    """`Contigs` of a reference (its `contig_names` and arrays)."""
+    """Return `Contigs` from the `contig_names` and arrays of a reference."""
     longest = max(map(len, names))
     columns = [b""] if len(names) == 1 else [f"  {name:<{longest}}  ".encode() for name in names]
     blocks = np.arange(0, int(island_axis[-1]) + 1, 1 << _BLOCK_SHIFT)
@@ -65,7 +65,7 @@ def contig_columns(
 
 
 def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.ndarray:
-    """The lines (uint8[]) of matches of one query, which begins at `first_base` of the flat codes."""
+    """Return the lines (uint8[]) of matches of one query that begins at `first_base` of the flat codes."""
     out = np.empty(_room(len(matches.start), contigs), np.uint8)
     used = _write_matches(matches, 0, len(matches.start), first_base, contigs, out, 0)
     return out[:used]
@@ -74,14 +74,15 @@ def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.n
 def text_of_queries(
     batch: QueryBatch, first: int, last: int, strands: Sequence[Matches | None], contigs: Contigs
 ) -> tuple[np.ndarray, int]:
-    """The text of queries [first, last) of a batch, and how many of them have matches.
+    """Return the text of queries of a batch, and how many of them have matches.
 
     Args:
         batch: the queries.
-        first, last: which of them.
-        strands: all matches of them, as they stand and as their reverse complements, by query; None for a strand that
-            is not asked for.
-        contigs: of the reference.
+        first: the first query of the text.
+        last: the query after the last one of the text.
+        strands: all their matches, by query, of the queries as given and of their reverse complements; None for a
+            strand that is not searched.
+        contigs: the contigs of the reference.
     """
     none = Matches(*(np.empty(0, np.int64) for _ in range(3)))
     forward, reverse = (Strand(matches is not None, none if matches is None else matches) for matches in strands)
@@ -93,18 +94,18 @@ def text_of_queries(
 
 
 def header(name: bytes, reverse: bool) -> np.ndarray:
-    """The line (uint8[]) before the matches of a query."""
+    """Return the line (uint8[]) before the matches of a query."""
     return np.frombuffer(b"> " + name + (REVERSE.tobytes() if reverse else b"") + b"\n", np.uint8)
 
 
 def _room(matches: int, contigs: Contigs) -> int:
-    """Bytes that so many lines take at most, and what a kernel may write behind them."""
+    """Return the most bytes that lines of matches take, and the bytes that a kernel may write after them."""
     return matches * (int(np.diff(contigs.column_offsets).max()) + 3 * _MOST_NUMBER + 1) + 32
 
 
 @inlined
 def _write_number(out, used, number):
-    """A number in _WIDTH columns or as many as it needs."""
+    """Write a number in _WIDTH columns, or more if it has more digits; returns its end."""
     digits = 1
     rest = number
     while rest >= 10:

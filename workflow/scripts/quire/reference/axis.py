@@ -1,4 +1,4 @@
-"""Laying contigs on one axis: runs of 20 and more ambiguous bases separate islands, shorter ones stay inside."""
+"""Contigs on one axis: runs of 20 or more ambiguous bases separate islands, shorter ones stay inside."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -13,12 +13,12 @@ SEPARATING_RUN = 20
 
 
 class AxisWriter:
-    """Takes the codes of contigs piece by piece and writes the packed axis, holding one piece in memory.
+    """A writer of the packed axis that takes the codes of contigs piece by piece.
 
     Attributes:
         islands: (contig, start on the contig, length, start on the axis) of the islands closed so far.
         ambiguous: (start, end) on the axis of the short runs of ambiguous bases, whose codes are stand-ins.
-        axis_length: bases laid so far.
+        axis_length: bases added so far.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,20 +34,20 @@ class AxisWriter:
 
     def _reset(self) -> None:
         self._position = 0  # on the contig, of the next piece
-        self._held = 0  # ambiguous bases before it that are not laid yet, at most SEPARATING_RUN
+        self._held = 0  # ambiguous bases before it that are not added yet, at most SEPARATING_RUN
         self._island: tuple[int, int] | None = None  # (start on the contig, start on the axis) while one is open
 
     def _write_header(self) -> None:
-        """NumPy pads its header so that its size does not depend on the length; it is written again at the end."""
+        """Write the header; NumPy pads it to a size that does not depend on the length, so `close` can rewrite it."""
         self._stream.seek(0)
         header = {"descr": "<u8", "fortran_order": False, "shape": (self._words,)}
         np.lib.format.write_array_header_1_0(self._stream, header)
 
     def add(self, codes: NDArray[np.uint8]) -> None:
-        """Lay the next piece (uint8, 0..3 and 4 = ambiguous) of the current contig.
+        """Add the next piece (uint8, 0..3 and 4 = ambiguous) of the current contig.
 
-        Ambiguous bases at the end of a piece are held back until the length of their run is known; of a long run
-        only as many are kept as make it long.
+        Ambiguous bases at the end of a piece are held back until the length of their run is known, at most
+        SEPARATING_RUN of them.
         """
         joined = np.concatenate((np.full(self._held, AMBIGUOUS, dtype=np.uint8), codes)) if self._held else codes
         joined_start = self._position - self._held
@@ -57,7 +57,7 @@ class AxisWriter:
         if runs.size and runs[-1, 1] == joined.size:
             body_end = int(runs[-1, 0])
             runs = runs[:-1]
-        # A long run kept as its last SEPARATING_RUN bases still separates, and its end is where it was.
+        # The last SEPARATING_RUN bases of a long run still separate islands, and end where the run ends.
         self._held = min(joined.size - body_end, SEPARATING_RUN)
         start = 0
         for run_start, run_end in runs[runs[:, 1] - runs[:, 0] >= SEPARATING_RUN]:
@@ -69,7 +69,7 @@ class AxisWriter:
             self._close_island()
 
     def end_contig(self) -> None:
-        """End the current contig and begin the next."""
+        """End the current contig and start the next one."""
         if self._held and self._island is not None:
             self._lay(np.full(self._held, AMBIGUOUS, dtype=np.uint8), self._position - self._held)
         self._close_island()
@@ -114,7 +114,7 @@ class AxisWriter:
 
 
 def ambiguous_runs(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Runs of ambiguous bases as int64[m, 2] (start, end)."""
+    """Return the runs of ambiguous bases: int64[m, 2], (start, end)."""
     mask = codes == AMBIGUOUS
     if not mask.any():
         return np.empty((0, 2), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Building the reference directory: one pass over the FASTA, a few megabytes of it in memory at a time."""
+"""Building the reference directory in one pass over the FASTA, with a few megabytes of it in memory at a time."""
 
 import hashlib
 import logging
@@ -36,8 +36,8 @@ def build(
         fasta_path: plain, gzip or bgzip FASTA of nucleotides.
         directory: the final directory; an older one is replaced.
         page_size: bases of the axis that a page owns, 1,024 to 2^30.
-        check_contigs: called with the names and lengths of the contigs as soon as they are known; what it raises leaves
-            no directory.
+        check_contigs: called with the names and lengths of the contigs as soon as they are known; if it raises, no
+            directory is left.
 
     Raises:
         InputError: the FASTA cannot be used, or the page size is out of range.
@@ -82,7 +82,7 @@ def build(
 
 
 def page_bounds(axis_length: int, page_size: int) -> list[tuple[int, int, int]]:
-    """(start, owned_end, end) of every page: it owns [start, owned_end) and its text is [start, end)."""
+    """Return (start, owned_end, end) of every page: it owns [start, owned_end), and its text is [start, end)."""
     bounds = []
     for start in range(0, axis_length, page_size):
         owned_end = min(start + page_size, axis_length)
@@ -91,11 +91,11 @@ def page_bounds(axis_length: int, page_size: int) -> list[tuple[int, int, int]]:
 
 
 def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[str, Any]], str]:
-    """Lay every record on the axis; returns the contigs of the manifest and the digest of the whole FASTA."""
+    """Add every record to the axis; returns the contigs of the manifest and the digest of the whole FASTA."""
     contigs: list[dict[str, Any]] = []
     whole, digest = hashlib.md5(), hashlib.md5()
     bases, next_progress = 0, _PROGRESS_EVERY
-    # Digests are half of the work and release the GIL: they are taken in threads of their own, one piece behind.
+    # Digests are half of the work and release the GIL: two threads take them, one piece late.
     with ThreadPoolExecutor(2) as threads:
         pending: list[Future[None]] = []
         for piece in read_fasta(fasta_path):

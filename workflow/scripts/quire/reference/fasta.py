@@ -1,6 +1,6 @@
-"""Reading FASTA in blocks: records checked, letters turned into codes, no work per base in Python.
+"""Reading FASTA in blocks: records are checked and letters turned into codes, with no Python code per base.
 
-Names are the first word after `>`; lower case is upper case; U is T. Accepted letters are the IUPAC nucleotide codes.
+Names are the first word after `>`; case does not matter; U is T. The IUPAC nucleotide codes are accepted.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 BLOCK_SIZE = 1 << 22
 PROTEIN_LETTERS = b"EFIJLOPQXZ*"
 _BLANKS = b" \t\r\n"
-# SAM 1.6, section 1.2.1, and the comma, which its names of HLA alleles' users still carry.
+# SAM 1.6, section 1.2.1, and the comma, which some references still have in names.
 _NAME_PATTERN = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~,-][0-9A-Za-z!#$%&*+./:;=?@^_|~,-]*")
-# A record of which more than this share are codes for two or three bases is protein, not DNA.
+# A record with a larger share of codes for two or three bases is protein, not DNA.
 _MAX_SHARE_BESIDES_N = 0.5
 _MIN_LETTERS_TO_JUDGE = 20
 LONGEST_CONTIG = (1 << 31) - 1  # BAM has int32 positions
 
-# Codes besides A, C, G, T and N, for the checks of this module alone.
+# Further codes, for the checks of this module alone.
 CODE_BESIDES_N = AMBIGUOUS + 1
 CODE_INVALID = AMBIGUOUS + 2
 
@@ -38,7 +38,7 @@ _UPPER_CASE = np.uint8(0xDF)  # of a letter
 
 @dataclass(frozen=True)
 class Sequence:
-    """A piece of a record: `name`, upper-case `letters` uint8 without blanks, `codes` uint8 (0..3, 4 = ambiguous)."""
+    """A piece of a record: upper-case `letters` (uint8) without blanks, and their `codes` (uint8, 4 = ambiguous)."""
 
     name: str
     letters: NDArray[np.uint8]
@@ -66,7 +66,7 @@ def read_fasta(path: str | Path) -> Iterator[Sequence]:
 
 
 def fasta_digest(path: str | Path) -> str:
-    """MD5 of names and upper-case sequences: the same for any wrapping, case or compression of one reference."""
+    """Return the MD5 of names and upper-case sequences, which does not depend on wrapping, case or compression."""
     digest = hashlib.md5()
     name = None
     for piece in read_fasta(path):
@@ -78,10 +78,10 @@ def fasta_digest(path: str | Path) -> str:
 
 
 def lengths_of_contigs(path: str | Path) -> dict[str, int]:
-    """The name and the length of each record, in the order of the file; their letters are not checked.
+    """Return the name and the length of each record, in the order of the file; letters are not checked.
 
     Raises:
-        InputError: the file is empty or damaged, or is no FASTA.
+        InputError: the file is empty, damaged or not FASTA.
     """
     lengths: dict[str, int] = {}
     name = ""
@@ -96,7 +96,7 @@ def lengths_of_contigs(path: str | Path) -> dict[str, int]:
 
 
 def _pieces(stream: BufferedIOBase, path: str | Path) -> Iterator[tuple[bool, bytes]]:
-    """Cut a stream into whole header lines (True, without `>`) and stretches of sequence lines (False)."""
+    """Cut a stream into header lines (True, without `>`) and stretches of sequence lines (False)."""
     header: list[bytes] | None = None
     line_start = first = True
     while block := stream.read(BLOCK_SIZE):
@@ -130,8 +130,8 @@ def _pieces(stream: BufferedIOBase, path: str | Path) -> Iterator[tuple[bool, by
 
 
 def _next_record(block: bytes, position: int) -> int:
-    """Where the first line after `position` stands that starts with `>`; the block's end if there is none."""
-    # A search for one letter runs at the speed of memory, one for two letters does not.
+    """Return the start of the first line after `position` that starts with `>`, or the end of the block."""
+    # Searching for one letter runs at the speed of memory, searching for two letters does not.
     found = block.find(b">", position + 1)
     while found >= 0 and block[found - 1] != ord("\n"):
         found = block.find(b">", found + 1)
@@ -139,14 +139,14 @@ def _next_record(block: bytes, position: int) -> int:
 
 
 def _not_fasta(path: str | Path, block: bytes) -> str:
-    """The message for a file that does not start with `>`."""
+    """Return the message for a file that does not start with `>`."""
     found = block[:20].split(b"\n")[0].decode("ascii", "replace").strip()
     guess = " (it looks like FASTQ)" if block.startswith(b"@") else ""
     return f"{path}: is not FASTA{guess}: it starts with {found!r} instead of '>'; give a FASTA file."
 
 
 class _RecordChecker:
-    """Checks names, letters and lengths of the records of one file as their pieces pass by."""
+    """A checker of names, letters and lengths of the records of a file, piece by piece."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
@@ -157,7 +157,7 @@ class _RecordChecker:
         self.besides_n = 0
 
     def start(self, header: bytes) -> None:
-        """Begin a record."""
+        """Start a record."""
         self.finish()
         self.line += 1
         words = header.split(maxsplit=1)
@@ -179,7 +179,7 @@ class _RecordChecker:
     def sequence(self, piece: bytes) -> Iterator[Sequence]:
         """Turn sequence lines into letters and codes."""
         unwrapped = piece.replace(b"\n", b"")
-        # Blanks besides line ends are rare, and to delete several kinds at once takes five times as long.
+        # Other blanks than line ends are rare, and deleting several kinds at once takes five times as long.
         has_blanks = any(blank in unwrapped for blank in (b"\r", b" ", b"\t"))
         letters = unwrapped.translate(None, _BLANKS) if has_blanks else unwrapped
         codes = np.frombuffer(letters.translate(_CODES), dtype=np.uint8)
@@ -200,7 +200,7 @@ class _RecordChecker:
         self.line += len(piece) - len(unwrapped)
 
     def finish(self) -> None:
-        """End a record: it must have a sequence, and one of nucleotides."""
+        """End a record, which must have a sequence of nucleotides."""
         if self.name is None:
             return
         if self.length == 0:
@@ -212,7 +212,7 @@ class _RecordChecker:
             )
 
     def _bad_letter(self, piece: bytes) -> str:
-        """The message for a letter that is no nucleotide code, with its line."""
+        """Return the message for a letter that is not a nucleotide code, with its line."""
         wrong = next(byte for byte in piece if _CODES[byte] == CODE_INVALID and byte not in _BLANKS)
         line = self.line + piece.count(b"\n", 0, piece.index(wrong)) + 1
         letter = chr(wrong) if 32 < wrong < 127 else f"\\x{wrong:02x}"

@@ -1,4 +1,4 @@
-"""The axis on a card: its packed text, its islands and where they lie on the contigs."""
+"""The axis on a card: its packed text, its islands and their places on the contigs."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from quire.reference.opening import Reference
 
 
 class CardReference(NamedTuple):
-    """What the kernels read of a `quire.reference.Reference` (reference.cuh: Reference)."""
+    """The arrays of a `quire.reference.Reference` that kernels read (reference.cuh: Reference)."""
 
     text: CardArray
     ambiguous: CardArray
@@ -18,11 +18,11 @@ class CardReference(NamedTuple):
     island_contig: CardArray
     island_start: CardArray
     islands: int
-    alternate: CardArray | None  # None: no contig is
+    alternate: CardArray | None  # None: no contig is alternate
 
 
 def upload_reference(card: Card, reference: Reference) -> CardReference:
-    """Copy what the kernels need of a reference to a card."""
+    """Copy the arrays of a reference that kernels read to a card."""
     text, ambiguous, island_axis, island_contig, island_start = (
         card.upload(np.asarray(array))
         for array in (reference.text, reference.ambiguous, reference.island_axis, reference.island_contig,

@@ -10,7 +10,7 @@ struct Reference {
     const i32* island_contig;
     const i64* island_start;  // on the contig
     i64 islands;
-    const u8* alternate;  // [contigs], 1 for alternate ones; none at all: no contig is
+    const u8* alternate;  // [contigs], 1 for alternate ones; null: no contig is alternate
 
     __device__ __forceinline__ i64 axis_length() const { return island_axis[islands]; }
 };
@@ -25,7 +25,7 @@ __device__ __forceinline__ i64 island_of(const Reference& reference, i64 positio
     return low;
 }
 
-// Whether an axis position lies on an alternate contig.
+// True if an axis position is on an alternate contig.
 __device__ __forceinline__ bool on_alternate(const Reference& reference, i64 position) {
     return reference.alternate && reference.alternate[reference.island_contig[island_of(reference, position)]];
 }

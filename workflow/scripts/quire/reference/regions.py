@@ -1,6 +1,6 @@
-"""Regions of interest: the lines of a BED, or the islands of the reference where none is given.
+"""Regions of interest: the lines of a BED, or without one the islands of the reference.
 
-Coordinates are 0-based and half-open. Regions are int64[n, 2] arrays by contig, sorted, overlapping and abutting
+Coordinates are 0-based and half-open. Regions are int64[n, 2] arrays by contig, sorted, with overlapping and touching
 ones merged, so that no position counts twice.
 """
 
@@ -19,7 +19,7 @@ Regions = dict[str, np.ndarray]
 
 
 def read_regions(path: str | Path, contig_lengths: Mapping[str, int]) -> Regions:
-    """The regions of a BED file (see `quire.io.bed.read_bed`), contigs in the order of `contig_lengths`."""
+    """Read the regions of a BED file (`quire.io.bed.read_bed`), with contigs in the order of `contig_lengths`."""
     found: dict[str, list[tuple[int, int]]] = {}
     for contig, start, end in bed.read_bed(path, contig_lengths):
         found.setdefault(contig, []).append((start, end))
@@ -36,7 +36,7 @@ def merge(intervals: np.ndarray) -> np.ndarray:
 
 
 def islands_of(reference: "Reference") -> Regions:
-    """The islands of a reference, which are all positions where a read can lie."""
+    """Return the islands of a reference, which are all positions where a read can align."""
     lengths = np.diff(reference.island_axis)
     regions: Regions = {}
     for number, name in enumerate(reference.contig_names):
@@ -48,11 +48,11 @@ def islands_of(reference: "Reference") -> Regions:
 
 
 def total_length(regions: Regions) -> int:
-    """Positions in all regions."""
+    """Count the positions in all regions."""
     return int(sum(int((intervals[:, 1] - intervals[:, 0]).sum()) for intervals in regions.values()))
 
 
 def contains(intervals: np.ndarray, start: int, end: int) -> bool:
-    """Whether one of the merged intervals holds all of [start, end)."""
+    """Return True if one of the merged intervals contains all of [start, end)."""
     index = int(np.searchsorted(intervals[:, 0], start, side="right")) - 1
     return index >= 0 and end <= int(intervals[index, 1])

@@ -1,16 +1,18 @@
-"""FM-index of a text over four letters (Ferragina and Manzini 2000), with occurrence blocks of whole sectors.
+"""FM-index of a text over four letters (Ferragina and Manzini 2000), with occurrence blocks of whole memory sectors.
 
 Rows are the sorted suffixes of the text, row 0 the empty one. An interval [low, high) of rows holds all suffixes that
 start with a pattern; `low == high` means that the pattern does not occur. The arrays of an `FmIndex`:
 
-- `blocks`: for every `sampling_distance` = 32 * words_per_block - 64 rows of the Burrows-Wheeler transform (BWT) one
-  block of `words_per_block` words. Words 0 and 1 hold four 32-bit counters, how often each code occurs before the block
-  (A low and C high in word 0, G low and T high in word 1). For each 64 rows follow two words: the low bits and the high
-  bits of their codes. The sentinel in row `primary` is stored and counted as an A, and corrected for when counting.
+- `blocks`: one block of `words_per_block` words for every `sampling_distance` = 32 * words_per_block - 64 rows of the
+  Burrows-Wheeler transform (BWT). Words 0 and 1 hold four 32-bit counters, the number of occurrences of each code
+  before the block (A low and C high in word 0, G low and T high in word 1). Two words follow for each 64 rows: the low
+  bits and the high bits of their codes. The sentinel in row `primary` is stored and counted as an A; counting corrects
+  for it.
 - `C`: C[c] is the first row of the suffixes that start with code c; C[0] = 1, C[4] = rows.
 - `prefix_table`: row x holds the interval of the k-mer x (first base most significant).
-- `suffix_array`: of every row, or (`sa_sampling` > 1) of the rows whose suffix starts at a multiple of `sa_sampling`.
-- `sampled_rows`: for each 64 rows two words: which of them are sampled, and how many are sampled before them.
+- `suffix_array`: the positions of all rows, or (`sa_sampling` > 1) of the rows whose suffix starts at a multiple of
+  `sa_sampling`.
+- `sampled_rows`: two words for each 64 rows: the bits of the sampled ones, and the number of sampled rows before them.
 - `unowned_rows`: the sorted rows whose suffix starts in the part of the text that belongs to the next page.
 
 `cpu` and fm_index.cuh have the steps of a search; `pages` holds the pages of the axis side by side.
@@ -27,7 +29,7 @@ SHORTEST_PREFIX = 4
 
 @dataclass(frozen=True)
 class FmIndex:
-    """The arrays of an FM-index; see the module's text.
+    """The arrays of an FM-index; see the module's docstring.
 
     Attributes:
         length: bases of the text, n; there are n + 1 rows.
@@ -57,12 +59,12 @@ class FmIndex:
 
 
 def words_of_distance(sampling_distance: int) -> int:
-    """Words of an occurrence block: two of counters and two for each 64 rows."""
+    """Return the words of an occurrence block: two of counters, and two for each 64 rows."""
     if sampling_distance not in SAMPLING_DISTANCES:
         raise ValueError(f"the sampling distance is one of {SAMPLING_DISTANCES}, not {sampling_distance}")
     return 2 + sampling_distance // 32
 
 
 def prefix_length_of(length: int) -> int:
-    """k of the prefix table: 4^k is at most the length of the text, within 4 and 12."""
+    """Return k of the prefix table: the largest with 4^k at most the length of the text, but 4 to 12."""
     return min(max((length.bit_length() - 1) // 2, SHORTEST_PREFIX), LONGEST_PREFIX)

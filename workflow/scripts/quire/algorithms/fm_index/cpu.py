@@ -1,8 +1,8 @@
 """Steps of a search of an FM-index on the CPU: small functions that Numba kernels inline.
 
-A call that LLVM does not inline costs Numba a counted reference for every array, several times the work of a rank:
-hence `forceinline`. Rows, positions and counts are int64, `blocks` and `sampled_rows` are flat uint64 arrays. Functions
-are never called with a code above 3 unless they say so.
+Numba counts a reference for every array of a call that LLVM does not inline, which takes several times as long as a
+step: hence `inlined`. Rows, positions and counts are int64; `blocks` and `sampled_rows` are flat uint64 arrays; codes
+are 0..3.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from quire.simd.compiled import inlined
 
 @inlined
 def split_row(words_per_block, row):
-    """(first word of the block, group of 64 rows within the block, row within the group) of a row."""
+    """Return (first word of the block, group of 64 rows within the block, row within the group) of a row."""
     group = np.uint64(row) >> np.uint64(6)
     within = np.uint64(row) & np.uint64(63)
     if words_per_block == 4:
@@ -30,7 +30,7 @@ def split_row(words_per_block, row):
 
 @inlined
 def prefetch_row(blocks, words_per_block, row):
-    """Ask for what `occurrence` and `symbol_at` will read for a row."""
+    """Prefetch what `occurrence` and `symbol_at` will read for a row."""
     first, group, _ = split_row(words_per_block, row)
     prefetch(blocks, np.int64(first))
     if words_per_block >= 16:
@@ -39,7 +39,7 @@ def prefetch_row(blocks, words_per_block, row):
 
 @inlined
 def occurrence(blocks, words_per_block, primary, symbol, row):
-    """How often code `symbol` (0..3) occurs in rows [0, row) of the BWT, the sentinel not counted."""
+    """Count code `symbol` (0..3) in rows [0, row) of the BWT, without the sentinel."""
     first, group, within = split_row(words_per_block, row)
     code = np.uint64(symbol)
     count = np.int64(
@@ -62,7 +62,7 @@ def occurrence(blocks, words_per_block, primary, symbol, row):
 
 @inlined
 def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
-    """Interval of `symbol` (0..3) put before the pattern of the interval [low, high)."""
+    """Return the interval of `symbol` (0..3) prepended to the pattern of the interval [low, high)."""
     first = C[symbol]
     return (
         first + occurrence(blocks, words_per_block, primary, symbol, low),
@@ -72,7 +72,7 @@ def backward_step(blocks, words_per_block, C, primary, symbol, low, high):
 
 @inlined
 def symbol_at(blocks, words_per_block, row):
-    """Code of the BWT in a row; 0 for the sentinel's row."""
+    """Return the code of the BWT in a row; 0 for the sentinel's row."""
     first, group, within = split_row(words_per_block, row)
     plane = first + np.uint64(2) + (group << np.uint64(1))
     low = (blocks[plane] >> within) & np.uint64(1)
@@ -82,14 +82,14 @@ def symbol_at(blocks, words_per_block, row):
 
 @inlined
 def previous_row(blocks, words_per_block, C, primary, row):
-    """Row of the suffix that starts one base before the suffix of `row` (LF mapping); not for the row `primary`."""
+    """Return the row of the suffix that starts one base before that of `row` (LF mapping); not for row `primary`."""
     symbol = symbol_at(blocks, words_per_block, row)
     return C[symbol] + occurrence(blocks, words_per_block, primary, symbol, row)
 
 
 @inlined
 def sampled_rank(sampled_rows, row):
-    """Where a sampled suffix array holds a row; -1 if the row is not sampled."""
+    """Return the place of a row in a sampled suffix array; -1 if the row is not sampled."""
     word = (np.uint64(row) >> np.uint64(6)) << np.uint64(1)
     within = np.uint64(row) & np.uint64(63)
     bits = sampled_rows[word]
@@ -101,7 +101,7 @@ def sampled_rank(sampled_rows, row):
 
 @inlined
 def owned_count(unowned_rows, low, high):
-    """How many rows of [low, high) belong to this page."""
+    """Count the rows of [low, high) that belong to this page."""
     first, last = 0, unowned_rows.size
     while first < last:
         middle = (first + last) >> 1

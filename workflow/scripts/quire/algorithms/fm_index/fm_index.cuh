@@ -27,7 +27,7 @@ struct Interval {
     i64 low, high;
 };
 
-// The same, as steps count it.
+// An interval as steps count it.
 struct Rows {
     u32 low, high;
 };
@@ -49,7 +49,7 @@ __device__ __forceinline__ int words_per_block_of(const Page& page) {
         default: return function<32>(__VA_ARGS__);           \
     }
 
-// Where a row stands: first word of its block, group of 64 rows within the block, row within the group.
+// The place of a row: first word of its block, group of 64 rows within the block, row within the group.
 struct RowPlace {
     i64 first;
     int group, within;
@@ -71,14 +71,14 @@ __device__ __forceinline__ RowPlace place_of_row(int words_per_block, i64 row) {
     }
 }
 
-// Which of the 64 rows of a group have code `symbol`, from the two bit planes.
+// Bits of the 64 rows of a group that have code `symbol`, from the two bit planes.
 __device__ __forceinline__ u64 rows_with(ulonglong2 planes, int symbol) {
     // All ones where the symbol's bit is 0; both halves of a word are one register.
     u32 low_flip = (u32)((symbol & 1) - 1), high_flip = (u32)((symbol >> 1) - 1);
     return (planes.x ^ ((u64)low_flip << 32 | low_flip)) & (planes.y ^ ((u64)high_flip << 32 | high_flip));
 }
 
-// How often `symbol` occurs before a block, from its counters.
+// Count of `symbol` before a block, from its counters.
 __device__ __forceinline__ u32 counter_of(ulonglong2 counters, int symbol) {
     u64 pair = symbol & 2 ? counters.y : counters.x;
     return symbol & 1 ? (u32)(pair >> 32) : (u32)pair;
@@ -100,7 +100,7 @@ __device__ __forceinline__ u32 ones_below(u64 rows, int count) {
     return (u32)__popcll(shift_left_clamped(rows, (u32)max(64 - count, 0)));
 }
 
-// How often code `symbol` (0..3) occurs in rows [0, row) of the BWT, the sentinel not counted.
+// Count of code `symbol` (0..3) in rows [0, row) of the BWT, without the sentinel.
 __device__ __forceinline__ i64 occurrence(const Page& page, int symbol, i64 row) {
     RowPlace place = place_of_row(words_per_block_of(page), row);
     const ulonglong2* block = (const ulonglong2*)(page.blocks + place.first);
@@ -148,7 +148,7 @@ __device__ __forceinline__ Rows occurrences(const Page& page, int symbol, Rows r
     FOR_WORDS_OF(page, occurrences_in_blocks, page, symbol, rows)
 }
 
-// Interval of `symbol` (0..3) put before the pattern of an interval.
+// Interval of `symbol` (0..3) prepended to the pattern of an interval.
 __device__ __forceinline__ Interval backward_step(const Page& page, int symbol, Interval rows) {
     i64 first = page.C[symbol];
     Rows counts = occurrences(page, symbol, {(u32)rows.low, (u32)rows.high});
@@ -177,7 +177,7 @@ __device__ __forceinline__ i64 locate(const Page& page, i64 row) {
     }
 }
 
-// How many rows of an interval belong to this page.
+// Number of rows of an interval that belong to this page.
 __device__ __forceinline__ i64 owned_count(const Page& page, Interval rows) {
     i64 first = 0, last = page.unowned_count;
     while (first < last) {

@@ -1,27 +1,27 @@
-"""Maximal exact matches (MEMs) between queries and the reference, as MUMmer 3.23 has them with `-n`.
+"""Maximal exact matches (MEMs) between queries and the reference, as MUMmer 3.23 defines them with `-n`.
 
 A *match* is (query start s, axis start r, length L): query[s:s + L] and axis[r:r + L] are the same letters, all of them
 A, C, G or T. Other letters, the ends of a query and the ends of islands match nothing. It is *maximal* if it can be
 extended neither to the left nor to the right: the bases there differ, or one of them is none of A, C, G, T, or a
-sequence ends. All maximal matches with L >= `min_length` are found, each once, whatever seams of pages they cross.
+sequence ends. All maximal matches with L >= `min_length` are found, each once, including those that cross pages.
 
-`mummer -maxmatch` asks for all of these. `-mumreference` asks for those *unique in the reference*: their letters stand
-nowhere else on the axis, on its forward strand. `-mum` asks for those of them that are *unique in the query* too: their
-letters stand nowhere else in the same query, on the strand that is looked at. (Where the letters of a match that is
-unique in the reference stand in the query a second time, that occurrence is part of a match with the same part of the
-reference. So a match that lies on the reference within another one of its query is not unique, and neither are two that
-lie on the same part of the reference.)
+`mummer -maxmatch` finds all of these. `-mumreference` finds the matches that are *unique in the reference*: their
+letters occur nowhere else on the axis, on its forward strand. `-mum` finds the matches that are also *unique in the
+query*: their letters occur nowhere else in the same query, on the strand that is searched. (If the letters of a match
+that is unique in the reference occur in the query a second time, that occurrence is part of a match with the same part
+of the reference. So a match that lies on the reference within another one of its query is not unique, and neither are
+two that lie on the same part of the reference.)
 
 Queries are looked up as given. Matches of the other strand are those of the reverse complement of the query, with
-positions on the reverse complement, as MUMmer prints them without `-c`; the caller turns the queries round.
+positions on the reverse complement, as MUMmer prints them without `-c`; the caller reverses the queries.
 
 **Order.** Matches are sorted by query, start in the query, and start on the axis. MUMmer's order is the same, except
-that its matches of one start in the query stand in the order of its suffix tree; with `-mumreference` there is at most
-one of them. Those of `-mum` are sorted by query and start on the axis, MUMmer's and ours.
+that it orders the matches of one start in the query by its suffix tree; with `-mumreference` there is at most one. Both
+programs sort the matches of `-mum` by query and start on the axis.
 
-**Streams.** The twins give matches in pieces: at most `limit` from a `Cursor` on, which is a place in that order. So
-memory does not depend on how many matches there are (one base of a query has as many as a reference of one letter has
-bases), and the answer does not depend on the pieces.
+**Streams.** The twins return matches in pieces: at most `limit` from a `Cursor` on, which is a place in that order. So
+memory does not depend on the number of matches (in a reference of one letter, one base of a query has as many as the
+reference has bases), and the answer does not depend on the pieces.
 
     find([card,] axis, queries, wanted, begin, end, limit) -> (Matches, Cursor)
 
@@ -44,12 +44,12 @@ import numpy as np
 
 
 class ReferenceText(NamedTuple):
-    """The axis, and where letters are known.
+    """The axis, and its runs of known letters.
 
     Attributes:
         words: uint64[ceil(length / 32) + 2], the packed axis (`quire.sequence.packing`).
-        runs: int64[r, 2], the (start, end) on the axis of all longest runs of A, C, G, T that lie within one island,
-            ascending. Neighbours may touch (islands do), and no match reaches out of its run.
+        runs: int64[r, 2], the (start, end) on the axis of all longest runs of A, C, G, T within one island, ascending.
+            Neighbours may touch (islands do), and no match extends beyond its run.
     """
 
     words: np.ndarray
@@ -60,7 +60,7 @@ class Queries(NamedTuple):
     """Queries laid end to end, on one strand.
 
     Attributes:
-        codes: uint8[total], 0..3 for A, C, G, T and 4 for all else.
+        codes: uint8[total], 0..3 for A, C, G, T and 4 for all other letters.
         offsets: int64[n + 1]; query i is codes[offsets[i]:offsets[i + 1]]. Queries may be empty.
     """
 
@@ -83,11 +83,11 @@ class Matches(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """A place in the order of matches: before all those with (start, axis) >= this one.
+    """A place in the order of matches: before all matches with (start, axis) >= this one.
 
     Attributes:
-        start: in the flat codes of the queries.
-        axis: on the axis; 0 is before all matches of that start.
+        start: position in the flat codes of the queries.
+        axis: position on the axis; 0 is before all matches of that start.
     """
 
     start: int

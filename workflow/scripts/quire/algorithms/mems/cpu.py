@@ -72,7 +72,7 @@ def _prepare_text(reference: ReferenceText) -> Text:
 
 @compiled
 def _heads(words, runs):
-    """The first bases of each run and what follows it (uint64), the first highest."""
+    """Return the first HEAD bases of each run and what follows it (uint64), the first base highest."""
     heads = np.empty(len(runs), np.uint64)
     for run in range(len(runs)):
         heads[run] = np.uint64(prefix(words, 0, runs[run, 0] + HEAD, HEAD))
@@ -80,7 +80,7 @@ def _heads(words, runs):
 
 
 def prepare_queries(queries: Queries) -> PackedQueries:
-    """Queries for `find`."""
+    """Return queries for `find`."""
     codes = np.ascontiguousarray(queries.codes, np.uint8)
     words = np.zeros(-(-len(codes) // BASES_PER_WORD) + 2, np.uint64)
     borders = _pack(codes, np.ascontiguousarray(queries.offsets, np.int64), words, np.empty(64, np.int64))
@@ -89,7 +89,7 @@ def prepare_queries(queries: Queries) -> PackedQueries:
 
 @compiled
 def _pack(codes, offsets, words, borders):
-    """Fill `words` (zeros before); returns the starts and ends of runs in turn, `borders` being room for them."""
+    """Fill `words`, which hold zeros; returns the starts and ends of runs in turn (`borders` is room for them)."""
     used = 0
     for query in range(len(offsets) - 1):
         position, end = offsets[query], offsets[query + 1]
@@ -132,14 +132,14 @@ def _append(array, used, value):
 
 
 def seed_length(min_length: int, axis_length: int) -> int:
-    """Bases of the k-mers that are looked up first: a matter of time alone.
+    """Choose the length of the k-mers that are looked up first; it decides the speed alone.
 
-    Measured on chr20, E. coli and yeast with matches of 10 to 100 bases: four bases more than a random reference of
-    this length needs for a k-mer to be rare, and two starts to a range at least, are close to the best (within 20 %);
-    ranges of one start take up to seven times as long.
+    Measured on chr20, E. coli and yeast with matches of 10 to 100 bases: four bases more than a k-mer needs to be rare
+    in a random reference of this length, with at least two starts in a range, are within 20 % of the best. Ranges of
+    one start take up to seven times as long.
 
     Args:
-        min_length: of matches.
+        min_length: bases of a match, at least.
         axis_length: bases of the reference.
     """
     return min(max(min_length - 1, 1), axis_length.bit_length() // 2 + 4)
@@ -207,14 +207,14 @@ def _of_one_range(search, limit, room):
 
 
 def unique_in_query(matches: Matches, offsets: np.ndarray) -> Matches:
-    """Those of matches unique in the reference that are unique in their query too; see the package.
+    """Select the matches that are also unique in their query; see the package.
 
     Args:
-        matches: all of whole queries that are unique in the reference, by query.
-        offsets: int64[n + 1], of the queries.
+        matches: all matches of whole queries that are unique in the reference, by query.
+        offsets: int64[n + 1], offsets of the queries.
 
     Returns:
-        What is left, sorted by query and start on the axis.
+        The selected matches, sorted by query and start on the axis.
     """
     query = np.searchsorted(offsets, matches.start, side="right")
     order = np.lexsort((-matches.length, matches.axis, query))
@@ -224,9 +224,9 @@ def unique_in_query(matches: Matches, offsets: np.ndarray) -> Matches:
 
 @compiled
 def _not_within_others(query, axis, length):
-    """Which of matches sorted by query, axis, and length (longest first) lie within no other one of their query."""
+    """Mark the matches that lie within no other match of their query; they are sorted by query, axis, -length."""
     alone = np.ones(len(axis), np.bool_)
-    reach = np.int64(-1)  # of the matches before, on the axis
+    reach = np.int64(-1)  # end of the matches before, on the axis
     for item in range(len(axis)):
         end = axis[item] + length[item]
         if item > 0 and query[item] != query[item - 1]:

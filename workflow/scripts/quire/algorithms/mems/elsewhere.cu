@@ -1,8 +1,8 @@
-// Looking for other places of a match in a page, among the hits of its seed: for those that are unique in the reference.
+// Looks for other places of a match in a page, among the hits of its seed, to find the matches unique in the reference.
 #include "quire/algorithms/mems/mems.cuh"
 
-// Whether the letters of a match, `left` bases before its seed and `right` from there on, stand where a row's suffix
-// starts. `further`: the suffix differs from the match's within the page, and so do all rows beyond it.
+// True if the letters of a match, `left` bases before its seed and `right` from its start on, occur where a row's suffix
+// starts. Sets `further` if the suffix differs from the match within the page; then so do all rows beyond it.
 __device__ __forceinline__ bool stands_at(const Page& page, const Sequence& text, i64 row, i64 axis, i64 left, i64 right,
                                           bool* further) {
     i64 start = locate(page, row), other = page.start + start, inside = page.C[4] - 1 - start;
@@ -15,11 +15,11 @@ __device__ __forceinline__ bool stands_at(const Page& page, const Sequence& text
     return other - left >= run.x && other + right <= run.y;
 }
 
-// Marks the matches whose letters stand elsewhere in a page, among those of the page itself (of_page = 1) or those of
-// the others (0). One warp per match goes through the rows of its seed: in the match's own page from its own row on in
-// both directions, as rows beside it are most like it. There it may stop where suffixes begin to differ: those beyond
-// differ too, unless the page's end cuts them off, which matters only for parts of a match that are longer than pages
-// overlap.
+// Marks the matches whose letters occur elsewhere in a page: the matches of the page itself (of_page = 1) or those of
+// other pages (0). One warp per match goes through the rows of its seed. In the match's own page it starts at the match's
+// row and goes in both directions, since the rows next to it are the most similar. There it may stop where suffixes
+// begin to differ: all rows beyond differ too, unless the page's end cuts their suffixes off, which matters only for
+// matches with a part longer than the overlap of pages.
 extern "C" __global__ void find_elsewhere(
         Page page, Sequence queries, Sequence text, Seeds seeds, Window window, const u32* low, const u32* counts,
         const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, i64 of_page, u8* elsewhere) {

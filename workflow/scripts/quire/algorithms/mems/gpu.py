@@ -1,18 +1,17 @@
 """Maximal exact matches on a card: the twin of `cpu.py`, with the same matches in the same order.
 
-1. Queries lie packed on the card with their *runs* of known bases. From every `step`-th base of a run on a *seed* is
-   searched, seed_length + step - 1 <= min_length: each match holds a seed whole (Grabowski and Bieniecki 2018 sample in
-   this way; here every base of the reference is indexed, so that queries alone are sampled).
+1. Queries are packed on the card with their *runs* of known bases. A *seed* is searched at every `step`-th base of a
+   run, with seed_length + step - 1 <= min_length: each match contains a whole seed (Grabowski and Bieniecki 2018 sample
+   in this way; here every base of the reference is indexed, and only queries are sampled).
 2. The match kernel (search.cu) finds the rows of each seed of a *window* in a page.
-3. The print kernel (listing.cu) locates them and compares packed words to both sides. A match is given by the first
-   seed in it, so that the matches of a seed begin within `step` bases, and windows come in the order of matches.
-   Counted, scanned, written; the matches of a call are sorted by one word each.
-4. Where only those unique in the reference are wanted, a warp per match goes through the other hits of its seed.
+3. The print kernel (listing.cu) locates them, one thread per hit, and compares packed words to both sides. A match is
+   reported by its first seed, so that the matches of a seed begin within `step` bases, and windows follow the order of
+   matches. Matches are counted, scanned and written; those of a call are sorted by one word each.
+4. If only matches unique in the reference are wanted, one warp per match goes through the other hits of its seed.
 
-A hit belongs to the page in which the seed's first base lies, and is compared on the text of the whole axis, so that
-seams do not show. A call takes as many seeds as have `limit` hits in all; where one seed alone has more matches, the
-order itself is cut. `seed_length` decides the speed alone, as does how hits are shared out among threads: one thread a
-hit, whatever its seed.
+A hit belongs to the page that contains the seed's first base, and is compared with the text of the whole axis, so that
+matches cross pages. A call takes as many seeds as have `limit` hits together; if one seed alone has more matches, the
+call ends within them. `seed_length` decides the speed alone.
 """
 
 from typing import NamedTuple
@@ -38,9 +37,9 @@ KERNELS = [
     *((LISTING, {"KEEP": keep, **DEFINES}) for keep in (0, 1)),
 ]
 SEEDS_PER_WINDOW = 1 << 22
-FEWEST_SEEDS = 1 << 10  # of a window, however small `limit` is
-LISTING_THREADS = 128  # of a block; blocks of 256 and 512 were up to 15 % slower on an H200
-MOST_STEP = 1 << 16  # bases from seed to seed; seeds of very long matches might lie further apart
+FEWEST_SEEDS = 1 << 10  # of a window, even if `limit` is less
+LISTING_THREADS = 128  # of a block; blocks of 256 and 512 threads were up to 15 % slower on an H200
+MOST_STEP = 1 << 16  # bases from seed to seed
 KEY_BITS = 63
 
 
@@ -48,8 +47,8 @@ class CardAxis(NamedTuple):
     """An axis on a card.
 
     Attributes:
-        pages: of the whole axis in order, each with the text of a seed beyond what it owns; iterated twice by a search,
-            four times for matches unique in the reference.
+        pages: all pages in order, each with the text of a seed beyond what it owns; a search iterates twice over them,
+            for matches unique in the reference four times.
         text: the packed axis (`upload_reference`).
     """
 
@@ -58,7 +57,7 @@ class CardAxis(NamedTuple):
 
 
 class _Seeds(NamedTuple):
-    """mems.cuh: Seeds; offsets int64[run_count + 1]."""
+    """Seeds of queries (mems.cuh: Seeds); offsets int64[run_count + 1]."""
 
     offsets: CardArray
     step: int
@@ -67,7 +66,7 @@ class _Seeds(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """mems.cuh: Window; run uint32[number]."""
+    """Seeds that are searched together (mems.cuh: Window); run uint32[number]."""
 
     first: int
     number: int
@@ -75,7 +74,7 @@ class _Window(NamedTuple):
 
 
 class _Range(NamedTuple):
-    """mems.cuh: Range; the matches from one cursor on and before another."""
+    """The matches from one cursor on and before another (mems.cuh: Range)."""
 
     begin_start: int
     begin_axis: int
@@ -84,7 +83,7 @@ class _Range(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """mems.cuh: Listed; keys uint64[m], lengths int64[m], rows uint32[m] or None."""
+    """Matches before they are sorted (mems.cuh: Listed); keys uint64[m], lengths int64[m], rows uint32[m] or None."""
 
     keys: CardArray
     lengths: CardArray
@@ -93,16 +92,16 @@ class _Listed(NamedTuple):
 
 
 class _Hits(NamedTuple):
-    """What a page holds of the seeds of a window: rows uint32[count] from `low` on, `counts` (uint32) of them."""
+    """The rows of a window's seeds in a page: `counts` (uint32) rows from `low` (uint32) on."""
 
     low: CardArray
     counts: CardArray
 
 
 class _Chosen(NamedTuple):
-    """The first seeds of a window that are taken together: how many, their hits, and a base.
+    """The first seeds of a window that are taken together: their number, their hits, and a base.
 
-    All their matches start before that base, and all others at it or after it.
+    All their matches start before `stop`, and the matches of all later seeds at or after it.
     """
 
     seeds: int
@@ -113,16 +112,10 @@ class _Chosen(NamedTuple):
 def find(
     card: Card, axis: CardAxis, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
-    """Find the next matches; see `quire.algorithms.mems` for the arguments and what is returned.
-
-    Args:
-        card: the card that holds everything.
-        axis: the axis.
-        queries: on the strand that is asked for (`lay`).
-        wanted, begin, end, limit: as the twin's.
+    """Find the next matches on a card that holds `axis` and `queries`; see the package for the arguments.
 
     Returns:
-        `Matches` of the card's arrays, and the cursor from which to continue.
+        `Matches` of arrays on the card, and the cursor from which to continue.
 
     Raises:
         OutOfDeviceMemory: a smaller limit may fit.
@@ -138,42 +131,42 @@ def find(
 
 
 def bytes_per_match(pages: int) -> int:
-    """Memory of the card that one match of `limit` takes, with its hits and seeds.
+    """Return the bytes on a card that one match of `limit` takes, with its hits and seeds.
 
-    A seed: run, what pages hold of it, its place. A hit: what is kept of it, and its share of a block's count. A match:
-    key, length and row, what sorting takes (keys and order, twice), and start, axis and length; once more while those
-    before are on their way to the host.
+    A seed takes its run, its rows in each page, and its offset. A hit takes its reach and its share of a block's count.
+    A match takes key, length and row; keys and order twice while they are sorted; and start, axis and length twice,
+    since the matches of the previous call are still being copied to the host.
     """
     return (4 + 8 * pages + 3 * 8) + (8 + 1) + (8 + 8 + 4 + 4 * 8) + 2 * 3 * 8
 
 
 class Leaving:
-    """Matches on their way to the host.
+    """Matches that are being copied to the host.
 
-    What a search waits for goes the same way, so that it hardly runs beside a copy: on an H200 both take about the sum
-    of their times. Slices of 8 MB, between which a word might pass, changed nothing.
+    A search waits for numbers that queue behind such a copy, so that the two hardly overlap: on an H200 they take about
+    the sum of their times. Copies in slices of 8 MB did not change this.
     """
 
     def __init__(self, card: Card, found: Matches, buffer: NDArray[np.uint8]) -> None:
-        """Begin.
+        """Start copying.
 
         Args:
-            card: where they are.
-            found: `Matches` of the card's arrays.
+            card: the card that holds the matches.
+            found: `Matches` of arrays on the card.
             buffer: uint8[bytes_on_host(found)] or more, from `card.staging`.
         """
         self._found: Matches | None = found  # until they have arrived
         self._download: Download = card.download_ahead(list(found), buffer)
 
     def arrived(self) -> Matches:
-        """The matches, in the buffer, when they are there. Any thread may ask."""
+        """Wait for the matches and return them, in the buffer. May be called by any thread."""
         self._download.wait()
         self._found = None
         return Matches(*self._download.arrays)
 
 
 def bytes_on_host(found: Matches) -> int:
-    """What `Leaving` needs for matches."""
+    """Return the bytes that `Leaving` needs for matches."""
     return bytes_of(list(found))
 
 
@@ -182,10 +175,11 @@ def _no_matches(card: Card) -> Matches:
 
 
 def seed_length(min_length: int) -> int:
-    """Return how many bases of a match are looked up first; this decides the speed alone.
+    """Choose the length of seeds; it decides the speed alone.
 
-    Seven tenths of a match: such a seed excludes chance, and in repeats most hits. Between 12 bases, as deep as the
-    prefix table, and 40. Within a fifth of what an H200 is fastest with (docs/decisions/constants-for-cards.md).
+    A seed has seven tenths of the bases of a match, which excludes hits by chance, and in repeats most hits; but at
+    least 12, as deep as the prefix table, and at most 40. On an H200 this takes at most a fifth more time than the best
+    length (docs/decisions/constants-for-cards.md).
     """
     return min(max(7 * min_length // 10, 12), 40, min_length)
 
@@ -300,7 +294,7 @@ class _Search:
         return listed, total
 
     def _give(self, pieces: list[_Listed], total: int) -> Matches:
-        """Matches as they are returned."""
+        """Complete the listed matches and sort them."""
         card = self.card
         if not total:
             return _no_matches(card)
@@ -324,11 +318,11 @@ class _Search:
         return self.card.xp.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def _only_unique(self, keys: CardArray, lengths: CardArray, rows: CardArray) -> tuple[CardArray, CardArray]:
-        """Keys and lengths of the matches that stand nowhere else in any page."""
+        """Return keys and lengths of the matches whose letters occur nowhere else in any page."""
         card, total = self.card, len(keys)
         elsewhere = card.zeros(total, np.uint8)
         look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
-        # First in their own page: rows beside a match find most of those that stand elsewhere at once.
+        # First in their own page: the rows next to a match decide most matches at once.
         for of_page in (1, 0) if len(self.pages) > 1 else (1,):
             hits = iter(self.pages_hits)
             for page in self.pages:

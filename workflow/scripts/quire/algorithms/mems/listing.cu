@@ -1,11 +1,11 @@
-// Listing the matches that the hits of a window's seeds give in a page, one thread per hit. Matches are counted first,
-// and then written where the scan of the counts says.
+// Lists the matches around the hits of a window's seeds in a page, one thread per hit. Matches are counted first, and
+// then written to the places that the scan of the counts gives.
 // -DKEEP=1: the reach that counting finds for each hit is kept for writing; else it is computed again.
 #include "quire/algorithms/mems/mems.cuh"
 
 constexpr u32 ALL_LANES = 0xFFFFFFFFu;
 
-// The place of a hit on the axis, and how far its match reaches (0 to the right: the hit gives no match).
+// The place of a hit on the axis, and the reach of its match.
 struct Hit {
     i64 axis;
     Reach reach;
@@ -20,7 +20,8 @@ __device__ __forceinline__ Hit hit_at(const Page& page, const Sequence& queries,
     return {axis, reach};
 }
 
-// The seed of a hit: offsets[seed] <= hit < offsets[seed + 1]. The block looks for those of its first and its last hit.
+// The seed of a hit: offsets[seed] <= hit < offsets[seed + 1]. The block first searches for the seeds of its first and
+// its last hit.
 __device__ __forceinline__ i64 seed_of_hit(const i64* offsets, i64 seeds, i64 hit, i64 hits) {
     i64* bounds = (i64*)shared_memory;
     i64 first = (i64)blockIdx.x * blockDim.x, last = first + blockDim.x - 1;

@@ -1,11 +1,11 @@
-// What the kernels of maximal exact matches share: queries, axis and seeds as they lie on a card, and how far a hit of a
-// seed reaches. The specification is mems/__init__.py; what is done with them, mems/gpu.py.
+// Shared by the kernels of maximal exact matches: the layout of queries, axis and seeds on a card, and the reach of a
+// hit of a seed. The specification is mems/__init__.py, the sequence of kernels mems/gpu.py.
 #pragma once
 #include "quire/algorithms/fm_index/fm_index.cuh"
 #include "quire/device/ragged.cuh"
 #include "quire/sequence/words.cuh"
 
-// Packed bases and the runs of known ones among them, as quire.algorithms.mems.gpu.CardRuns lays them out.
+// Packed bases and their runs of known bases, as quire.algorithms.mems.queries_gpu.CardRuns lays them out.
 struct Sequence {
     const u64* words;       // two words longer than the bases
     i64 length;
@@ -23,8 +23,8 @@ struct Sequence {
     }
 };
 
-// Seeds of the queries: `length` bases from every `step`-th base of a run on, as far as matches of `min_length` begin.
-// Every such match holds one whole, since min_length >= length + step - 1.
+// Seeds of the queries: `length` bases at every `step`-th base of a run, as long as matches of `min_length` can begin.
+// Every such match contains a whole seed, since min_length >= length + step - 1.
 struct Seeds {
     const i64* offsets;  // [run_count + 1]: seeds before each run
     i64 step, length, min_length;
@@ -58,7 +58,7 @@ __device__ __forceinline__ Seed seed_of(const Sequence& queries, const Seeds& se
     return {bounds.x + (window.first + index - seeds.offsets[run]) * seeds.step, bounds.x, bounds.y};
 }
 
-// Bases that agree to the left of two positions, at most `most`, which may not reach beyond the first base of `one`.
+// Number of equal bases before two positions, at most `most`, which may not reach before the first base of `one`.
 __device__ __forceinline__ i64 left_match(const u64* one, i64 end, const u64* other, i64 other_end, i64 most) {
     i64 equal = 0;
 #pragma unroll 1
@@ -73,7 +73,7 @@ __device__ __forceinline__ i64 left_match(const u64* one, i64 end, const u64* ot
     return equal < most ? equal : most;
 }
 
-// Bases that agree from two positions on, at most `most`, which may not reach beyond the last base of either.
+// Number of equal bases from two positions on, at most `most`, which may not reach beyond the last base of either.
 __device__ __forceinline__ i64 right_match(const u64* one, i64 begin, const u64* other, i64 other_begin, i64 most) {
     i64 equal = 0;
 #pragma unroll 1
@@ -88,14 +88,14 @@ __device__ __forceinline__ i64 right_match(const u64* one, i64 begin, const u64*
     return equal < most ? equal : most;
 }
 
-// How far the match reaches that a hit of a seed lies in: bases before the seed, and bases from its first one on. 0 to
-// the right: there is no match that is this seed's to give.
+// The match around a hit of a seed: bases before the seed, and bases from its first one on. 0 to the right: there is no
+// match, or it is reported by another seed.
 struct Reach {
     i64 left, right;
 };
 
-// A hit of `seed` at `axis`. A match is given by the first seed that lies in it whole. Comparing ends `LOOK_AHEAD` bases
-// behind min_length: a reach so far to the right is only a part, see `lengthen_matches`.
+// The reach of a hit of `seed` at `axis`. A match is reported by the first seed that it contains. The comparison ends
+// `LOOK_AHEAD` bases beyond min_length: a match that reaches that far is completed by `lengthen_matches`.
 __device__ __forceinline__ Reach reach_of(const Sequence& queries, const Sequence& text, const Seeds& seeds, Seed seed,
                                           i64 axis) {
     i64 room = seed.position - seed.run_start;
@@ -106,7 +106,7 @@ __device__ __forceinline__ Reach reach_of(const Sequence& queries, const Sequenc
     i64 right = seeds.length + right_match(queries.words, seed.position + seeds.length, text.words, axis + seeds.length,
                                            most - seeds.length);
     if (left + right < seeds.min_length) return {0, 0};
-    // What the text holds between runs only stands in for unknown bases.
+    // The text between runs only stands in for unknown bases.
     longlong2 run = text.runs[text.run_at(axis)];
     if (axis < run.x || axis + seeds.length > run.y) return {0, 0};
     if (left > axis - run.x) left = axis - run.x;
@@ -115,12 +115,12 @@ __device__ __forceinline__ Reach reach_of(const Sequence& queries, const Sequenc
     return {left, right};
 }
 
-// Matches as they are listed, to be sorted by one word: start in the query, counted from the first base at which a match
-// of the window's first seed may begin and without the bases between runs; then start on the axis.
+// Listed matches, to be sorted by one word: start in the query, counted from the first base at which a match of the
+// window's first seed may begin and without the bases between runs; then start on the axis.
 struct Listed {
     u64* keys;
-    i64* lengths;     // negative where the end is further to the right
-    u32* rows;        // of the seed's hit in its page, null where nobody asks for it
+    i64* lengths;     // negative if the match may be longer
+    u32* rows;        // the row of the seed's hit in its page; null if not needed
     i64 axis_bits;
 
     __device__ __forceinline__ void set(i64 place, i64 index, const Seeds& seeds, i64 row, i64 axis, Reach reach) const {

@@ -1,4 +1,4 @@
-"""Maximal exact matches by comparing every base with every base: short, slow, obviously right."""
+"""Maximal exact matches by comparing every base with every base: short, slow and obviously correct."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ Match = tuple[int, int, int]
 
 
 def maximal_matches(islands: Sequence[np.ndarray], queries: Queries, min_length: int) -> list[Match]:
-    """All maximal exact matches, sorted.
+    """Return all maximal exact matches, sorted.
 
     Args:
         islands: uint8[], the codes (0..3, 4 = ambiguous) of each island, in the order of the axis.
-        queries: on the strand that is asked for.
-        min_length: 1 and more.
+        queries: the queries, on the strand that is searched.
+        min_length: bases of a match, at least 1.
     """
     found = []
     axis = 0
@@ -32,7 +32,7 @@ def maximal_matches(islands: Sequence[np.ndarray], queries: Queries, min_length:
 
 
 def _matches_of_two(query: np.ndarray, island: np.ndarray) -> list[Match]:
-    """Diagonal by diagonal, the runs of equal letters."""
+    """Return the runs of equal letters of each diagonal."""
     found = []
     for diagonal in range(-len(query) + 1, len(island)):
         length = 0
@@ -51,13 +51,13 @@ def _matches_of_two(query: np.ndarray, island: np.ndarray) -> list[Match]:
 
 
 def unique_in_reference(matches: list[Match], islands: Sequence[np.ndarray], queries: Queries) -> list[Match]:
-    """Those matches whose letters stand once on the axis: an occurrence lies within one island."""
+    """Select the matches whose letters occur once on the axis; an occurrence lies within one island."""
     texts = [island.astype(np.uint8).tobytes() for island in islands]
     return [match for match in matches if sum(_occurrences(text, _letters(match, queries)) for text in texts) == 1]
 
 
 def unique_in_query(matches: list[Match], queries: Queries) -> list[Match]:
-    """Those matches whose letters stand once in their query; sorted by query and start on the axis."""
+    """Select the matches whose letters occur once in their query, sorted by query and start on the axis."""
     kept = []
     for match in matches:
         query = int(np.searchsorted(queries.offsets, match[0], side="right")) - 1
@@ -72,7 +72,7 @@ def _letters(match: Match, queries: Queries) -> bytes:
 
 
 def _occurrences(text: bytes, word: bytes) -> int:
-    """How often a word stands in a text, overlaps counted."""
+    """Count the occurrences of a word in a text; they may overlap."""
     count, at = 0, text.find(word)
     while at >= 0:
         count, at = count + 1, text.find(word, at + 1)

@@ -1,5 +1,5 @@
-// Queries on a card: turned round, packed, and their runs of known bases; the seeds in them; and matches as they are
-// given. Nothing here reads an index. See mems/gpu.py.
+// Queries on a card: reverse complements, packing, runs of known bases and seeds; and the matches as they are returned.
+// Nothing here reads an index. See mems/gpu.py.
 #include "quire/algorithms/mems/mems.cuh"
 
 constexpr u64 LOW_BITS = 0x0101010101010101ull;
@@ -13,14 +13,14 @@ extern "C" __global__ void turn_codes(const u8* codes, const i64* offsets, i64 c
     turned[offsets[query] + offsets[query + 1] - 1 - base] = code > 3 ? 4 : (u8)(3 - code);
 }
 
-// Sets the bit of every base that a query begins with. One thread per query.
+// Sets the bit of the first base of every query. One thread per query.
 extern "C" __global__ void mark_borders(const i64* offsets, i64 count, i64 length, u32* borders) {
     i64 query = thread_index();
     if (query >= count || offsets[query] >= length) return;
     atomicOr(borders + (offsets[query] >> 5), 1u << (offsets[query] & 31));
 }
 
-// Packs 32 bases, and says which of them are known. One thread per word, those of padding included.
+// Packs 32 bases and sets the bits of the known ones. One thread per word, including the padding.
 extern "C" __global__ void pack_codes(const u8* codes, i64 length, i64 word_count, u64* words, u32* known) {
     i64 word = thread_index();
     if (word >= word_count) return;
@@ -28,7 +28,7 @@ extern "C" __global__ void pack_codes(const u8* codes, i64 length, i64 word_coun
     u32 clear = 0;
     for (int eight = 0; eight < 4; eight++) {
         i64 first = 32 * word + 8 * eight;
-        u64 bytes = 4 * LOW_BITS;  // behind the end nothing is known
+        u64 bytes = 4 * LOW_BITS;  // bases after the end are unknown
         if (first + 8 <= length) {
             bytes = *(const u64*)(codes + first);
         } else {
@@ -48,7 +48,7 @@ extern "C" __global__ void pack_codes(const u8* codes, i64 length, i64 word_coun
     known[word] = clear;
 }
 
-// The bases that runs begin with, and those that they end with, among 32. The arrays are a word longer than the bases.
+// Bits of the first base and of the last base of each run, among 32. The arrays are a word longer than the bases.
 __device__ __forceinline__ u32 begins(const u32* known, const u32* borders, i64 word) {
     u32 before = known[word] << 1 | (word ? known[word - 1] >> 31 : 0);
     return known[word] & (borders[word] | ~before);
@@ -59,7 +59,7 @@ __device__ __forceinline__ u32 ends(const u32* known, const u32* borders, i64 wo
     return known[word] & (border | ~next);
 }
 
-// One thread per word: how many runs begin and end in it.
+// One thread per word: counts the runs that begin and end in it.
 extern "C" __global__ void count_runs(const u32* known, const u32* borders, i64 words, u32* begin_counts,
                                       u32* end_counts) {
     i64 word = thread_index();
@@ -68,7 +68,7 @@ extern "C" __global__ void count_runs(const u32* known, const u32* borders, i64 
     end_counts[word] = (u32)__popc(ends(known, borders, word));
 }
 
-// One thread per word: writes where its runs begin and end, as many of both in all.
+// One thread per word: writes where runs begin and end in it.
 extern "C" __global__ void write_runs(const u32* known, const u32* borders, i64 words, const i64* begin_places,
                                       const i64* end_places, longlong2* runs) {
     i64 word = thread_index();
@@ -80,7 +80,7 @@ extern "C" __global__ void write_runs(const u32* known, const u32* borders, i64 
     for (u32 bits = ends(known, borders, word); bits; bits &= bits - 1) runs[place++].y = 32 * word + __ffs((i32)bits);
 }
 
-// One thread per run: its seeds.
+// One thread per run: counts its seeds.
 extern "C" __global__ void count_seeds(const longlong2* runs, i64 run_count, i64 step, i64 min_length, i64* counts) {
     i64 run = thread_index();
     if (run >= run_count) return;
@@ -88,7 +88,7 @@ extern "C" __global__ void count_seeds(const longlong2* runs, i64 run_count, i64
     counts[run] = begins < 0 ? 0 : (begins + step - 1) / step + 1;
 }
 
-// Seeds that begin before a position of the queries.
+// Number of seeds that begin before a position of the queries.
 __device__ __forceinline__ i64 seeds_before(const Sequence& queries, const Seeds& seeds, i64 position) {
     i64 run = queries.run_at(position - 1), start = queries.runs[run].x;
     if (start >= position) return seeds.offsets[run];
@@ -96,21 +96,21 @@ __device__ __forceinline__ i64 seeds_before(const Sequence& queries, const Seeds
     return seeds.offsets[run] + (inside < all ? inside : all);
 }
 
-// One thread in all: the seeds (first, end) that may give matches that start in [begin, end).
+// A single thread: the seeds [first, end) of matches that start in [begin, end).
 extern "C" __global__ void bound_seeds(Sequence queries, Seeds seeds, i64 begin, i64 end, i64* bounds) {
     if (thread_index() > 0) return;
     bounds[0] = seeds_before(queries, seeds, begin);
     bounds[1] = seeds_before(queries, seeds, end + seeds.step - 1);
 }
 
-// One thread per seed of a window: its run.
+// One thread per seed of a window: finds its run.
 extern "C" __global__ void own_seeds(Sequence queries, Seeds seeds, i64 first, i64 count, u32* run) {
     i64 index = thread_index();
     if (index < count) run[index] = (u32)owner_of(seeds.offsets, queries.run_count, first + index);
 }
 
-// One thread in all: how many of a window's first seeds have at most `most` hits together (one seed may have more), how
-// many hits they have, and the base behind which the next seed's matches begin.
+// A single thread: the number of a window's first seeds that have at most `most` hits together (a first seed with more
+// is taken alone), their hits, and the base at or after which the matches of all later seeds begin.
 extern "C" __global__ void choose_seeds(Sequence queries, Seeds seeds, Window window, const i64* hits, i64 most,
                                         i64* chosen) {
     if (thread_index() > 0) return;
@@ -124,7 +124,7 @@ extern "C" __global__ void choose_seeds(Sequence queries, Seeds seeds, Window wi
     chosen[2] = seed_of(queries, seeds, window, low - 1).position + 1;
 }
 
-// Finds the ends of matches that were compared in part. One warp per 32 matches; it compares 1,024 bases at a time.
+// Finds the ends of matches that were compared in part. One warp per 32 matches compares 1,024 bases at a time.
 extern "C" __global__ void lengthen_matches(Sequence queries, Sequence text, Seeds seeds, Window window, const u64* keys,
                                             i64 axis_bits, i64 count, i64* lengths) {
     i64 match = thread_index(), first = match & ~31ll;
@@ -153,7 +153,7 @@ extern "C" __global__ void lengthen_matches(Sequence queries, Sequence text, See
     }
 }
 
-// One thread per match: gives the sorted matches. Match i is listed match order[i].
+// One thread per match: writes the sorted matches. Match i is the listed match order[i].
 extern "C" __global__ void give_matches(Sequence queries, Seeds seeds, Window window, const u64* keys,
                                         const i64* lengths, const i64* order, i64 axis_bits, i64 count, i64* start,
                                         i64* axis, i64* length) {

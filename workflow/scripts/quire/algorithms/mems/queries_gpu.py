@@ -1,4 +1,4 @@
-"""Queries and axis on a card, as finding maximal exact matches takes them: packed, with their runs of known bases."""
+"""Queries and axis on a card for maximal exact matches: packed, with their runs of known bases."""
 
 from typing import NamedTuple
 
@@ -9,15 +9,15 @@ from quire.device.card import Card, CardArray, Kernel
 from quire.sequence.packing import BASES_PER_WORD
 
 SOURCE = "quire/algorithms/mems/queries.cu"
-DEFINES = {"LOOK_AHEAD": 512}  # bases behind min_length that one thread compares; what is longer, a warp does
+DEFINES = {"LOOK_AHEAD": 512}  # bases beyond min_length that one thread compares; a warp compares longer matches
 
 
 class CardRuns(NamedTuple):
-    """Packed bases on a card and the runs of known ones among them: the axis, or queries (mems.cuh: Sequence).
+    """Packed bases on a card and their runs of known bases: the axis, or queries (mems.cuh: Sequence).
 
     Attributes:
-        words: uint64[], two words or more longer than the bases.
-        length: bases.
+        words: uint64[], at least two words longer than the bases.
+        length: number of bases.
         runs: int64[run_count, 2], (start, end), ascending.
     """
 
@@ -35,7 +35,7 @@ class CardCodes(NamedTuple):
 
 
 def kernel(card: Card, entry: str) -> Kernel:
-    """A kernel of queries.cu."""
+    """Return a kernel of queries.cu."""
     return card.kernel(SOURCE, entry, **DEFINES)
 
 
@@ -47,19 +47,19 @@ def upload_reference(card: Card, reference: ReferenceText) -> CardRuns:
 
 
 def upload_queries(card: Card, queries: Queries) -> CardCodes:
-    """Copy queries to a card as they are given."""
+    """Copy queries to a card."""
     return CardCodes(card.upload(queries.codes), card.upload(queries.offsets))
 
 
 def turn(card: Card, queries: CardCodes) -> CardCodes:
-    """The reverse complement of each query."""
+    """Return the reverse complement of each query."""
     turned, count = card.empty(len(queries.codes), np.uint8), len(queries.offsets) - 1
     kernel(card, "turn_codes").for_each(len(turned), queries.codes, queries.offsets, count, len(turned), turned)
     return CardCodes(turned, queries.offsets)
 
 
 def lay(card: Card, queries: CardCodes) -> CardRuns:
-    """Pack queries and find their runs, which end with their query."""
+    """Pack queries and find their runs of known bases, none of which extends beyond its query."""
     length, count = len(queries.codes), len(queries.offsets) - 1
     words = -(-length // BASES_PER_WORD) + 2
     packed, known, borders = card.empty(words, np.uint64), card.empty(words, np.uint32), card.zeros(words, np.uint32)

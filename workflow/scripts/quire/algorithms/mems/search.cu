@@ -1,10 +1,10 @@
-// Searching the seeds of a window in a page. Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). See mems/gpu.py.
+// Searches the seeds of a window in a page. Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). See mems/gpu.py.
 #include "quire/algorithms/mems/mems.cuh"
 
 constexpr u64 EVEN_BITS = 0x5555555555555555ull;
 
-// The match kernel: one thread per seed finds its rows, `counts` of them from `low` on. From the last base backwards,
-// the first steps by the prefix table.
+// The match kernel: one thread per seed finds its rows, `counts` of them from `low` on. It searches from the last base
+// backwards and takes the first steps from the prefix table.
 extern "C" __global__ void search_seeds(Page page, Sequence queries, Seeds seeds, Window window, u32* low,
                                         u32* counts) {
     i64 index = thread_index();

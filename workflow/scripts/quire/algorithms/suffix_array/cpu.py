@@ -1,7 +1,7 @@
-"""Suffix sorting by libdivsufsort (Yuta Mori), written straight into the rows after the sentinel's.
+"""Suffix sorting by libdivsufsort (Yuta Mori), which writes straight into the rows after the sentinel's.
 
-The library is called through ctypes wherever it comes from: conda's package `libdivsufsort` lays it into the
-environment's `lib`, PyPI's package `pydivsufsort` beside its modules (which are not imported).
+The library is called through ctypes: conda's package `libdivsufsort` installs it into the environment's `lib`, PyPI's
+package `pydivsufsort` next to its modules (which are not imported).
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _OUT_OF_MEMORY = -2
 
 
 def suffix_array(codes: np.ndarray) -> np.ndarray:
-    """The suffix array of codes (uint8[n], n < 2^31); see `quire.algorithms.suffix_array`."""
+    """Return the suffix array of codes (uint8[n], n < 2^31); see `quire.algorithms.suffix_array`."""
     if codes.size > _LONGEST_TEXT:
         raise ValueError(f"a text of {codes.size} bases is longer than {_LONGEST_TEXT}; use smaller pages")
     codes = np.ascontiguousarray(codes, dtype=np.uint8)
@@ -39,10 +39,10 @@ def suffix_array(codes: np.ndarray) -> np.ndarray:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The library of this environment.
+    """Load the library of this environment.
 
     Raises:
-        QuireError: it is not there, or cannot be loaded.
+        QuireError: it is missing or cannot be loaded.
     """
     folders = [Path(sys.prefix) / "lib"]
     wheel = importlib.util.find_spec("pydivsufsort")

@@ -1,12 +1,12 @@
-"""Suffix sorting on a card: one radix sort by the first 32 bases, then prefix doubling of those that still tie.
+"""Suffix sorting on a card: one radix sort by the first 32 bases, then prefix doubling of the suffixes that still tie.
 
-1. Every suffix of 32 bases and more is sorted by them (one 64-bit key); where memory is short, in buckets of leading
-   bases. The up to 32 shorter ones are sorted on the host and put where they belong.
-2. Neighbours that agree are groups. The rank of a suffix is the first row of its group. Members of a group are sorted
-   by the rank of what follows 32 bases later, which makes groups of suffixes that agree in 64; and so on, doubling
-   (Manber and Myers 1993), the resolved ones left out (Larsson and Sadakane 2007).
+1. Every suffix of at least 32 bases is sorted by its first 32 (one 64-bit key); if memory is short, in buckets of
+   leading bases. The up to 32 shorter suffixes are sorted on the host and inserted.
+2. Neighbours that agree form groups. The rank of a suffix is the first row of its group. Members of a group are sorted
+   by the rank of the suffix 32 bases later, which makes groups of suffixes that agree in 64; and so on, doubling
+   (Manber and Myers 1993) and skipping the resolved suffixes (Larsson and Sadakane 2007).
 
-The suffix array of a text is unique: neither memory nor the order of threads shows in it.
+The suffix array of a text is unique: it depends neither on memory nor on the order of threads.
 """
 
 from collections.abc import Iterator
@@ -22,22 +22,22 @@ SOURCE = "quire/algorithms/suffix_array/suffix_array.cu"
 DEFINES = {"TILE_WORDS": TILE_WORDS}
 KEY_BASES = 32  # of one 64-bit key
 LONGEST_TEXT = (1 << 32) - 2  # rows are uint32, and one more than bases
-MOST_LEADING_BASES = 8  # buckets are counted for every word of so many bases
-# Of one suffix while it is sorted: its key, argsort's copy of it and its index (8 bytes each), the radix sort's other
-# halves of both, and position and row (4 bytes each).
+MOST_LEADING_BASES = 8  # buckets are counted for every word of this length
+# Per suffix while it is sorted: its key, argsort's copy of it and its index (8 bytes each), the second buffers of the
+# radix sort for both, and position and row (4 bytes each).
 SORT_BYTES = 5 * 8 + 2 * 4
-TIE_BYTES = 3 * 4  # of one tied suffix: position, row, and head of its group
-_SMALL_ARRAYS = 32 * 512  # that many are alive at most, and an array takes a multiple of 512 bytes
-USABLE_SHARE = 0.95  # of free memory: what a card's allocator cannot use whole is left
+TIE_BYTES = 3 * 4  # per tied suffix: position, row, and head of its group
+_SMALL_ARRAYS = 32 * 512  # at most 32 are alive, and an array takes a multiple of 512 bytes
+USABLE_SHARE = 0.95  # of free memory; the rest is lost to fragmentation
 
 
 class CardText(NamedTuple):
-    """The text of a page on a card (text.cuh: Text): base i stands `start` + i bases into the packed `words`.
+    """The text of a page on a card (text.cuh: Text): base i is `start` + i bases into the packed `words`.
 
     Attributes:
         words: uint64[>= words_of_text(start, length)].
-        start: of the text, in bases.
-        length: bases.
+        start: offset of the text in `words`, in bases.
+        length: bases of the text.
     """
 
     words: CardArray
@@ -46,7 +46,7 @@ class CardText(NamedTuple):
 
 
 class _Ties(NamedTuple):
-    """uint32[m] each: suffixes that tie with a neighbour, in the order of their rows (suffix_array.cu: Ties)."""
+    """Suffixes that tie with a neighbour, in the order of their rows, uint32[m] each (suffix_array.cu: Ties)."""
 
     position: CardArray
     row: CardArray
@@ -54,7 +54,7 @@ class _Ties(NamedTuple):
 
 
 def words_of_text(start: int, length: int) -> int:
-    """Words that hold a text, and the one beyond that kernels read."""
+    """Return the number of words that hold a text, and one more that kernels read."""
     return -(-(start + length) // BASES_PER_WORD) + 1
 
 
@@ -65,12 +65,12 @@ def upload_text(card: Card, words: np.ndarray, start: int, length: int) -> CardT
 
 
 def working_bytes(length: int, at_once: int, ties: int = 0) -> int:
-    """Memory that sorting the suffixes of a text takes besides the text.
+    """Estimate the memory that sorting the suffixes of a text takes in addition to the text, in bytes.
 
     Args:
-        length: bases.
-        at_once: most suffixes that are sorted in one call; `length` if memory allows. Never less than the largest
-            bucket or group of equal suffixes.
+        length: bases of the text.
+        at_once: the most suffixes sorted in one call; `length` if memory allows. Never less than the largest bucket or
+            group of equal suffixes.
         ties: suffixes that agree with another in their first 32 bases.
     """
     fixed = 8 * (length + 1) + selection_bytes(length + 1) + _SMALL_ARRAYS
@@ -81,7 +81,7 @@ def suffix_array(card: Card, text: CardText) -> CardArray:
     """Sort all suffixes of a text.
 
     Args:
-        card: that holds it.
+        card: the card that holds the text.
         text: fewer than 2^32 - 1 bases.
 
     Returns:
@@ -101,7 +101,7 @@ def suffix_array(card: Card, text: CardText) -> CardArray:
 
 
 def _order_by_keys(card: Card, text: CardText, budget: int) -> CardArray:
-    """The suffixes by their first 32 bases; of equal ones the short in their order first, the others in any."""
+    """Sort the suffixes by their first 32 bases; of equal ones the short ones come first, in their order."""
     order = card.empty(text.length + 1, np.uint32)
     count = max(text.length - KEY_BASES + 1, 0)
     short_positions, short_keys = _short_suffixes(card, text, count)
@@ -123,9 +123,9 @@ def _order_by_keys(card: Card, text: CardText, budget: int) -> CardArray:
 
 
 def _short_suffixes(card: Card, text: CardText, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions (uint32) and keys (uint64, filled up with A) of the suffixes from `first` on, in their order.
+    """Return positions (uint32) and keys (uint64, padded with A) of the suffixes from `first` on, in their order.
 
-    A suffix filled up with A is the least of those that begin with it, and of two that are then equal the shorter is
+    A suffix padded with A is the least of the texts that begin with it, and of two that are then equal the shorter is
     the lesser: so (key, length) sorts them.
     """
     word = (text.start + first) // BASES_PER_WORD
@@ -171,7 +171,7 @@ def _buckets(
 
 
 def _bounds_of_buckets(counts: np.ndarray, at_once: int) -> list[tuple[int, int]]:
-    """Ranges of leading words whose suffixes are at most `at_once` and at least one."""
+    """Cut the leading words into ranges [low, high) of at most `at_once` suffixes and at least one."""
     if counts.max() > at_once:
         raise OutOfDeviceMemory(f"no room to sort the {counts.max()} suffixes of one bucket")
     bounds, low, inside = [], 0, 0
@@ -210,7 +210,7 @@ def _refine(card: Card, text: CardText, order: CardArray, budget: int) -> None:
 
 
 def _end_of_slice(card: Card, heads: CardArray, begin: int, end: int, at_once: int) -> int:
-    """The end of the last whole group of a slice that begins at `begin` and holds at most `at_once` suffixes."""
+    """Return the end of the last whole group of a slice that begins at `begin` and has at most `at_once` suffixes."""
     if end - begin <= at_once:
         return end
     wanted = begin + max(at_once, 0)
@@ -229,7 +229,7 @@ def _refine_slice(
     _kernel(card, "tie_keys").for_each(count, part, ranks, depth, count, keys)
     by_key = card.xp.argsort(keys)
     sorted_position, own_row = card.empty(count, np.uint32), card.empty(count, np.uint32)
-    own_row[:] = part.row  # the slots are written while they are read
+    own_row[:] = part.row  # `rank_groups` overwrites the slots that it reads
     heads = card.empty(-(-count // 32), np.uint32)
     _kernel(card, "mark_ties").for_each(count, keys, by_key, part.position, count, heads, sorted_position)
     selection, total = select(card, heads, count, ties=True)

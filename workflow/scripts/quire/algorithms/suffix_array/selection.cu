@@ -1,7 +1,7 @@
 // The two steps before a selection is written: sums of tiles, and their scan. See selection.cuh.
 #include "quire/algorithms/suffix_array/selection.cuh"
 
-// One block a tile: how many it chooses, and 1 + its last set bit (0: none).
+// One block per tile: how many elements it chooses, and 1 + its last set bit (0: none).
 extern "C" __global__ void sum_tiles(Selection selection) {
     Running all;
     u32 bits, chosen;
@@ -13,7 +13,7 @@ extern "C" __global__ void sum_tiles(Selection selection) {
     }
 }
 
-// One block in all turns the sums of tiles into what lies before each; `total` gets how many are chosen in all.
+// A single block turns the sums of tiles into sums before each tile; `total` gets the number of all chosen elements.
 extern "C" __global__ void scan_tiles(Selection selection, i64 tiles, u32* total) {
     Running carried = {0, 0};
     for (i64 first = 0; first < tiles; first += TILE_WORDS) {

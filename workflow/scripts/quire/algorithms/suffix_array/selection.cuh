@@ -1,7 +1,7 @@
-// Choosing elements by one bit each, and where each chosen one goes: a scan over tiles of 8,192 elements.
+// Selection of elements by one bit each, and the place of each chosen one: a scan over tiles of 8,192 elements.
 //
 // Bit e of `bits` belongs to element e. Either the elements with a set bit are chosen; or (ties) a set bit is the head
-// of a group of neighbours, and the members of groups of two and more are chosen. Writers launch a block of TILE_WORDS
+// of a group of neighbours, and all members of groups of at least two are chosen. Writers launch a block of TILE_WORDS
 // threads per tile, with TILE_BYTES of shared memory.
 #pragma once
 #include "quire/device/types.cuh"
@@ -10,19 +10,19 @@ constexpr int WARPS = TILE_WORDS / 32;
 
 // As quire.algorithms.suffix_array.selection_gpu.Selection lays it out.
 struct Selection {
-    const u32* bits;  // [ceil(count / 32)], no bit set behind the last element
+    const u32* bits;  // [ceil(count / 32)], no bit set after the last element
     i64 count;
     i64 ties;
-    u32* chosen_before;  // [tiles]: how many are chosen before each tile
+    u32* chosen_before;  // [tiles]: the number of elements chosen before each tile
     u32* head_before;    // [tiles]: 1 + the last set bit before each tile, 0 if there is none
 };
 
-// One word of a tile as writers see it; the members that end in _before count what lies before the word.
+// One word of a tile as writers see it; members that end in _before are about the elements before the word.
 struct TileWord {
     u32 bits, chosen, chosen_before, head_before;
 
     __device__ __forceinline__ bool is_chosen(int lane) const { return chosen >> lane & 1; }
-    // How many are chosen before the element of a lane.
+    // Number of elements chosen before the element of a lane.
     __device__ __forceinline__ i64 place(int lane) const {
         return (i64)chosen_before + __popc(chosen & ((1u << lane) - 1));
     }
@@ -33,14 +33,14 @@ struct TileWord {
     }
 };
 
-// The chosen ones among the 32 elements of a word.
+// Bits of the chosen elements of a word.
 __device__ __forceinline__ u32 chosen_of(const Selection& selection, i64 word) {
     u32 own = selection.bits[word];
     if (!selection.ties) return own;
     i64 inside = selection.count - 32 * word;
     u32 following = inside > 32 ? selection.bits[word + 1] << 31 : 0;
     u32 next = own >> 1 | following, valid = ~0u;
-    if (inside <= 32) {  // what would follow the last element is a head
+    if (inside <= 32) {  // treated as if a head followed the last element
         next |= 1u << (inside - 1);
         valid >>= 32 - inside;
     }
@@ -51,8 +51,8 @@ struct Running {
     u32 sum, most;
 };
 
-// Sum and maximum over the threads of a block before each one; `all` gets those of the whole block. `partial` is shared
-// memory for WARPS of them, free again after the caller's next barrier.
+// Exclusive prefix sum and maximum over the threads of a block; `all` gets those of the whole block. `partial` is shared
+// memory for WARPS items and may be reused after the caller's next barrier.
 __device__ __forceinline__ Running scan_block(Running own, Running* partial, Running* all) {
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     Running here = own;
@@ -73,7 +73,7 @@ __device__ __forceinline__ Running scan_block(Running own, Running* partial, Run
     return before;
 }
 
-// What a thread's word brings to its tile: how many are chosen, and 1 + the last set bit.
+// The share of a thread's word in its tile: how many elements are chosen, and 1 + the last set bit.
 __device__ __forceinline__ Running tile_share(const Selection& selection, i64 word, u32* bits, u32* chosen) {
     bool inside = 32 * word < selection.count;
     *bits = inside ? selection.bits[word] : 0;

@@ -1,4 +1,4 @@
-"""Choosing elements on a card by one bit each: counted, scanned, and written where the scan says (selection.cuh)."""
+"""Selection of elements on a card by one bit each: counted, scanned, and written to their places (selection.cuh)."""
 
 from typing import NamedTuple
 
@@ -14,14 +14,15 @@ TILE_BYTES = 16 * TILE_WORDS + TILE_WORDS // 4  # of shared memory: a TileWord a
 
 
 class ElementSelection(NamedTuple):
-    """Bits and what the scan made of them (selection.cuh: Selection).
+    """Bits, and the result of their scan (selection.cuh: Selection).
 
     Attributes:
         bits: uint32[ceil(elements / 32)].
-        elements: how many there are.
-        ties: 0: elements with a set bit are chosen; 1: set bits are heads of groups, and the members of groups of two
-            and more are chosen.
-        chosen_before, head_before: uint32[tiles].
+        elements: their number.
+        ties: 0: elements with a set bit are chosen; 1: set bits are heads of groups, and all members of groups of at
+            least two are chosen.
+        chosen_before: uint32[tiles], the number of elements chosen before each tile.
+        head_before: uint32[tiles], 1 + the last set bit before each tile, 0 if there is none.
     """
 
     bits: CardArray
@@ -32,19 +33,19 @@ class ElementSelection(NamedTuple):
 
     @property
     def tiles(self) -> int:
-        """Blocks of a kernel that writes the selection."""
+        """The number of blocks of a kernel that writes the selection."""
         return -(-self.elements // TILE_ELEMENTS)
 
 
 def mark(card: Card, kernel: Kernel, count: int, *arguments: object) -> CardArray:
-    """Bits uint32[ceil(count / 32)], which `kernel` writes as its last argument with one thread per element."""
+    """Return bits (uint32[ceil(count / 32)]), the last argument of `kernel`, which has one thread per element."""
     bits = card.empty(-(-count // 32), np.uint32)
     kernel.for_each(count, *arguments, bits)
     return bits
 
 
 def select(card: Card, bits: CardArray, count: int, ties: bool = False) -> tuple[ElementSelection, CardArray]:
-    """A selection that can be written, and how many it chooses (uint32[1] on the card)."""
+    """Scan bits; returns a selection that can be written, and how many elements it chooses (uint32[1] on the card)."""
     tiles = -(-count // TILE_ELEMENTS)
     selection = ElementSelection(bits, count, int(ties), card.empty(tiles, np.uint32), card.empty(tiles, np.uint32))
     total = card.zeros(1, np.uint32)
@@ -60,5 +61,5 @@ def write(kernel: Kernel, selection: ElementSelection, *arguments: object) -> No
 
 
 def selection_bytes(count: int) -> int:
-    """Memory of the selection among `count` elements."""
+    """Return the memory of a selection among `count` elements, in bytes."""
     return 4 * (-(-count // 32)) + 8 * (-(-count // TILE_ELEMENTS)) + 4

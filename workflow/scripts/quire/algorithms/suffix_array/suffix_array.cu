@@ -1,6 +1,6 @@
-// Sorting suffixes by their first 32 bases, and refining those that tie: see suffix_array/gpu.py.
+// Sorting suffixes by their first 32 bases, and refining the ones that tie: see suffix_array/gpu.py.
 //
-// "Short" are the suffixes of fewer than 32 bases; all others have a true key of 32 bases. Rows count the short ones.
+// "Short" suffixes have fewer than 32 bases; all others have a key of 32 bases of their own. Rows include the short ones.
 #include "quire/algorithms/suffix_array/selection.cuh"
 #include "quire/algorithms/suffix_array/text.cuh"
 
@@ -25,13 +25,13 @@ extern "C" __global__ void text_keys(Text text, i64 count, u64* keys) {
     if (position < count) keys[position] = text.key(position);
 }
 
-// How many keys begin with each number (`shift` is 64 less its bits).
+// Number of keys that begin with each leading word (`shift` is 64 minus the bits of a leading word).
 extern "C" __global__ void count_leading(Text text, i64 count, i64 shift, u32* counts) {
     i64 position = thread_index();
     if (position < count) atomicAdd(counts + (text.key(position) >> shift), 1u);
 }
 
-// Chooses the positions whose keys begin with a number in [low, high).
+// Chooses the positions whose keys begin with a leading word in [low, high).
 extern "C" __global__ void mark_bucket(Text text, i64 count, i64 shift, i64 low, i64 high, u32* bits) {
     i64 position = thread_index();
     i64 leading = position < count ? (i64)(text.key(position) >> shift) : -1;
@@ -52,8 +52,8 @@ take_bucket(Selection selection, Text text, u32* positions, u64* keys) {
     }
 }
 
-// One thread per short suffix: how many keys of a bucket are less than its bases (filled up with A). A longer suffix
-// that begins with a short one follows it, so these precede it and no others. `totals` sums over buckets.
+// One thread per short suffix: counts the keys of a bucket that are less than its bases, padded with A. A longer suffix
+// that begins with a short one follows it, so exactly these precede it. `totals` sums over buckets.
 extern "C" __global__ void bound_short(const u64* keys, const i64* sorted, i64 count, const u64* short_keys, i64 shorts,
                                        i64* bounds, i64* totals) {
     i64 number = thread_index();
@@ -67,7 +67,7 @@ extern "C" __global__ void bound_short(const u64* keys, const i64* sorted, i64 c
     totals[number] += low;
 }
 
-// Writes a sorted bucket into its rows: behind `base` suffixes of buckets before it, and the short ones that precede.
+// Writes a sorted bucket into its rows: after the `base` suffixes of earlier buckets and the short ones that precede.
 extern "C" __global__ void place_bucket(const i64* sorted, Slots bucket, i64 count, i64 base, const i64* bounds,
                                         i64 shorts, u32* order) {
     i64 index = thread_index();
@@ -89,7 +89,7 @@ extern "C" __global__ void place_short(const u32* positions, const i64* totals, 
 
 // ---- groups of equal suffixes ----
 
-// Marks the rows whose first 32 bases differ from those of the row before; short suffixes are alone.
+// Marks the rows whose first 32 bases differ from those of the previous row; each short suffix is a group of its own.
 extern "C" __global__ void mark_groups(Text text, const u32* order, i64 rows, u32* bits) {
     i64 row = thread_index(), last = text.length - 32;
     int lane = threadIdx.x & 31;
@@ -106,15 +106,14 @@ extern "C" __global__ void mark_groups(Text text, const u32* order, i64 rows, u3
     if (lane == 0 && row < rows) bits[row >> 5] = heads;
 }
 
-// Keys of tied suffixes: their group, then the rank of what follows `depth` bases later. Suffixes that tie at this
-// depth
+// Keys of tied suffixes: their group, then the rank of the suffix `depth` bases later. Suffixes that tie at this depth
 // have at least that many bases.
 extern "C" __global__ void tie_keys(Ties ties, const u32* ranks, i64 depth, i64 count, u64* keys) {
     i64 index = thread_index();
     if (index < count) keys[index] = (u64)ties.head[index] << 32 | ranks[ties.position[index] + depth];
 }
 
-// Marks the heads of the groups of sorted keys, and lays the positions in their order.
+// Marks the heads of the groups of sorted keys, and writes the positions in their order.
 extern "C" __global__ void mark_ties(const u64* keys, const i64* sorted, const u32* position, i64 count, u32* bits,
                                      u32* position_sorted) {
     i64 index = thread_index();
@@ -129,8 +128,8 @@ extern "C" __global__ void mark_ties(const u64* keys, const i64* sorted, const u
     if (lane == 0) bits[index >> 5] = heads;
 }
 
-// Ranks every suffix by the first row of its group, writes it into its row, and gathers those that still tie, from
-// `begin` on. With rows of their own, the suffixes have moved and `order` is written too.
+// Ranks every suffix by the first row of its group, writes it into its row, and gathers the ones that still tie, from
+// `begin` on. If slots have rows of their own, suffixes have moved and `order` is written too.
 extern "C" __global__ void __launch_bounds__(TILE_WORDS)
 rank_groups(Selection selection, Slots slots, u32* ranks, u32* order, Ties ties, i64 begin) {
     const TileWord* words = load_tile(selection);

@@ -16,7 +16,7 @@ struct Text {
         return (reversed >> 1 & 0x5555555555555555ull) | (reversed & 0x5555555555555555ull) << 1;
     }
 
-    // The same for any position <= length; A stands behind the end.
+    // The same for any position <= length; the text is padded with A.
     __device__ __forceinline__ u64 padded_key(i64 position) const {
         i64 bases = length - position;
         if (bases == 0) return 0;

@@ -1,4 +1,4 @@
-"""The arrays of a page's index, written to its directory by one of two twins, and the choice between these."""
+"""The arrays of a page's index, written by one of two twins, and the choice between them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, TypeAlias
 from quire.device.card import Card
 from quire.reference import Reference
 
-# Of (reference, page_number, directory, parameters); returns the facts that the manifest keeps, and the checksums of
-# those files, by name, that are known by then. Raises MemoryError (a card: OutOfDeviceMemory) if the page is too large.
+# Takes (reference, page_number, directory, parameters); returns facts for the manifest, and the checksums of files, by
+# name, that were taken while writing. Raises MemoryError (a card: OutOfDeviceMemory) if the page is too large.
 WriteArrays: TypeAlias = Callable[[Reference, int, Path, Mapping[str, int]], tuple[dict[str, Any], dict[str, str]]]
 
 
 class IndexEngine(NamedTuple):
-    """What builds the index of a page.
+    """An engine that builds the index of a page.
 
     Attributes:
         name: for messages.
@@ -26,12 +26,12 @@ class IndexEngine(NamedTuple):
 
 
 def index_engines(card: Card | None = None, requested: str = "auto") -> list[IndexEngine]:
-    """The engines that may build the index of a page, in the order in which they are tried.
+    """Return the engines that may build the index of a page, in the order in which they are tried.
 
     Args:
-        card: of the job, if it has one.
-        requested: the configuration's device.backend. "gpu" leaves the CPU out, so that a card without enough memory
-            is an error.
+        card: the job's card, if it has one.
+        requested: the configuration's device.backend. With "gpu" the CPU is not tried, so that a card with too little
+            memory is an error.
     """
     engines = []
     if card is not None:

@@ -1,4 +1,4 @@
-"""Writing the arrays of a page's index on the CPU, each as soon as it stands, so that memory is free for the next."""
+"""Writing the arrays of a page's index on the CPU, each as soon as it is complete, which frees its memory."""
 
 import logging
 from collections.abc import Mapping
@@ -22,12 +22,13 @@ def write_arrays(
     """Write all arrays of a page.
 
     Args:
-        reference, page_number: whose text is indexed.
-        directory: where the files go.
+        reference: the reference.
+        page_number: the page whose text is indexed.
+        directory: the directory of the files.
         parameters: as `quire.index.construction.checked_parameters` returned them.
 
     Returns:
-        The facts that the manifest keeps, and no checksums.
+        Facts for the manifest, and no checksums.
 
     Raises:
         MemoryError: the page is too large.
@@ -50,7 +51,7 @@ def write_arrays(
 
 
 def _write_suffix_array(rows: np.ndarray, directory: Path, sa_sampling: int) -> None:
-    """Write the suffix array, whole or sampled, and which rows are sampled."""
+    """Write the suffix array, whole or sampled, and the bits of the sampled rows."""
     if sa_sampling == 1:
         np.save(directory / "suffix_array.npy", rows)
         np.save(directory / "sampled_rows.npy", np.empty(0, dtype=np.uint64))

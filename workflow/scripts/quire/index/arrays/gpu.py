@@ -1,4 +1,4 @@
-"""Writing the arrays of a page's index on a card: the same files as on the CPU, written while the card goes on."""
+"""Writing the arrays of a page's index on a card: the same files as on the CPU, written while the card computes."""
 
 import logging
 from collections.abc import Mapping
@@ -24,13 +24,14 @@ def write_arrays(
     """Write all arrays of a page.
 
     Args:
-        card: to build on.
-        reference, page_number: whose text is indexed.
-        directory: where the files go.
+        card: the card.
+        reference: the reference.
+        page_number: the page whose text is indexed.
+        directory: the directory of the files.
         parameters: as `quire.index.construction.checked_parameters` returned them.
 
     Returns:
-        The facts that the manifest keeps, and the checksums of the files by name.
+        Facts for the manifest, and the checksums of the files by name.
 
     Raises:
         OutOfDeviceMemory: the card is too small for the page.
@@ -55,7 +56,7 @@ def write_arrays(
 
 
 def _write_suffix_array(card: Card, writer: ArrayWriter, rows: CardArray, sa_sampling: int) -> None:
-    """Write the suffix array, whole or sampled, and which rows are sampled."""
+    """Write the suffix array, whole or sampled, and the bits of the sampled rows."""
     if sa_sampling == 1:
         values, sampled_rows = rows, card.empty(0, np.uint64)
     else:

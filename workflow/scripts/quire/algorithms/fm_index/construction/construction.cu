@@ -1,13 +1,13 @@
-// The arrays of an FM-index from a text and its suffix array: see fm_index/construction_gpu.py, and for the format
-// fm_index/__init__.py.
+// The arrays of an FM-index from a text and its suffix array: see fm_index/construction/gpu.py, and fm_index/__init__.py
+// for the format.
 #include "quire/algorithms/fm_index/fm_index.cuh"
 #include "quire/algorithms/suffix_array/selection.cuh"
 #include "quire/algorithms/suffix_array/text.cuh"
 
 // ---- occurrence blocks ----
 
-// Writes the bit planes of the Burrows-Wheeler transform, one thread per row, rows that fill up the last block as well;
-// and the row of the whole text, whose code is the sentinel's (0).
+// Writes the bit planes of the Burrows-Wheeler transform, one thread per row, including the rows that pad the last block;
+// and the row of the whole text, which gets the sentinel's code (0).
 extern "C" __global__ void write_planes(Text text, const u32* order, i64 rows, i64 words_per_block, i64 block_count,
                                         u64* blocks, i64* primary) {
     i64 row = thread_index();
@@ -25,13 +25,13 @@ extern "C" __global__ void write_planes(Text text, const u32* order, i64 rows, i
     planes[2 + (place.within >> 5)] = high;
 }
 
-// Counts of two codes each, the second in the upper half, as words 0 and 1 of a block hold them.
+// Counts of two codes per word, the second in the upper half, as words 0 and 1 of a block hold them.
 struct Counts {
     u64 low, high;
 };
 
-// Codes in the rows of a block; the sentinel and what fills up the last block are stored as A, and only
-// the first counts.
+// Counts of the codes in the rows of a block. The sentinel and the padding of the last block are stored as A; the
+// sentinel is counted, the padding is not.
 __device__ __forceinline__ Counts counts_of_block(const u64* blocks, i64 words_per_block, i64 block, i64 rows) {
     i64 distance = 32 * words_per_block - 64, first_row = block * distance;
     u64 c = 0, g = 0, t = 0;
@@ -46,7 +46,7 @@ __device__ __forceinline__ Counts counts_of_block(const u64* blocks, i64 words_p
     return {((u64)inside - c - g - t) | c << 32, g | t << 32};
 }
 
-// Sums of counts over the threads of a block before each one; `all` gets those of the whole block.
+// Exclusive prefix sum of the counts over the threads of a block; `all` gets the sum of the whole block.
 __device__ __forceinline__ Counts sum_before(Counts own, Counts* partial, Counts* all) {
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     Counts here = own;
@@ -65,7 +65,7 @@ __device__ __forceinline__ Counts sum_before(Counts own, Counts* partial, Counts
     return before;
 }
 
-// Sums of the counts of TILE_WORDS blocks each.
+// Sums the counts of each tile of TILE_WORDS blocks.
 extern "C" __global__ void __launch_bounds__(TILE_WORDS)
 sum_counts(const u64* blocks, i64 words_per_block, i64 block_count, i64 rows, u64* low_sums, u64* high_sums) {
     i64 block = thread_index();
@@ -77,7 +77,7 @@ sum_counts(const u64* blocks, i64 words_per_block, i64 block_count, i64 rows, u6
     high_sums[blockIdx.x] = all.high;
 }
 
-// Writes the counters of every block, from the sums up to the end of each tile.
+// Writes the counters of every block; low_to_end and high_to_end are the sums up to the end of each tile.
 extern "C" __global__ void __launch_bounds__(TILE_WORDS)
 write_counters(u64* blocks, i64 words_per_block, i64 block_count, i64 rows, const u64* low_to_end,
                const u64* high_to_end) {
@@ -93,8 +93,8 @@ write_counters(u64* blocks, i64 words_per_block, i64 block_count, i64 rows, cons
 
 // ---- prefix table ----
 
-// First row, from `low` on, whose suffix is not less than every text that begins with a k-mer (`past`: not less than
-// or one of them). A suffix shorter than k is less than the k-mer that it is when filled up with A.
+// First row, from `low` on, whose suffix is at or after the texts that begin with a k-mer (`past`: after them). A suffix
+// shorter than k sorts before the k-mer that it becomes when padded with A.
 __device__ __forceinline__ i64 bound_of_prefix(const Text& text, const u32* order, i64 low, i64 rows, i64 length,
                                                u64 kmer, bool past) {
     i64 high = rows;
@@ -107,7 +107,7 @@ __device__ __forceinline__ i64 bound_of_prefix(const Text& text, const u32* orde
     return low;
 }
 
-// Rows [first, last) of every k-mer, by two binary searches; neighbouring threads walk nearly the same way.
+// Rows [first, last) of every k-mer, by two binary searches; neighbouring threads take nearly the same path.
 extern "C" __global__ void prefix_intervals(Text text, const u32* order, i64 rows, i64 length, u32* table) {
     i64 kmer = thread_index();
     if (kmer >= 1ll << (2 * length)) return;
@@ -126,7 +126,7 @@ extern "C" __global__ void mark_sampled(const u32* order, i64 rows, i64 sampling
     if ((threadIdx.x & 31) == 0 && row < rows) bits[row >> 5] = chosen;
 }
 
-// Writes the sampled suffixes, and for each 64 rows which are sampled and how many before them.
+// Writes the sampled suffixes, and for each 64 rows the bits of the sampled ones and the number of those before them.
 extern "C" __global__ void __launch_bounds__(TILE_WORDS)
 write_sampled(Selection selection, const u32* order, u32* values, u64* sampled_rows) {
     const TileWord* words = load_tile(selection);

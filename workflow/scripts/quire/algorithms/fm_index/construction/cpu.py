@@ -1,4 +1,4 @@
-"""Building the arrays of an FM-index from a text and its suffix array, each in one pass (Numba)."""
+"""The arrays of an FM-index from a text and its suffix array, each built in one pass by a Numba kernel."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from quire.simd.compiled import compiled
 
 @compiled
 def occurrence_blocks(codes, suffix_array, words_per_block):
-    """Burrows-Wheeler transform as occurrence blocks.
+    """Write the Burrows-Wheeler transform as occurrence blocks.
 
     Args:
         codes: uint8[n], 0..3.
@@ -53,10 +53,10 @@ def occurrence_blocks(codes, suffix_array, words_per_block):
 
 @compiled
 def prefix_intervals(codes, prefix_length):
-    """Prefix table: uint32[4^k, 2], the interval of every k-mer.
+    """Return the prefix table: uint32[4^k, 2], the interval of every k-mer.
 
-    Suffixes shorter than k sort just before the k-mer that they are a prefix of when filled up with A: they shift what
-    follows and belong to no interval.
+    A suffix shorter than k sorts just before the k-mer that it becomes when padded with A: it shifts all later rows and
+    belongs to no interval.
     """
     size = 4**prefix_length
     table = np.zeros((size, 2), dtype=np.uint32)
@@ -81,7 +81,7 @@ def prefix_intervals(codes, prefix_length):
 
 @compiled
 def sample_suffix_array(suffix_array, sa_sampling):
-    """Keep the rows whose suffix starts at a multiple of `sa_sampling`: (values uint32, sampled_rows uint64)."""
+    """Return the suffix array of the rows whose suffix starts at a multiple of `sa_sampling`, and `sampled_rows`."""
     rows = suffix_array.size
     values = np.empty((rows - 1) // sa_sampling + 1, dtype=np.uint32)
     sampled_rows = np.zeros(2 * ((rows - 1) // 64 + 1), dtype=np.uint64)
@@ -98,7 +98,7 @@ def sample_suffix_array(suffix_array, sa_sampling):
 
 @compiled
 def rows_from(suffix_array, position):
-    """Sorted rows (uint32) whose suffix starts at or after `position`."""
+    """Return the sorted rows (uint32) whose suffix starts at or after `position`."""
     rows = np.empty(suffix_array.size - position, dtype=np.uint32)
     count = 0
     for row in range(suffix_array.size):

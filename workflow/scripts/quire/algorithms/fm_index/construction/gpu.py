@@ -1,4 +1,4 @@
-"""Building the arrays of an FM-index on a card from a text and its suffix array: the twin of cpu.py beside it."""
+"""The arrays of an FM-index from a text and its suffix array, built on a card: the twin of `cpu`."""
 
 import numpy as np
 
@@ -19,11 +19,11 @@ def _kernel(card: Card, entry: str) -> Kernel:
 def occurrence_blocks(
     card: Card, text: CardText, suffix_array: CardArray, words_per_block: int
 ) -> tuple[CardArray, np.ndarray, int]:
-    """Burrows-Wheeler transform, written straight into occurrence blocks.
+    """Write the Burrows-Wheeler transform straight into occurrence blocks.
 
     Args:
-        card: that holds the arrays.
-        text: of n bases.
+        card: the card that holds the arrays.
+        text: a text of n bases.
         suffix_array: uint32[n + 1].
         words_per_block: 4, 8, 16 or 32.
 
@@ -48,7 +48,7 @@ def occurrence_blocks(
     low_sums, high_sums = card.empty(tiles, np.uint64), card.empty(tiles, np.uint64)
     shape = (words_per_block, block_count, rows)
     _kernel(card, "sum_counts")(tiles, TILE_WORDS, blocks, *shape, low_sums, high_sums, shared_bytes=_COUNTS_BYTES)
-    # Two counts a word: the lower half does not run over, since all counts are below 2^32.
+    # Two counts per word: the lower half does not overflow, since all counts are below 2^32.
     low_sums, high_sums = (card.xp.cumsum(sums, dtype=np.uint64) for sums in (low_sums, high_sums))
     _kernel(card, "write_counters")(tiles, TILE_WORDS, blocks, *shape, low_sums, high_sums, shared_bytes=_COUNTS_BYTES)
     low, high = int(low_sums[-1]), int(high_sums[-1])
@@ -58,7 +58,7 @@ def occurrence_blocks(
 
 
 def prefix_intervals(card: Card, text: CardText, suffix_array: CardArray, prefix_length: int) -> CardArray:
-    """Prefix table: uint32[4^k, 2] on the card, the interval of every k-mer."""
+    """Return the prefix table: uint32[4^k, 2] on the card, the interval of every k-mer."""
     table = card.empty((4**prefix_length, 2), np.uint32)
     intervals = _kernel(card, "prefix_intervals")
     intervals.for_each(4**prefix_length, text, suffix_array, len(suffix_array), prefix_length, table)
@@ -66,7 +66,7 @@ def prefix_intervals(card: Card, text: CardText, suffix_array: CardArray, prefix
 
 
 def sample_suffix_array(card: Card, suffix_array: CardArray, sa_sampling: int) -> tuple[CardArray, CardArray]:
-    """Keep the rows whose suffix starts at a multiple of `sa_sampling`: (values uint32, sampled_rows uint64)."""
+    """Return the suffix array of the rows whose suffix starts at a multiple of `sa_sampling`, and `sampled_rows`."""
     rows = len(suffix_array)
     values = card.empty((rows - 1) // sa_sampling + 1, np.uint32)
     sampled_rows = card.empty(2 * ((rows - 1) // 64 + 1), np.uint64)
@@ -77,7 +77,7 @@ def sample_suffix_array(card: Card, suffix_array: CardArray, sa_sampling: int) -
 
 
 def rows_from(card: Card, suffix_array: CardArray, position: int) -> CardArray:
-    """Sorted rows (uint32) whose suffix starts at or after `position`."""
+    """Return the sorted rows (uint32) whose suffix starts at or after `position`."""
     rows = len(suffix_array)
     chosen = card.empty(rows - position, np.uint32)
     bits = mark(card, _kernel(card, "mark_from"), rows, suffix_array, rows, position)

@@ -1,7 +1,7 @@
-"""The pages of the axis side by side: a query is asked in every page, by seeding and by whatever else searches.
+"""The pages of the axis side by side: seeding and all other searches look a query up in every page.
 
-On the CPU all pages stand in one table (`cpu.page_table`), and a kernel goes from page to page. On a card all pages
-stay where memory allows, else some are uploaded in turn (`gpu.CardPages`).
+On the CPU all pages are in one table (`cpu.page_table`), and a kernel goes from page to page. On a card all pages stay
+resident if memory allows, else some are uploaded in turn (`gpu.CardPages`).
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from quire.algorithms.fm_index import FmIndex
 
 @dataclass(frozen=True)
 class IndexOfPage(FmIndex):
-    """The FM-index of a page (attributes of `FmIndex`), and where the page lies on the axis.
+    """The FM-index of a page (attributes of `FmIndex`), and the place of the page on the axis.
 
-    Positions that the index gives count from the page's start: axis position = start + position.
+    Positions in the index count from the page's start: axis position = start + position.
 
     Attributes:
         start: first axis position of the page.
@@ -25,5 +25,5 @@ class IndexOfPage(FmIndex):
 
     @property
     def owned_length(self) -> int:
-        """Hits from here on, counted from the page's start, belong to the next page."""
+        """Position in the page from which on hits belong to the next page."""
         return self.owned_end - self.start

@@ -1,7 +1,7 @@
-"""Pages as the CPU's kernels see them: any number of them, side by side, in one table of numbers.
+"""Pages as the CPU's kernels see them: any number of pages in one table of numbers.
 
-Numba compiles a kernel for each type of its arguments; a tuple of pages would be a type for each number of pages. So
-pages travel as a table of addresses and sizes, and a kernel takes the arrays of the page it works on from there.
+Numba compiles a kernel for each type of its arguments, and a tuple of pages would be another type for each number of
+pages. So a kernel gets a table of addresses and sizes, and takes the arrays of the page that it works on from there.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from quire.simd.compiled import inlined
 
 
 class PageArrays(NamedTuple):
-    """What the kernels read of a page: the arrays of its `FmIndex`, and where it lies on the axis."""
+    """What kernels read of a page: the arrays of its `FmIndex`, and its place on the axis."""
 
     blocks: np.ndarray
     words_per_block: int
@@ -46,11 +46,12 @@ ARRAYS = {
 
 
 def page_arrays(index: FmIndex, start: int, owned_length: int) -> PageArrays:
-    """The kernels' view of a page.
+    """Return the kernels' view of a page.
 
     Args:
-        index: of the page.
-        start: first axis position of the page; owned_length: hits from here on (in the page) belong to the next page.
+        index: the index of the page.
+        start: first axis position of the page.
+        owned_length: position in the page from which on hits belong to the next page.
     """
     arrays = {name: np.ascontiguousarray(getattr(index, name), dtype).reshape(-1) for name, dtype in ARRAYS.items()}
     return PageArrays(
@@ -65,7 +66,7 @@ def page_arrays(index: FmIndex, start: int, owned_length: int) -> PageArrays:
 
 
 def page_table(pages: Sequence[PageArrays]) -> np.ndarray:
-    """int64[pages, fields, 2]: value and 0 of a number, address and size of an array.
+    """Return int64[pages, fields, 2]: value and 0 of a number, address and size of an array.
 
     The table keeps no array alive: the pages must outlive it.
     """
@@ -78,7 +79,7 @@ def page_table(pages: Sequence[PageArrays]) -> np.ndarray:
 
 @intrinsic
 def _pointer(_typing_context, address, dtype):
-    """The address (int64) of the first item of an array of `dtype`."""
+    """Turn an address (int64) into a pointer to items of `dtype`."""
     pointer = types.CPointer(dtype.dtype)
 
     def generate(context, builder, _signature, arguments):
@@ -99,7 +100,7 @@ def _halves(item):
 
 @inlined
 def page_of(table, number):
-    """The arrays and numbers of a page of the table."""
+    """Return the `PageArrays` of a page of the table."""
     row = table[number]
     first_rows = carray(_pointer(row[2, 0], np.int64), row[2, 1])
     return PageArrays(_words(row[0]), row[1, 0], first_rows, row[3, 0], _halves(row[4]), row[5, 0], _halves(row[6]),
@@ -122,7 +123,7 @@ def start_of_row(page, row):
 
 @inlined
 def announce_row(page, row):
-    """Ask for what locating a row of a page reads first."""
+    """Prefetch what locating a row of a page reads first."""
     if page.sa_sampling == 1:
         prefetch(page.suffix_array, row)
     else:
@@ -132,13 +133,13 @@ def announce_row(page, row):
 
 @inlined
 def walk_to_sampled(page, rows, steps, listed, left):
-    """Walk back from some rows of a page to rows that its sampled suffix array holds, in turns.
+    """Walk back from some rows of a page to rows that its sampled suffix array holds, all rows in turn.
 
     Args:
         page: `PageArrays`.
-        rows: int64[], each becomes the place of such a row in the suffix array.
-        steps: int64[], grow by the bases on the way.
-        listed: int64[], which of the rows walk, the first `left` items; written over.
+        rows: int64[], each becomes the place of its sampled row in the suffix array.
+        steps: int64[], grow by the number of steps.
+        listed: int64[], which of the rows walk, the first `left` items; overwritten.
         left: how many.
     """
     while left > 0:
