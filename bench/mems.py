@@ -1,10 +1,10 @@
-"""Maximal exact matches on the CPU beside MUMmer (and copMEM2) in the same run: are they the same, and how fast.
+"""Maximal exact matches on the CPU compared with MUMmer (and copMEM2) in the same run: output and processor time.
 
-Pairs of genomes, the shapes of queries of MUMmerGPU's paper (Trapnell and Schatz 2009, table 2, with fewer queries),
-and what is awkward: a genome against itself, one with Ns and lower case, a reference of one letter. Times are of the
-processor, of whole programs that write their output; MUMmer's have the building of its suffix tree in them, which it
-keeps nowhere; Quire's have not that of the index, which is timed when it is made. Bar: chr20 and chr21 at 50 bases, a
-third of `mummer -maxmatch`.
+The searches are pairs of genomes, the shapes of queries of MUMmerGPU's paper (Trapnell and Schatz 2009, table 2, with
+fewer queries), and hard cases: a genome against itself, one with Ns and lower case, a reference of one letter. Times
+are processor times of whole programs that write their output. MUMmer's include building its suffix tree, which it does
+not keep; Quire's do not include building the index, which is timed separately. Bar: chr20 and chr21 at 50 bases in a
+third of the time of `mummer -maxmatch`.
 """
 
 import json
@@ -39,13 +39,13 @@ class Case(NamedTuple):
 
 
 def sequence_of(fasta: Path) -> str:
-    """All letters of a FASTA, upper case."""
+    """Return all letters of a FASTA in upper case."""
     lines = fasta.read_text().splitlines()
     return "".join(line for line in lines if not line.startswith(">")).upper()
 
 
 def write_fasta(path: Path, records: Sequence[tuple[str, str]]) -> Path:
-    """A FASTA, unless it is there already."""
+    """Write a FASTA unless it exists."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
@@ -53,7 +53,7 @@ def write_fasta(path: Path, records: Sequence[tuple[str, str]]) -> Path:
 
 
 def mutated(fasta: Path, path: Path) -> Path:
-    """A genome with 1 % of its letters replaced, some by N, short ones gone or put in, and stretches in lower case."""
+    """Write a genome with 1 % of its letters replaced (some by N), removed or doubled, and stretches in lower case."""
     rng, records = random.Random(1), []
     for record in fasta.read_text().split(">")[1:]:
         header, _, lines = record.partition("\n")
@@ -67,7 +67,7 @@ def mutated(fasta: Path, path: Path) -> Path:
 
 
 def shape(letters: str, number: int, path: Path, name: str) -> tuple[Path, Path]:
-    """The reference and the queries of a shape of the paper: pieces of it on both strands, 1 % of their bases wrong."""
+    """Write the reference and the queries of a shape of the paper: pieces of both strands with 1 % errors."""
     _, _, bases, length, deviation, count = SHAPES[number]
     rng, reads = random.Random(number), []
     reference = letters[:bases]
@@ -85,7 +85,7 @@ def shape(letters: str, number: int, path: Path, name: str) -> tuple[Path, Path]
 
 
 def cases(inputs: Inputs, chromosomes: bool) -> list[Case]:
-    """What is searched."""
+    """Return all searches."""
     work, genomes = inputs.work / "mems", inputs.data / "genomes"
     coli = inputs.plain("ecoli_K12", genomes / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
     other = inputs.plain("ecoli_DH1", genomes / "ecoli_DH1.fa.gz")
@@ -114,7 +114,7 @@ def cases(inputs: Inputs, chromosomes: bool) -> list[Case]:
 
 
 def measure(case: Case, inputs: Inputs, threads: int, copmem: Path | None) -> list[str]:
-    """One row of the table."""
+    """Return one row of the table."""
     folder = inputs.work / "mems"
     ours, theirs = folder / "quire.mems", folder / "mummer.mems"
     index = inputs.quire_index(case.reference)
@@ -142,7 +142,7 @@ def _same_sorted(ours: Path, theirs: Path) -> str:
 
 
 def _copmem(case: Case, program: Path | None, output: Path) -> Timing | None:
-    """What copMEM2 takes, which finds matches of 50 bases and more."""
+    """Time copMEM2, which finds matches of at least 50 bases."""
     if program is None or case.min_length < 50 or case.strands == "reverse" or case.unique != "none":
         return None
     strands = "-b" if case.strands == "both" else ""
@@ -153,8 +153,8 @@ def _copmem(case: Case, program: Path | None, output: Path) -> Timing | None:
 def main() -> None:
     """Measure, compare and print one table."""
     parser = arguments(__doc__, threads=1)
-    parser.add_argument("--copmem", type=Path, help="copMEM2's program, to be timed beside")
-    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--copmem", type=Path, help="copMEM2's program, to be timed too")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
     given = parser.parse_args()
     print_setting(("mummer",))
     inputs = Inputs(given.data, given.work)

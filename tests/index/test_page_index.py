@@ -106,7 +106,7 @@ def test_arrays_against_their_definitions(tmp_path: Path, sa_sampling: int) -> N
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A reference of two pages with the index of the first."""
+    """Build a reference of two pages and the index of the first."""
     folder = tmp_path_factory.mktemp("small")
     reference.build(write_fasta(folder / "genome.fa", genomes()["random"]), folder / "reference", 4096)
     index.build(folder / "reference", 0, folder / "page_0", INDEX_PARAMETERS)
@@ -141,7 +141,7 @@ def test_index_of_another_reference_or_page_size(small: Path, tmp_path: Path) ->
 
 def test_a_reference_is_not_an_index(small: Path) -> None:
     """A wrong folder is named."""
-    with pytest.raises(InputError, match=r"manifest.json: is the manifest of the kind 'reference', not 'index'"):
+    with pytest.raises(InputError, match=r"manifest.json: is the manifest of kind 'reference', not 'index'"):
         PageIndex.open(small / "reference", Reference.open(small / "reference"))
 
 
@@ -167,7 +167,7 @@ def test_wrong_page_number(small: Path, tmp_path: Path) -> None:
 
 
 def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job that is too small for its page says so and leaves nothing."""
+    """A job with too little memory for its page fails with one sentence and leaves nothing."""
 
     def fail(codes: np.ndarray) -> np.ndarray:
         raise MemoryError

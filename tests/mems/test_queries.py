@@ -1,4 +1,4 @@
-"""Queries in: pieces of text that end anywhere, and one sentence for what is wrong."""
+"""Reading queries: pieces of text that end anywhere, and errors of one sentence."""
 
 import gzip
 import random
@@ -55,9 +55,9 @@ def test_batches_end_with_queries(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "holds no sequence"),
-        (b"\n\n", "holds no sequence"),
-        (b">one\n>two\n\n", "holds no bases, only names"),
+        (b"", "contains no sequence"),
+        (b"\n\n", "contains no sequence"),
+        (b">one\n>two\n\n", "contains no bases, only names"),
         (b"ACGT\n", "is neither FASTA nor FASTQ"),
         (b"BAM\1", "is a BAM file; give FASTA or FASTQ"),
         (b">one\nACGT\n> two\nACGT\n", "line 3: a record has no name"),
@@ -93,7 +93,7 @@ def test_damaged_files(tmp_path):
 
 
 def test_reverse_complements():
-    """Of each query by itself."""
+    """Each query is reversed on its own."""
     queries = Queries(codes_of("AACGNTTTG"), np.array([0, 5, 5, 9]))
     back = turned(queries)
     assert back.codes.tolist() == codes_of("NCGTTCAAA").tolist()

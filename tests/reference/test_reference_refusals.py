@@ -1,4 +1,4 @@
-"""Every FASTA and every reference directory that must be refused, and by which words."""
+"""FASTA files and reference directories that must be refused, and the messages."""
 
 import gzip
 import json
@@ -61,7 +61,7 @@ def test_contig_too_long_for_bam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_missing_fasta_and_a_folder(tmp_path: Path) -> None:
-    """What cannot be opened is named."""
+    """The error names a file that cannot be opened."""
     for source in (tmp_path / "missing.fa", tmp_path):
         with pytest.raises(InputError, match=f"{source}: cannot be read"):
             reference.build(source, tmp_path / "reference", 4096)
@@ -91,7 +91,7 @@ def test_damaged_gzip(tmp_path: Path) -> None:
 
 
 def test_unwritable_directory(tmp_path: Path) -> None:
-    """A file stands where a folder is needed."""
+    """There is a file in place of the folder."""
     source = write_fasta(tmp_path / "genome.fa", {"x": "ACGT"})
     (tmp_path / "file").write_text("")
     with pytest.raises(QuireError, match="cannot be written"):
@@ -108,7 +108,7 @@ def test_an_older_reference_survives_a_failure(tmp_path: Path) -> None:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A small reference directory of tmp_path/genome.fa."""
+    """Build a small reference directory of tmp_path/genome.fa."""
     source = write_fasta(tmp_path / "genome.fa", {"x": random_bases(random.Random(2), 5000) + "NNACGT"})
     reference.build(source, tmp_path / "reference", 4096)
     return tmp_path / "reference"
@@ -125,7 +125,7 @@ def edit_manifest(directory: Path, key: str, value: object, sign: bool) -> None:
 
 
 def test_wrong_format_version(directory: Path) -> None:
-    """Another version is refused by name, whatever else is right."""
+    """Another version is refused by name."""
     edit_manifest(directory, "format_version", 99, sign=True)
     with pytest.raises(InputError, match="format version 99, this program reads version 1"):
         Reference.open(directory)
@@ -189,7 +189,7 @@ def test_fasta_changed_after_building(directory: Path, tmp_path: Path) -> None:
     Reference.open(directory, fasta=same)
     for changed in (text[:-2] + "A\n", text.replace(">x", ">y"), text + "A\n"):
         source.write_text(changed)
-        with pytest.raises(InputError, match=r"genome.fa: its sequences are not those that .* was built from"):
+        with pytest.raises(InputError, match=r"genome.fa: .* was built from other sequences"):
             Reference.open(directory, fasta=source)
     with pytest.raises(InputError, match=r"missing.fa: cannot be read"):
         Reference.open(directory, fasta=tmp_path / "missing.fa")

@@ -1,4 +1,4 @@
-"""Building the index of one page: one job, arrays written as soon as they stand so that memory is free for the next."""
+"""Building the index of one page; each array is written as soon as it is complete, which frees its memory."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -30,20 +30,20 @@ def build(
 ) -> None:
     """Build the index of a page; the directory (docs/formats.md) appears whole or not at all.
 
-    Every engine makes the same files, byte for byte.
+    Every engine writes the same files, byte for byte.
 
     Args:
         reference: an open reference, or its directory.
         page_number: 0-based.
         directory: the final directory; an older one is replaced.
-        parameters: `sampling_distance` (64, 192, 448 or 960 rows in an occurrence block) and `sa_sampling` (every s-th
-            position of the suffix array is kept; 1 keeps all).
-        engines: what may build it (`quire.index.index_engines`), tried in this order until one has the memory; None for
+        parameters: `sampling_distance` (64, 192, 448 or 960 rows in an occurrence block) and `sa_sampling` (the suffix
+            array keeps positions that are multiples of it; 1 keeps all).
+        engines: the engines (`quire.index.index_engines`) to try in this order until one has enough memory; None for
             the CPU alone.
 
     Raises:
         InputError: a wrong parameter or page number, or a damaged reference.
-        QuireError: the directory cannot be written, or memory does not suffice.
+        QuireError: the directory cannot be written, or memory is not sufficient.
     """
     chosen = checked_parameters(parameters)
     if not isinstance(reference, Reference):
@@ -70,14 +70,14 @@ def build(
             write_manifest(temporary, "index", manifest, checksums)
     except MemoryError as error:
         raise QuireError(
-            f"{directory}: memory does not suffice to index {page.end - page.start} bases; give the job more or use a "
-            "smaller reference.page_size."
+            f"{directory}: memory does not suffice to index {page.end - page.start} bases; give the job more memory or "
+            "use a smaller reference.page_size."
         ) from error
     logger.info("page %d: index written", page_number)
 
 
 def checked_parameters(parameters: Mapping[str, int]) -> dict[str, int]:
-    """A copy of the parameters; raises InputError for a name that is unknown or missing, or a wrong value."""
+    """Return a copy of the parameters; raises InputError for an unknown or missing name, or a wrong value."""
     chosen = dict(parameters)
     for name in sorted(set(chosen) ^ set(PARAMETERS)):
         wrong = "unknown" if name in chosen else "missing"
@@ -90,7 +90,7 @@ def checked_parameters(parameters: Mapping[str, int]) -> dict[str, int]:
 
 
 def page_checksum(reference: Reference, page: Page) -> str:
-    """Checksum of the words of the axis that hold a page's text: what its index must have been built of."""
+    """Return the checksum of the words of the axis that hold a page's text, which its index must have been built of."""
     return checksum_of_bytes(reference.text[page.start // BASES_PER_WORD : -(-page.end // BASES_PER_WORD)])
 
 
@@ -101,11 +101,11 @@ def _write_arrays(
     parameters: Mapping[str, int],
     engines: Sequence[IndexEngine],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Write all arrays of a page with the first engine that has memory for it; returns what that engine returns.
+    """Write all arrays of a page with the first engine that has enough memory; returns what that engine returns.
 
     Raises:
-        MemoryError: the last one has no memory either, and it is no card.
-        QuireError: the last one is a card without memory.
+        MemoryError: the last engine is the CPU and has too little memory.
+        QuireError: the last engine is a card and has too little memory.
     """
     page = reference.pages[page_number]
     for number, engine in enumerate(engines, start=1):
@@ -115,10 +115,10 @@ def _write_arrays(
             if number == len(engines):
                 raise QuireError(
                     f"page {page_number}: {engine.name} lacks memory to index {page.end - page.start} bases ({error}); "
-                    "use a smaller reference.page_size, give device.memory more, or set device.backend to auto."
+                    "use a smaller reference.page_size, increase device.memory, or set device.backend to auto."
                 ) from None
             following = engines[number].name
             logger.warning(
                 "page %d: %s lacks memory (%s), so it is indexed on %s", page_number, engine.name, error, following
             )
-    raise ValueError("no engine was given to index with")
+    raise ValueError("no engine was given")

@@ -1,4 +1,4 @@
-"""Reference and index of a FASTA for a single question: those of a folder where they stand, else built there."""
+"""Reference and index of a FASTA for command-line tools: taken from a folder, or built there first."""
 
 import logging
 from collections.abc import Mapping
@@ -17,19 +17,24 @@ logger = logging.getLogger("quire.index")
 def ensure_index(
     fasta: str | Path, directory: Path, page_size: int, parameters: Mapping[str, int], backend: str, memory: str
 ) -> tuple[Path, list[Path]]:
-    """The folder of the packed reference and those of its pages' indexes, as a run of the workflow leaves them.
+    """Build what is missing of the reference and index of a FASTA in a folder.
 
-    What stands in the folder is used as it is, whatever its page size, and what is missing of it is built.
+    What the folder already holds is used as it is, with any page size.
 
     Args:
-        fasta: of the reference.
-        directory: holds reference/, page_0/, page_1/, ... then.
-        page_size, parameters: of what is built: the configuration's `reference.page_size` and block `index`.
-        backend, memory: of what is built: the configuration's block `device`.
+        fasta: the reference.
+        directory: the folder, which then holds reference/, page_0/, page_1/, ... as after a run of the workflow.
+        page_size: the configuration's `reference.page_size`, for a new reference.
+        parameters: the configuration's block `index`, for new indexes.
+        backend: the configuration's `device.backend`, for new indexes.
+        memory: the configuration's `device.memory`, for new indexes.
+
+    Returns:
+        The folders of the packed reference and of the indexes of its pages.
 
     Raises:
-        InputError: the FASTA cannot be used, or the folder holds the index of another.
-        QuireError: the folder cannot be written, or memory does not suffice.
+        InputError: the FASTA cannot be used, or the folder holds the index of another FASTA.
+        QuireError: the folder cannot be written, or memory is not sufficient.
     """
     packed = directory / "reference"
     if not (packed / MANIFEST).exists():
@@ -38,7 +43,7 @@ def ensure_index(
     pages = [directory / f"page_{number}" for number in range(len(opened.pages))]
     missing = [number for number, page in enumerate(pages) if not (page / MANIFEST).exists()]
     if missing:
-        logger.info("%s: %d of %d pages are to be indexed", directory, len(missing), len(pages))
+        logger.info("%s: indexing %d of %d pages", directory, len(missing), len(pages))
         with use_backend(backend, memory) as (_, open_card):
             engines = index_engines(open_card() if open_card else None, backend)
             for number in missing:

@@ -1,4 +1,4 @@
-"""Finding matches for the stage on a card. One thread owns it; text is made by those that ask."""
+"""The engine that finds matches on a card. One thread owns the card; the calling threads write the text."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -20,27 +20,26 @@ from quire.mems.runs import reference_text
 from quire.reference import Reference
 
 log = logging.getLogger("quire.mems")
-# Of the memory that is free at the start, pages may take all but this share, which is for queries and matches.
-QUERY_SHARE = 0.4
-MATCH_SHARE = 0.5  # of what is free when a search begins
+QUERY_SHARE = 0.4  # of the memory that is free at the start, for queries and matches; pages may take the rest
+MATCH_SHARE = 0.5  # of the memory that is free when a search begins
 
 
 class MemsCardEngine:
-    """Finds matches on a card (`quire.mems.engines.MemsEngine`). Queries lie on the card while somebody holds them."""
+    """A `MemsEngine` on a card. Prepared queries stay on the card as long as they are referenced."""
 
-    # A stretch takes the card less time than its text takes a thread, and there are some for every thread.
+    # The card searches a task faster than a thread writes its text, and there are several tasks per thread.
     bases_per_task = 1 << 21
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
-        """Say what to search; nothing is uploaded before `running`.
+        """Store what to search; `running` uploads it.
 
         Args:
-            open_card: called on the thread that will own the card.
+            open_card: opens the card; called on the thread that will own it.
             reference: the axis.
             pages: indexes of the pages of the whole axis, in order.
         """
         self._open_card, self._reference, self._indexes = open_card, reference, pages
-        # Staging memory that nobody uses at the moment.
+        # Unused staging memory.
         self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
 
     @contextmanager
@@ -62,9 +61,9 @@ class MemsCardEngine:
         return self._owner.submit(self._prepare, queries, reverse).result()
 
     def find(self, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
-        """See `MemsEngine`; fewer than `limit` where the card has no room for so many."""
+        """See `MemsEngine`; returns fewer than `limit` matches if the card has no room for more."""
         leaving, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
-        # The card goes on with what others ask for.
+        # Meanwhile the card serves other threads.
         matches = Matches(*(array.copy() for array in leaving.arrived()))
         self._buffers.put(buffer)
         return matches, cursor
@@ -77,7 +76,7 @@ class MemsCardEngine:
         except MemoryError as error:
             raise QuireError(
                 f"{self._card.name}: the text of {self._reference.axis_length} bases and its index do not fit "
-                f"({error}); give device.memory more, use another card, or use device.backend: cpu."
+                f"({error}); increase device.memory, use another card, or use device.backend: cpu."
             ) from None
         self._axis = CardAxis(pages if pages.cycled else pages.resident, text)
         log.info("%s: text and index of %d bases resident, %.2f GB free for queries and matches", self._card.name,
@@ -92,8 +91,8 @@ class MemsCardEngine:
             return lay(self._card, turn(self._card, codes) if reverse else codes)
         except MemoryError as error:
             raise QuireError(
-                f"{self._card.name}: queries of {len(queries.codes)} bases do not fit ({error}); give device.memory "
-                "more, use another card, or use device.backend: cpu."
+                f"{self._card.name}: queries of {len(queries.codes)} bases do not fit ({error}); increase "
+                "device.memory, use another card, or use device.backend: cpu."
             ) from None
 
     def _find(
@@ -110,11 +109,11 @@ class MemsCardEngine:
             except MemoryError as error:
                 if limit == 1:
                     raise QuireError(
-                        f"{card.name}: there is no room for a single match ({error}); give device.memory more, use "
+                        f"{card.name}: there is no room for a single match ({error}); increase device.memory, use "
                         "another card, or use device.backend: cpu."
                     ) from None
                 limit = max(1, limit // 2)
-                log.info("the card has no room (%s): going on with %d matches at a time", error, limit)
+                log.info("the card is out of memory (%s): continuing with %d matches at a time", error, limit)
 
     def _buffer(self, size: int) -> NDArray[np.uint8]:
         try:

@@ -1,8 +1,8 @@
-"""Queries in: FASTA or FASTQ becomes batches of whole queries, and whatever is wrong becomes one sentence.
+"""Reading queries: FASTA or FASTQ in batches of whole queries; every error is one sentence.
 
-A FASTA is read as MUMmer reads it: a name is the first word behind `>`, names may stand twice, a record may be empty,
-and lower case is upper case. Other than there, U is T, and letters that are no nucleotide codes are refused, as is a
-record without a name. A FASTQ is read as everywhere in Quire (`quire.io.fastq`): names lose a trailing /1 or /2.
+A FASTA is read as MUMmer reads it: a name is the first word after `>`, names may be repeated, a record may be empty,
+and case does not matter. Unlike in MUMmer, U is T, and letters that are no nucleotide codes are refused, as is a record
+without a name. A FASTQ is read as everywhere in Quire (`quire.io.fastq`): names lose a trailing /1 or /2.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from quire.io.files import lacks_bgzip_end, open_input, read_errors
 from quire.reference.fasta import PROTEIN_LETTERS
 from quire.simd.compiled import compiled
 
-BATCH_BASES = 1 << 22  # a batch ends with the first query behind so many
+BATCH_BASES = 1 << 22  # a batch ends with the query that reaches this number of bases
 CHUNK_BYTES = 1 << 22
 FEWEST_READS, MOST_READS = 16, 1 << 16  # of a batch of FASTQ
 _SNIFFED_BYTES = 1 << 16
@@ -33,7 +33,7 @@ class QueryBatch(NamedTuple):
     Attributes:
         names: uint8[], flat.
         name_offsets: int64[n + 1].
-        queries: as they stand in the file.
+        queries: on the strand of the file.
     """
 
     names: np.ndarray
@@ -50,9 +50,9 @@ def read_queries(
     """Read FASTA or FASTQ, plain, gzip or bgzip, in batches of whole queries.
 
     Args:
-        path: of the file.
-        batch_bases: a batch ends with the first query behind so many bases.
-        chunk_bytes: of FASTA, text that is read at a time.
+        path: the file.
+        batch_bases: a batch ends with the query that reaches this number of bases.
+        chunk_bytes: bytes of a FASTA that are read at a time.
 
     Raises:
         InputError: one sentence naming file, record, what is wrong and what to do.
@@ -61,7 +61,7 @@ def read_queries(
         start = stream.read(_SNIFFED_BYTES)
     letters = start.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n \t")
     if not letters:
-        raise InputError(f"{path}: holds no sequence; check how the file was made.")
+        raise InputError(f"{path}: contains no sequence; check how the file was made.")
     other = sniff.file_type(start, (*sniff.COMPRESSIONS, *(kind for kind in sniff.FORMATS if kind.magic != b">")))
     if other is not None:
         raise InputError(f"{path}: is {other.description}; give FASTA or FASTQ of the queries.")
@@ -74,12 +74,12 @@ def read_queries(
         bases += len(batch.queries.codes)
         yield batch
     if not bases:
-        raise InputError(f"{path}: holds no bases, only names; check how the file was made.")
+        raise InputError(f"{path}: contains no bases, only names; check how the file was made.")
 
 
 def _read_fastq(path: str | Path, start: bytes, batch_bases: int) -> Iterator[QueryBatch]:
-    """Batches of reads, about as many as have `batch_bases` if all are as long as the first."""
-    bytes_per_read = 4 * len(start) // max(start.count(b"\n"), 1)  # half of them bases
+    """Yield batches of reads, of about `batch_bases` if all reads are as long as the first ones."""
+    bytes_per_read = 4 * len(start) // max(start.count(b"\n"), 1)  # half of it bases
     count = min(max(2 * batch_bases // max(bytes_per_read, 1), FEWEST_READS), MOST_READS)
     for pair in read_batches(path, None, count, _LONGEST_READ):
         reads = pair.mate1
@@ -94,18 +94,18 @@ def _read_fasta(path: str | Path, batch_bases: int, chunk_bytes: int) -> Iterato
 
 
 class _FastaReader:
-    """The records of a FASTA on their way into batches."""
+    """A FASTA that is read in batches of records."""
 
     def __init__(self, path: str | Path, stream, batch_bases: int, chunk_bytes: int) -> None:
         self.path, self.stream = path, stream
         self.batch_bases, self.chunk_bytes = batch_bases, chunk_bytes
         self.state = parser.new_state()
-        self.given = 0  # records in batches before
+        self.given = 0  # records of earlier batches
         self.codes, self.names = np.empty(0, np.uint8), np.empty(0, np.uint8)
         self.offsets, self.name_offsets = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def batches(self) -> Iterator[QueryBatch]:
-        """All of them."""
+        """Yield all batches."""
         first = True
         while chunk := self.stream.read(self.chunk_bytes):
             if first:
@@ -127,7 +127,7 @@ class _FastaReader:
         self._require(parser.parse(text, self.state, self.codes, self.offsets, self.names, self.name_offsets))
 
     def _take(self, count: int) -> QueryBatch:
-        """The first `count` records, no longer here."""
+        """Remove and return the first `count` records."""
         used, letters, records = (int(self.state[field]) for field in (parser.CODES, parser.NAMES, parser.RECORDS))
         self.offsets[records], self.name_offsets[records] = used, letters
         offsets, name_offsets = self.offsets[: count + 1], self.name_offsets[: count + 1]
@@ -141,7 +141,7 @@ class _FastaReader:
         return batch
 
     def _require(self, status: int) -> None:
-        """Raise what is wrong."""
+        """Raise an InputError for a status other than FINE."""
         if status == parser.FINE:
             return
         line, record = int(self.state[parser.LINE]), int(self.state[parser.RECORDS])
@@ -165,7 +165,7 @@ class _FastaReader:
 
 
 def _with_room(array: np.ndarray, more: int, used: int | None = None) -> np.ndarray:
-    """The array with room for `more` items behind the `used` first (all of them if None)."""
+    """Return an array with room for `more` items after the `used` first ones (None: after all)."""
     used = len(array) if used is None else used
     if used + more <= len(array):
         return array
@@ -175,7 +175,7 @@ def _with_room(array: np.ndarray, more: int, used: int | None = None) -> np.ndar
 
 
 def turned(queries: Queries) -> Queries:
-    """The reverse complement of each query."""
+    """Return the reverse complement of each query."""
     codes = np.empty_like(queries.codes)
     _turn(queries.codes, queries.offsets, codes)
     return Queries(codes, queries.offsets)

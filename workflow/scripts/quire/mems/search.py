@@ -1,4 +1,4 @@
-"""The stage: queries of any size past the pages of a reference, their maximal exact matches to MUMmer's text."""
+"""The stage: queries of any size against the pages of a reference, and their matches written as MUMmer's text."""
 
 import logging
 import time
@@ -29,18 +29,18 @@ from quire.run.interrupts import worker_threads
 
 log = logging.getLogger("quire.mems")
 BATCHES_AHEAD = 2
-TASKS_PER_THREAD = 2  # that run or wait to be written
+TASKS_PER_THREAD = 2  # running or waiting to be written
 LONGEST_MIN_LENGTH = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class MemsInputs:
-    """What is searched.
+    """The inputs of a search.
 
     Attributes:
         reference: directory that `quire.reference.build` wrote.
         pages: directories of the indexes of all its pages, in order.
-        fasta: the FASTA that the reference must still be of; None skips the check.
+        fasta: the FASTA that the reference must have been built from; None skips the check.
         queries: FASTA or FASTQ, plain, gzip or bgzip.
     """
 
@@ -52,7 +52,7 @@ class MemsInputs:
 
 @dataclass(frozen=True)
 class MemsOutputs:
-    """What a search writes: the matches as MUMmer's text, and its summary as JSON."""
+    """The outputs of a search: the matches as MUMmer's text, and its summary as JSON."""
 
     mems: Path
     summary: Path
@@ -60,15 +60,15 @@ class MemsOutputs:
 
 @dataclass(frozen=True)
 class MemsSettings:
-    """What is searched for, and how.
+    """The settings of a search. The answer does not depend on `threads`, `backend` and `memory`.
 
     Attributes:
-        name: of the search, for the summary.
-        min_length: fewest bases of a match, 1 or more.
-        strands: whether queries are matched as they stand, as their reverse complements (`mummer -r`), or both (`-b`).
-        unique: whether matches may stand anywhere, once in the reference, or once in the reference and once in the
-            query (`mummer -maxmatch`, `-mumreference`, `-mum`).
-        threads: that work; changes nothing of the answer, as what follows.
+        name: of the search, for messages and the summary.
+        min_length: bases of a match, at least; 1 or more.
+        strands: whether queries are searched as given, as their reverse complements (`mummer -r`), or both (`-b`).
+        unique: "none": all matches (`mummer -maxmatch`); "reference": unique in the reference (`-mumreference`);
+            "both": unique in the reference and in the query (`-mum`).
+        threads: number of threads.
         backend, memory: the configuration's block `device`.
     """
 
@@ -86,13 +86,13 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
 
     Args:
         inputs: reference, indexes and queries.
-        outputs: each appears whole or not at all. Matches stand by query in the order of the file, first those of the
-            query as it stands; within these by start in the query and then in the reference (with unique "both" by
-            start in the reference).
+        outputs: each appears whole or not at all. Matches are sorted by query in the order of the file, then by strand
+            with the query as given first, then by start in the query and in the reference (with unique "both" by start
+            in the reference).
         settings: lengths, strands, uniqueness, threads and backend.
 
     Raises:
-        InputError: bad queries or settings, an index that does not fit, or no card where the backend is "gpu".
+        InputError: bad queries or settings, the index of another reference, or no card with the backend "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
     began = time.monotonic()
@@ -113,21 +113,20 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
 
 
 def _check(settings: MemsSettings) -> None:
-    """Refuse settings that mean nothing."""
+    """Refuse invalid settings."""
     for key, allowed in (("strands", ("forward", "reverse", "both")), ("unique", ("none", "reference", "both"))):
         if getattr(settings, key) not in allowed:
             raise InputError(f"mems {settings.name}: {key} is {getattr(settings, key)!r}; give one of {allowed}.")
     if not 1 <= settings.min_length <= LONGEST_MIN_LENGTH:
         raise InputError(
-            f"mems {settings.name}: min_length is {settings.min_length}; a match has 1 base or more "
-            f"(and at most {LONGEST_MIN_LENGTH})."
+            f"mems {settings.name}: min_length is {settings.min_length}; give a number from 1 to {LONGEST_MIN_LENGTH}."
         )
 
 
 def _search(
     engine: MemsEngine[Prepared], reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
 ) -> Counts:
-    """Search with an engine, and write the matches."""
+    """Search with an engine and write the matches."""
     columns = contig_columns(
         reference.contig_names, reference.island_axis, reference.island_start, reference.island_contig
     )
@@ -144,7 +143,7 @@ def _search(
 
 
 def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) -> None:
-    """Search all queries, with so many threads, and write what is found in their order."""
+    """Search all queries with some threads, and write the results in the order of the queries."""
 
     def batches() -> Iterator[PreparedBatch[Prepared]]:
         return (prepare(batch, search) for batch in read_queries(queries))
@@ -175,7 +174,7 @@ def _summary(
     """Return the summary of a search (docs/formats.md)."""
     warnings = []
     if lacks_bgzip_end(inputs.queries):
-        warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, queries are missing.")
+        warnings.append(f"{inputs.queries} has no closing bgzip block: if it is truncated, queries are missing.")
     return {
         "tool": "mems",
         "name": settings.name,

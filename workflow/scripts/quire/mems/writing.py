@@ -1,4 +1,4 @@
-"""What tasks found goes into the file, in order, and is counted."""
+"""The writer of the results of tasks, which also counts them."""
 
 import logging
 from collections.abc import Callable
@@ -21,20 +21,20 @@ from quire.mems.tasks import (
 from quire.progress import Progress
 
 log = logging.getLogger("quire.mems")
-FIRST_BASES = 1 << 14  # of the first tasks; each result lets those to come be twice as large
-FORGETTING = 0.9  # what is left, with each result, of how dense matches were
+FIRST_BASES = 1 << 14  # of the first tasks; each result doubles the limit for later tasks
+FORGETTING = 0.9  # decay, with each result, of the highest density of matches seen
 
 
 @dataclass
 class Counts:
-    """The ledger: what went in, and what became of it.
+    """The ledger of a search.
 
     Attributes:
-        queries, bases: read.
-        queries_with_matches, queries_without: written, by whether they have a match on a strand that was asked for.
+        queries, bases: numbers read.
+        queries_with_matches, queries_without: queries written, with and without a match on the strands searched.
         forward, reverse: matches written.
-        not_unique: with unique "both", matches that are unique in the reference and not in their query.
-        bytes: written.
+        not_unique: with unique "both", matches left out since they are unique in the reference but not in their query.
+        bytes: bytes written.
     """
 
     queries: int = 0
@@ -48,16 +48,16 @@ class Counts:
 
     @property
     def matches(self) -> int:
-        """Written."""
+        """The number of matches written."""
         return self.forward + self.reverse
 
     @property
     def done(self) -> int:
-        """Queries written."""
+        """The number of queries written."""
         return self.queries_with_matches + self.queries_without
 
     def to_json(self) -> dict[str, int]:
-        """By the names of the summary."""
+        """Return the counts by their names in the summary."""
         return {
             "queries": self.queries,
             "bases": self.bases,
@@ -72,35 +72,35 @@ class Counts:
 
 
 class Writer:
-    """Takes the results of tasks in order.
+    """A writer that takes the results of tasks in order.
 
     Attributes:
         counts: the ledger.
     """
 
     def __init__(self, file: BinaryIO, search: Search, share_done: Callable[[], float | None] = lambda: None) -> None:
-        """Begin; `file` is open for writing, and `share_done` is the share of the queries that were read, if known."""
+        """Write to an open file; `share_done` returns the share of the queries' file that was read, if known."""
         self.counts = Counts()
         self._file, self._search = file, search
         self._candidates: list[Matches] = []
-        self._matches_of_query = 0  # of one whose parts are being written
-        self._densest = 0.0  # matches a base, of what was searched lately
-        self._most_bases = FIRST_BASES  # of a task; tasks are made before it is known how many matches the first have
+        self._matches_of_query = 0  # of the query whose parts are being written
+        self._densest = 0.0  # matches per base of recent tasks
+        self._most_bases = FIRST_BASES  # of a task; tasks are cut before the first results are known
         self._progress, self._share_done = Progress(log), share_done
 
     @property
     def bases_per_task(self) -> int:
-        """Bases of queries that give a task about half of the matches that it may hold, or what the engine likes."""
+        """The bases for a task, so that it has about half of `most_matches`; at most the engine's `bases_per_task`."""
         bases = int(self._search.most_matches / 2 / max(self._densest, 1e-9))
         return min(max(bases, FEWEST_BASES), self._most_bases, self._search.engine.bases_per_task)
 
     def read(self, prepared: PreparedBatch) -> None:
-        """Count what is about to be searched."""
+        """Count a batch that is about to be searched."""
         self.counts.queries += len(prepared.batch)
         self.counts.bases += len(prepared.batch.queries.codes)
 
     def write(self, result: Result) -> None:
-        """Take the next result.
+        """Write the next result.
 
         Raises:
             OSError: the file cannot be written.
@@ -131,7 +131,7 @@ class Writer:
             self._densest = max(density, FORGETTING * self._densest)
             self._most_bases = min(2 * self._most_bases, self._search.engine.bases_per_task)
         self._progress.tell(
-            lambda: f"{counts.matches} matches, {counts.done} of {counts.queries} queries that were read",
+            lambda: f"{counts.matches} matches, {counts.done} of {counts.queries} queries read",
             self._share_done,
         )
 
@@ -140,7 +140,7 @@ class Writer:
         self.counts.queries_without += queries - matched
 
     def _end_strand(self, end: EndOfStrand) -> None:
-        """Write those of the candidates of a query that are unique in it, so many at a time as a task holds."""
+        """Write the candidates of a query that are unique in it, in pieces of at most `most_matches`."""
         candidates = joined(self._candidates)
         self._candidates = []
         unique = unique_in_query(candidates, end.offsets)

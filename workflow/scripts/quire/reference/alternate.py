@@ -1,7 +1,7 @@
-"""Alternate contigs: which contigs of a reference are other versions of parts of the primary assembly, and of which.
+"""Alternate contigs of a reference: alternative sequences of parts of the primary assembly.
 
-They are listed in a file beside the FASTA, as bwa and bwa-postalt read it (bwa's README-alt): SAM lines that align them
-to the primary assembly, or names alone.
+A file next to the FASTA lists them, as for bwa and bwa-postalt (bwa's README-alt): SAM lines that align them to the
+primary assembly, or names alone.
 """
 
 import logging
@@ -19,11 +19,11 @@ logger = logging.getLogger("quire.reference")
 
 
 class AlternateContigs(NamedTuple):
-    """What the list says.
+    """The content of the list.
 
     Attributes:
         contigs: uint8[contigs], 1 for the alternate ones.
-        lifts: where these lie on other contigs; None where the list has names alone.
+        lifts: their alignments to other contigs; None if the list has names alone.
     """
 
     contigs: NDArray[np.uint8]
@@ -36,19 +36,20 @@ def read_alternate(
     """Read a list of alternate contigs.
 
     Args:
-        path: lines of SAM (those that begin with @ are left out), or names, one a line.
-        contig_names, contig_lengths: of the reference.
+        path: lines of SAM (header lines are skipped), or one name per line.
+        contig_names: the contigs of the reference.
+        contig_lengths: int64[contigs].
 
     Raises:
-        InputError: the file cannot be read, names no contig of the reference, all of them, or one that it has not; or a
-            line is neither SAM nor a name, or does not fit the reference.
+        InputError: the file cannot be read; it names no contig of the reference, all of them, or an unknown one; a line
+            is neither SAM nor a name, or does not fit the reference.
     """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{path}: the list of alternate contigs cannot be read ({error}); mend or remove it."
+            f"{path}: the list of alternate contigs cannot be read ({error}); repair or remove it."
         ) from None
     lines = [
         (number, [column.strip() for column in line.rstrip().split("\t")])
@@ -76,12 +77,12 @@ def _named(path: Path, lines: list[tuple[int, list[str]]], contig_number: dict[s
             "alternate contigs, or remove the file."
         )
     if alternate.all():
-        raise InputError(f"{path}: names all contigs of the reference; leave those of the primary assembly out.")
+        raise InputError(f"{path}: names all contigs of the reference; remove those of the primary assembly.")
     for number, line in lines:
         name = line[0]
         if name not in contig_number:
             raise InputError(
-                f"{path}: line {number} names {name}, which is no contig of the reference; leave the line out, or give "
+                f"{path}: line {number} names {name}, which is not a contig of the reference; remove the line, or give "
                 "the list of this reference's alternate contigs."
             )
         if 1 < len(line) < SAM_COLUMNS:

@@ -1,4 +1,4 @@
-"""Where alternate contigs lie on the primary assembly: the alignments of the list, so that places are looked up."""
+"""The alignments of alternate contigs to the primary assembly, for looking up places."""
 
 import itertools
 import re
@@ -13,24 +13,25 @@ from quire.errors import InputError
 from quire.ragged import offsets_from_lengths
 from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
 
-SAM_COLUMNS = 11  # that every line has
+SAM_COLUMNS = 11  # mandatory columns of a line
 _ELEMENT = re.compile(r"(\d+)([MIDNSHP=X])")
 _CIGAR = re.compile(r"(\d+[MIDNSHP=X])+")
 
 
 class Lifts(NamedTuple):
-    """The alignments of alternate contigs to other contigs, n in all; coordinates are 0-based and half-open.
+    """The n alignments of alternate contigs to other contigs; coordinates are 0-based and half-open.
 
     Attributes:
-        offsets: int64[contigs + 1]; those of contig c stand in [offsets[c], offsets[c + 1]), by `begin`.
+        offsets: int64[contigs + 1]; the alignments of contig c are items [offsets[c], offsets[c + 1]), by `begin`.
         begin, end: int64[n], the aligned part of the alternate contig.
         length: int64[n], bases of the alternate contig.
-        contig: int32[n], what it is aligned to; position: int64[n], the first aligned base there.
-        reverse: uint8[n], whether it is the reverse complement that is aligned.
+        contig: int32[n], the contig that it is aligned to.
+        position: int64[n], the first aligned base of that contig.
+        reverse: uint8[n], 1 if the reverse complement is aligned.
         piece_offsets: int64[n + 1]; pieces of the alternate contig, one for each operation that has bases of it.
-        piece_begin: int64[pieces], from the end of the contig on where `reverse`.
-        piece_place: int64[pieces], from `position` on; an insertion has that of the base behind it, a clip -1.
-        piece_step: uint8[pieces], 1 where each base has a place of its own, 0 in insertions and clips.
+        piece_begin: int64[pieces], counted from the end of the contig if `reverse`.
+        piece_place: int64[pieces], counted from `position`; an insertion has the place of the next base, a clip -1.
+        piece_step: uint8[pieces], 1 if each base has a place of its own, 0 in insertions and clips.
     """
 
     offsets: NDArray[np.int64]
@@ -47,7 +48,7 @@ class Lifts(NamedTuple):
 
 
 class _Lift(NamedTuple):
-    """One of them: source, then as in `Lifts`; pieces are (begin, place, step)."""
+    """One alignment: the number of the alternate contig, then fields as in `Lifts`; pieces are (begin, place, step)."""
 
     source: int
     begin: int
@@ -65,15 +66,17 @@ def read_lifts(
     contig_number: Mapping[str, int],
     contig_lengths: NDArray[np.int64],
 ) -> Lifts:
-    """The alignments of SAM lines. Unmapped ones have none, and their contigs are alternate all the same.
+    """Read the alignments of SAM lines; contigs of unmapped lines are alternate, but have no alignment.
 
     Args:
         path: for messages.
-        lines: number (from 1) and columns of each, at least `SAM_COLUMNS`; the first is a contig of the reference.
-        contig_number: contigs by name; contig_lengths: int64[contigs].
+        lines: number (from 1) and columns of each line, at least `SAM_COLUMNS`; the first column is a contig of the
+            reference.
+        contig_number: numbers of contigs by name.
+        contig_lengths: int64[contigs].
 
     Raises:
-        InputError: a line that is not SAM, or does not fit the reference.
+        InputError: a line is not SAM, or does not fit the reference.
     """
     found = [_lift(f"{path}: line {number}", line, contig_number, contig_lengths) for number, line in lines]
     lifts = sorted((lift for lift in found if lift is not None), key=lambda lift: (lift.source, lift.begin))
@@ -102,20 +105,20 @@ def _lift(
     name, flag_text, target, position_text, _, cigar = line[:6]
     if not flag_text.isdecimal() or not position_text.isdecimal():
         raise InputError(
-            f"{where} is no SAM: its FLAG {flag_text!r} and POS {position_text!r} must be numbers; give the alignments "
-            "as an aligner writes them."
+            f"{where} is not SAM: its FLAG {flag_text!r} and POS {position_text!r} must be numbers; give the "
+            "alignments as an aligner writes them."
         )
     flag, position = int(flag_text), int(position_text) - 1
     if flag & FLAG_UNMAPPED or target == "*":
         return None
     if target not in contig_number:
         raise InputError(
-            f"{where} aligns {name} to {target}, which is no contig of the reference; give the list of this "
-            "reference's alternate contigs, or leave the line out."
+            f"{where} aligns {name} to {target}, which is not a contig of the reference; give the list of this "
+            "reference's alternate contigs, or remove the line."
         )
     if not _CIGAR.fullmatch(cigar):
         raise InputError(
-            f"{where} aligns {name} to {target} by the CIGAR {cigar!r}, which is none; give the alignment, or the name "
+            f"{where} aligns {name} to {target} with {cigar!r}, which is not a CIGAR; give the alignment, or the name "
             "alone."
         )
     elements = [(int(length), operation) for length, operation in _ELEMENT.findall(cigar)]
@@ -123,7 +126,7 @@ def _lift(
     source, number = contig_number[name], contig_number[target]
     if on_source != contig_lengths[source]:
         raise InputError(
-            f"{where}: the CIGAR holds {on_source} bases of {name}, which has {contig_lengths[source]}; give the list "
+            f"{where}: the CIGAR has {on_source} bases of {name}, which has {contig_lengths[source]}; give the list "
             "of this reference's alternate contigs."
         )
     if position < 0 or position + on_target > contig_lengths[number]:
@@ -138,7 +141,7 @@ def _lift(
 
 
 def _pieces(elements: list[tuple[int, str]]) -> tuple[list[tuple[int, int, int]], int, int, int]:
-    """Pieces; bases of the alternate contig, of what it is aligned to, and of the former's aligned part."""
+    """Return pieces, and the bases of the alternate contig, of the other contig, and of the former's aligned part."""
     pieces, source, target, aligned = [], 0, 0, 0
     for length, operation in elements:
         if operation in "M=XISH" and length:

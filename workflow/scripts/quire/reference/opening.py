@@ -1,4 +1,4 @@
-"""The reference directory opened for use: contigs, islands, the packed axis and its pages."""
+"""The reference directory, opened for use: contigs, islands, the packed axis and its pages."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,7 +20,7 @@ from quire.sequence.packing import unpack
 
 @dataclass(frozen=True)
 class Page:
-    """A span of the axis: hits in [start, owned_end) are the page's own, its text is [start, end)."""
+    """A span of the axis: the page owns the hits in [start, owned_end), and its text is [start, end)."""
 
     start: int
     owned_end: int
@@ -28,7 +28,7 @@ class Page:
 
 
 def file_address(path: str | Path) -> str:
-    """The address (URL) of a file, as headers of BAM and VCF name the reference."""
+    """Return the URL of a file, as headers of BAM and VCF name the reference."""
     return f"file://{Path(path).absolute()}"
 
 
@@ -37,7 +37,7 @@ class Reference:
     """A reference on one axis. Coordinates are 0-based and half-open; arrays are read-only.
 
     Attributes:
-        directory: where it was opened.
+        directory: the directory.
         manifest: the manifest as written (docs/formats.md).
         contig_names: names in FASTA order.
         contig_lengths: int64[contigs].
@@ -48,8 +48,8 @@ class Reference:
         ambiguous: int64[m, 2], axis runs whose codes in `text` only stand in for an ambiguous base.
         pages: the pages in axis order.
         axis_length: bases on the axis.
-        alternate: uint8[contigs], 1 for alternate contigs; empty where none is known to be one.
-        lifts: where these lie on other contigs; None where that is not known.
+        alternate: uint8[contigs], 1 for alternate contigs; empty if none is known.
+        lifts: their alignments to other contigs; None if unknown.
     """
 
     directory: Path
@@ -72,7 +72,7 @@ class Reference:
 
         Args:
             directory: what `build` wrote.
-            fasta: the FASTA that it must still be the reference of; None skips this.
+            fasta: the FASTA that it must have been built from; None skips the check.
             verify: whether to compare the arrays with their checksums (once per process).
 
         Raises:
@@ -100,7 +100,7 @@ class Reference:
         )
 
     def with_alternate(self, path: str | Path | None) -> "Reference":
-        """The same reference with the alternate contigs that a file lists; None leaves it as it is.
+        """Return the same reference with the alternate contigs that a file lists; None returns it unchanged.
 
         Raises:
             InputError: the file cannot be read, or does not fit.
@@ -117,13 +117,14 @@ class Reference:
 
     @property
     def contig_checksums(self) -> list[str]:
-        """MD5 of each contig's upper-case sequence, as in SAM's M5."""
+        """The MD5 of each contig's upper-case sequence, as in SAM's M5."""
         return [contig["md5"] for contig in self.manifest["contigs"]]
 
     def sam_tags(self, fasta: str | Path | None, assembly: str = "") -> list[str]:
-        """What each contig's @SQ line says besides name and length: M5, UR of a known FASTA, AH of alternate contigs.
+        """Return the tags of each contig's @SQ line other than name and length.
 
-        And AS, where somebody names the assembly: a FASTA does not say of which it is.
+        These are M5, UR if the FASTA is given, AS if the assembly is given (a FASTA does not name it), and AH for
+        alternate contigs.
         """
         address = "" if fasta is None else f"\tUR:{file_address(fasta)}"
         address += f"\tAS:{assembly}" if assembly else ""
@@ -132,13 +133,13 @@ class Reference:
         return [f"{tag}\tAH:*" if other else tag for tag, other in zip(tags, alternate, strict=True)]
 
     def axis_to_contig(self, positions: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Contig index (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""
+        """Return contig (int32) and position on the contig (int64) of axis positions in [0, axis_length)."""
         positions = np.asarray(positions, dtype=np.int64)
         island = np.searchsorted(self.island_axis, positions, side="right") - 1
         return self.island_contig[island], self.island_start[island] + positions - self.island_axis[island]
 
     def sequence(self, contig: str | int, start: int, end: int) -> bytes:
-        """Upper-case letters of [start, end) of a contig (name or index): A, C, G, T, and N for all else.
+        """Return the letters of [start, end) of a contig (name or index): A, C, G, T, and N for all others.
 
         Raises:
             ValueError: an unknown contig, or a range that is not within it.
@@ -146,7 +147,7 @@ class Reference:
         return LETTERS[self.contig_codes(contig, start, end)].tobytes()
 
     def contig_codes(self, contig: str | int, start: int, end: int) -> NDArray[np.uint8]:
-        """Codes (uint8) of [start, end) of a contig (name or index): 0..3 for A, C, G, T and 4 for all else.
+        """Return the codes (uint8) of [start, end) of a contig (name or index): 0..3 for A, C, G, T, 4 for all others.
 
         Raises:
             ValueError: an unknown contig, or a range that is not within it.
@@ -171,7 +172,7 @@ class Reference:
         return codes
 
     def codes(self, axis_start: int, axis_end: int) -> NDArray[np.uint8]:
-        """Codes of the axis as uint8: 0..3 for A, C, G, T and 4 for an ambiguous base."""
+        """Return codes of the axis (uint8): 0..3 for A, C, G, T and 4 for an ambiguous base."""
         codes = unpack(self.text, axis_start, axis_end)
         first = np.searchsorted(self.ambiguous[:, 1], axis_start, side="right")
         last = np.searchsorted(self.ambiguous[:, 0], axis_end)
@@ -180,13 +181,13 @@ class Reference:
         return codes
 
     def page_codes(self, page_number: int) -> NDArray[np.uint8]:
-        """Codes 0..3 (uint8) of a page's text, stand-ins for ambiguous bases included: what its index is built of."""
+        """Return the codes 0..3 (uint8) that a page's index is built of, with stand-ins for ambiguous bases."""
         page = self.pages[page_number]
         return unpack(self.text, page.start, page.end)
 
 
 def _check_fasta(directory: Path, manifest: dict[str, Any], fasta: str | Path) -> None:
-    """Refuse a FASTA whose content is not what the reference was built from; same size and time stamp are enough."""
+    """Refuse a FASTA that the reference was not built from; the same size and time stamp are proof enough."""
     try:
         status = Path(fasta).stat()
     except OSError as error:
@@ -196,6 +197,6 @@ def _check_fasta(directory: Path, manifest: dict[str, Any], fasta: str | Path) -
         return
     if fasta_digest(fasta) != built_from["md5"]:
         raise InputError(
-            f"{fasta}: its sequences are not those that {directory} was built from (changed after indexing?); "
+            f"{fasta}: {directory} was built from other sequences (was the file changed after indexing?); "
             f"delete {directory} and the indexes of its pages and build them again."
         )

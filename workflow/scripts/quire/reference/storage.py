@@ -1,7 +1,7 @@
-"""Directories of .npy arrays beside a manifest.json with format version and checksums: a reference, or a page's index.
+"""Directories of .npy arrays and a manifest.json with format version and checksums: a reference, or a page's index.
 
 A directory is trusted only after its manifest and every array were compared with the checksums written when it was
-built; within one process each file is read once for that, as long as its size and time stamp stay the same.
+built. A process reads each file once for that, as long as its size and time stamp stay the same.
 """
 
 import json
@@ -30,12 +30,12 @@ _verified: dict[tuple[str, int, int, int], int] = {}
 
 
 def checksum_of_bytes(content: bytes | memoryview | NDArray[Any]) -> str:
-    """CRC-32 as eight hexadecimal digits."""
+    """Return the CRC-32 as eight hexadecimal digits."""
     return f"{crc32(content):08x}"
 
 
 def checksum_of_file(path: Path) -> str:
-    """CRC-32 of a file; a file read before in this process is not read again unless its size or time stamp changed."""
+    """Return the CRC-32 of a file, which a process reads again only if its size or time stamp has changed."""
     status = path.stat()
     key = (str(path.resolve()), status.st_ino, status.st_size, status.st_mtime_ns)
     if key in _verified:
@@ -52,10 +52,10 @@ def checksum_of_file(path: Path) -> str:
 
 
 def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
-    """A file mapped for reading, in pages of 2 MiB where the system and the file system have them for files.
+    """Map a file for reading, in pages of 2 MiB if the kernel and the file system support them for files.
 
-    What is read so from a disk stays in memory in such pages for all processes. Look-ups in an index go to random
-    places: with pages of 4 KiB most of them also miss the processor's list of pages.
+    What is read this way stays in the page cache in such pages, for all processes. Look-ups in an index go to random
+    places: with pages of 4 KiB most of them also miss the TLB.
     """
     content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -67,12 +67,12 @@ def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
 def write_manifest(
     directory: Path, kind: str, manifest: dict[str, Any], known: Mapping[str, str] | None = None
 ) -> None:
-    """Write the manifest of a finished directory of a `kind`, with the checksums of all its arrays and its own.
+    """Write the manifest of a finished directory, with the checksums of all its arrays and its own.
 
     Args:
-        directory: that holds the arrays.
-        kind: as `read_manifest` is to find it.
-        manifest: everything else.
+        directory: holds the arrays.
+        kind: the kind that `read_manifest` expects.
+        manifest: all other fields.
         known: checksums, by file name, that were taken while the files were written.
     """
     known = known or {}
@@ -105,7 +105,7 @@ def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, 
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is not a manifest of Quire; delete {directory} and build it again.") from error
     if found_kind != kind:
-        raise InputError(f"{path}: is the manifest of the kind {found_kind!r}, not {kind!r}; give the right folder.")
+        raise InputError(f"{path}: is the manifest of kind {found_kind!r}, not {kind!r}; give the right folder.")
     if version != format_version:
         raise InputError(
             f"{path}: the {kind} has format version {version}, this program reads version {format_version}; "

@@ -1,4 +1,4 @@
-"""The pages of the axis on a card: all of them resident where memory allows, else some of them uploaded in turn."""
+"""The pages of the axis on a card: all resident if memory allows, else some of them uploaded in turn."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,10 @@ log = logging.getLogger("quire.align")
 
 
 class PagesInTurn(Protocol):
-    """Pages of the whole axis in order, of which only the one that was asked for last need be on the card.
+    """Pages of the whole axis in order, of which only the last one requested need be on the card.
 
-    Work on a page is launched before the next one is asked for, but need not be done: a page's memory is reused in the
-    order of the stream only.
+    Work on a page must be launched before the next page is requested, but need not be finished: a page's memory is
+    reused in stream order only.
     """
 
     def __len__(self) -> int: ...
@@ -25,13 +25,13 @@ class PagesInTurn(Protocol):
 
 
 def page_table(pages: list[CardPage], most: int) -> tuple[CardArray | int, ...]:
-    """Pages that all lie on the card, side by side as a kernel takes them: a struct of an array of `most` pages."""
+    """Return pages that are all on the card as one argument of a kernel: a struct of an array of `most` pages."""
     members = [member for page in pages for member in page]
     return tuple(members + [0] * (most * len(CardPage._fields) - len(members)))
 
 
 class CardPages:
-    """Iterating gives every page once, in order; a page may be used until the next one is asked for.
+    """The pages of an axis; iterating yields each once, in order, usable until the next one is requested.
 
     Attributes:
         resident: the first pages, which stay on the card.
@@ -39,11 +39,11 @@ class CardPages:
     """
 
     def __init__(self, card: Card, indexes: Sequence[IndexOfPage], room: int) -> None:
-        """Upload what stays.
+        """Upload the pages that stay.
 
         Args:
-            card: where to.
-            indexes: of the pages of the whole axis, in order.
+            card: the card that gets the pages.
+            indexes: the indexes of all pages of the axis, in order.
             room: bytes that pages may take.
 
         Raises:
@@ -53,14 +53,14 @@ class CardPages:
         if max(sizes, default=0) > room:
             raise QuireError(
                 f"a page of the index takes {max(sizes) / 1e9:.2f} GB and the card has {room / 1e9:.2f} GB for pages; "
-                "build the index with a smaller reference.page_size, give device.memory more, or use device.backend: "
+                "build the index with a smaller reference.page_size, increase device.memory, or use device.backend: "
                 "cpu."
             )
         self.card = card
         if sum(sizes) <= room:
             stay = len(indexes)
         else:
-            # Two pages are under way: one is searched while the next arrives. Where only one fits, uploads wait.
+            # One page is searched while the next one arrives. If only one fits, uploads wait.
             under_way = min(2 * max(sizes), room)
             stay = 0
             while sum(sizes[: stay + 1]) + under_way <= room:
@@ -84,7 +84,7 @@ class CardPages:
         while following is not None:
             page = self._page(*following)
             following = None
-            # What is launched before this mark uses no page but older ones, whose memory the next upload may take.
+            # Launches before this mark use older pages only, whose memory the next upload may take.
             mark = self.card.mark()
             yield page
             if waiting and self._ahead:
