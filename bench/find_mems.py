@@ -8,7 +8,7 @@ from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 
 
 def main() -> None:
-    """Search; a summary (.json) is written beside the output."""
+    """Search; a summary (.json) is written next to the output."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("index", type=Path, help="folder of the index")
     parser.add_argument("queries", type=Path, help="FASTA or FASTQ")

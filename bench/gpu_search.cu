@@ -15,7 +15,7 @@ __device__ __forceinline__ u64 random_word(u64 number) {
 }
 
 // Planes of random bases in all blocks but the last, which stays empty, and how often a block holds each code
-// (counts: [4][block_count]). One thread per block. The sentinel stands as an A in row `primary`.
+// (counts: [4][block_count]). One thread per block. The sentinel is stored as an A in row `primary`.
 extern "C" __global__ void random_planes(u64* blocks, i64 words_per_block, i64 block_count, i64 primary, i64 seed,
                                          i64* counts) {
     i64 block = thread_index();
@@ -44,7 +44,7 @@ extern "C" __global__ void write_counters(u64* blocks, i64 words_per_block, i64 
 }
 
 // Queries of `length` (1..32) bases of the texts, each from a random place; base i in bits 2i and 2i + 1. One thread
-// per query. A walk that meets the sentinel goes on at row 0 after an A, and its query may not occur.
+// per query. A walk that meets the sentinel continues at row 0 after an A, and its query may not occur.
 extern "C" __global__ void sample_queries(Page page, i64 length, i64 count, i64 seed, u64* queries) {
     i64 query = thread_index();
     if (query >= count) return;

@@ -25,7 +25,7 @@ BAD_TEXTS = {
     f">p\n{SNEAKY_PROTEIN}\n": "record 'p' looks like protein",
     ">a\nACGT\nAC-GT\n": "line 3: the record 'a' is not a nucleotide sequence: '-'",
     ">a\nAC\x00GT\n": r"'\\x00'",
-    ">a\nACGT\n>b\nACGT\n>a extra\nAC\n": "line 5: the name 'a' stands twice",
+    ">a\nACGT\n>b\nACGT\n>a extra\nAC\n": "line 5: the name 'a' is used twice",
     ">a\n>b\nACGT\n": "record 'a' has no sequence",
     ">a\nACGT\n>b": "record 'b' has no sequence",
     ">a\n \t\n\n>b\nACGT\n": "record 'a' has no sequence",

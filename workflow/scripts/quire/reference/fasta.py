@@ -171,7 +171,7 @@ class _RecordChecker:
             )
         if self.name in self.names:
             raise InputError(
-                f"{self.path}: line {self.line}: the name {self.name!r} stands twice; contig names must be unique."
+                f"{self.path}: line {self.line}: the name {self.name!r} is used twice; contig names must be unique."
             )
         self.names.add(self.name)
         self.length = self.besides_n = 0

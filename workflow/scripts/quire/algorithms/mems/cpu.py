@@ -167,7 +167,7 @@ def _find(search, end, limit, room):
         if count == 0:
             return used, end, np.int64(0)
         leaves, until = search_ranges(search, count, ranges)
-        if until == start:  # the halves of the first range have no room beside those of others
+        if until == start:  # other ranges left no room for the halves of the first one: lay it alone
             together = 1
             continue
         together = TOGETHER

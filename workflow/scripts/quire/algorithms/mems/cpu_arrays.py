@@ -91,7 +91,7 @@ class Hits(NamedTuple):
         axis: int64[HITS_TOGETHER], places of k-mers on the axis.
         leaf: int64[HITS_TOGETHER], their ranges, as places in the list of leaves.
         longest: LONGEST[MOST_STARTS + 1], item i about the hits of a range that reach i bases to the left of its last
-            start: how far the longest and the second longest reach to the right, and where the longest stands.
+            start: how far the longest and the second longest reach to the right, and the place of the longest.
     """
 
     axis: np.ndarray

@@ -1,8 +1,8 @@
-"""Hits of the k-mers of ranges, extended to both sides: those that are maximal matches are given, in order.
+"""Hits of the k-mers of ranges, extended to both sides; the maximal matches among them are found in order.
 
-Every match of at least l bases that starts in a range contains the range's k-mer, so it is among the hits of that k-mer
-once; a hit that extends to the left of the range belongs to a range before. A hit whose letters stand a second time on
-the axis has that other place among the hits of the same k-mer, as a hit that reaches at least as far on both sides.
+Every match of at least l bases that starts in a range contains the range's k-mer, so it is exactly one of the hits of
+that k-mer. A hit that extends to the left of the range belongs to a range before. If the letters of a hit occur a
+second time on the axis, that place is also a hit of the same k-mer, and reaches at least as far to both sides.
 """
 
 import numpy as np
@@ -150,7 +150,7 @@ def _sort_many(found, first, used):
 
 @compiled
 def _append_unique(search, room, index, over, used):
-    """Append the matches of a range whose letters stand nowhere else on the axis, from `hits.longest`."""
+    """Append the matches of a range whose letters occur nowhere else on the axis, from `hits.longest`."""
     row, longest = room.ranges.rows[index], room.hits.longest
     width = row.last - row.first + 1
     most = np.int64(0)

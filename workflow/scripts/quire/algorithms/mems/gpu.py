@@ -220,7 +220,7 @@ class _Search:
             listed, total = self._list(chosen, _Range(*begin, *stop), limit)
             if total <= limit:
                 break
-            stop = self._sooner(begin, stop, chosen.stop, limit / total)
+            stop = self._earlier(begin, stop, chosen.stop, limit / total)
         return self._give(listed, total), stop
 
     def _search(self, page: CardPage) -> _Hits:
@@ -240,11 +240,11 @@ class _Search:
         kernel(card, "choose_seeds")(1, 32, self.queries, self.seeds, self.window, self.offsets, most, chosen)
         return _Chosen(*(int(value) for value in card.download(chosen)))
 
-    def _sooner(self, begin: Cursor, stop: Cursor, behind: int, share: float) -> Cursor:
-        """Return an earlier stop, where one seed has too many matches; they start in the bases before `behind`."""
+    def _earlier(self, begin: Cursor, stop: Cursor, end: int, share: float) -> Cursor:
+        """Return an earlier stop if one seed has too many matches; they start in the `step` bases before `end`."""
         axis = self.reference.length
-        low = max(begin.start * axis + begin.axis, (behind - self.seeds.step) * axis)
-        high = min(stop.start * axis + stop.axis, behind * axis)
+        low = max(begin.start * axis + begin.axis, (end - self.seeds.step) * axis)
+        high = min(stop.start * axis + stop.axis, end * axis)
         start, place = divmod(low + max(1, int((high - low) * min(share, 0.5))), axis)
         return Cursor(start, place)
 
