@@ -24,8 +24,8 @@ from quire.algorithms.fm_index import prefix_length_of, words_of_distance
 from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, Wanted
-from quire.algorithms.mems.gpu import CardAxis, Leaving, bytes_on_host, bytes_per_match, find, seed_length
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
+from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, bytes_per_match, find, seed_length
 from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
 from quire.algorithms.suffix_array.gpu import suffix_array, upload_text
 from quire.device.card import Card
@@ -74,7 +74,7 @@ def codes_of(fasta: bytes) -> NDArray[np.uint8]:
     return codes
 
 
-def indexed(card: Card, fasta: Path, folder: Path) -> CardAxis:
+def indexed(card: Card, fasta: Path, folder: Path) -> MemsCardAxis:
     """Build reference and index of a FASTA on the card, as one page."""
     start = time.perf_counter()
     reference.build(fasta, folder / "reference", 1 << 30)
@@ -84,7 +84,7 @@ def indexed(card: Card, fasta: Path, folder: Path) -> CardAxis:
     page = index.PageIndex.open(folder / "page_0", opened)
     print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
     text = upload_reference(card, reference_text(opened))
-    return CardAxis([upload_page(card, page, page.start, page.owned_length)], text)
+    return MemsCardAxis([upload_page(card, page, page.start, page.owned_length)], text)
 
 
 def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distance: int = 64) -> CardPage:
@@ -116,16 +116,18 @@ def sample(rng: np.random.Generator, text: NDArray[np.uint8], length: int, count
     return Queries(codes, offsets_from_lengths(np.full(count, length)))
 
 
-def find_all(card: Card, axis: CardAxis, queries: CardRuns, min_length: int) -> int:
+def find_all(card: Card, axis: MemsCardAxis, queries: CardRuns, min_length: int) -> int:
     """Find all matches, in pieces that stay on the card; returns their number."""
-    number, cursor, wanted = 0, Cursor(0, 0), Wanted(min_length, False)
+    number, cursor, wanted = 0, Cursor(0, 0), WantedMatches(min_length, False)
     while cursor.start < queries.length:
         found, cursor = find(card, axis, queries, wanted, cursor, queries.length, LIMIT)
         number += len(found.start)
     return number
 
 
-def matches_on_host(card: Card, axis: CardAxis, queries: CardRuns, wanted: Wanted, limit: int) -> Iterator[Matches]:
+def matches_on_host(
+    card: Card, axis: MemsCardAxis, queries: CardRuns, wanted: WantedMatches, limit: int
+) -> Iterator[Matches]:
     """Find all matches in pieces of at most `limit`, each copied to the host while the next is found.
 
     Yields:
@@ -166,11 +168,11 @@ def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int6
     return wanted.shape == ours.shape and bool((wanted == ours).all())
 
 
-def from_host(card: Card, axis: CardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
+def from_host(card: Card, axis: MemsCardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
     """Find the matches of queries in staging memory and copy them to the host; returns their number."""
     codes = card.upload_ahead(staged.codes, card.mark()).array()
     queries, number = lay(card, CardCodes(codes, card.upload(staged.offsets))), 0
-    for matches in matches_on_host(card, axis, queries, Wanted(min_length, False), LIMIT):
+    for matches in matches_on_host(card, axis, queries, WantedMatches(min_length, False), LIMIT):
         number += len(matches.start)
         use(matches)
     return number
@@ -183,7 +185,9 @@ def staged_queries(card: Card, queries: Queries) -> Queries:
     return Queries(staged, queries.offsets)
 
 
-def measure_pair(card: Card, axis: CardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int) -> NDArray[np.int64]:
+def measure_pair(
+    card: Card, axis: MemsCardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int
+) -> NDArray[np.int64]:
     """Print the times of the pair by step, and floors; returns all matches of the forward strand."""
     offsets = np.array([0, len(codes)], np.int64)
     staged = staged_queries(card, Queries(codes, offsets))
@@ -227,7 +231,7 @@ def measure_shapes(card: Card, codes: NDArray[np.uint8], repeats: int) -> None:
     for min_length, bases, length, count in SHAPES:
         piece = codes[len(codes) // 3 :][:bases]
         given, rng = reference_of(piece), np.random.default_rng(min_length)
-        axis = CardAxis([page_of(card, given.words, len(piece))], upload_reference(card, given))
+        axis = MemsCardAxis([page_of(card, given.words, len(piece))], upload_reference(card, given))
         drawn = sample(rng, piece, length, count)
         whole = partial(from_host, card, axis, staged_queries(card, drawn), min_length, lambda matches: None)
         resident = partial(find_all, card, axis, lay(card, upload_queries(card, drawn)), min_length)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.mems import Cursor, Matches, Queries, Wanted, cpu, oracle
+from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu, oracle
 from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
 from quire.reference.construction import PAGE_OVERLAP
 
@@ -15,7 +15,7 @@ def searcher(islands, queries, min_length, unique, owned_lengths, **parameters):
     """Return `cpu.find` with all but its last three arguments bound."""
     text, codes = reference_text(islands)
     axis = cpu.prepare_axis(cut_pages(codes, owned_lengths, min_length, **parameters), text)
-    given = axis, cpu.prepare_queries(queries), Wanted(min_length, unique)
+    given = axis, cpu.prepare_queries(queries), WantedMatches(min_length, unique)
     return lambda begin, end, limit: cpu.find(*given, begin, end, limit)
 
 

@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Cursor, Queries, Wanted, gpu, oracle, queries_gpu
+from quire.algorithms.mems import Cursor, Queries, WantedMatches, gpu, oracle, queries_gpu
 from quire.device.card import OutOfDeviceMemory
 from quire.ragged import offsets_from_lengths
 from quire.reference.construction import PAGE_OVERLAP
@@ -30,7 +30,7 @@ def upload_all(card, islands, owned_lengths, overlap, **parameters):
     text, codes = reference_text(islands)
     indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
     pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
-    return gpu.CardAxis(pages, queries_gpu.upload_reference(card, text))
+    return gpu.MemsCardAxis(pages, queries_gpu.upload_reference(card, text))
 
 
 def setter_of_seeds(patch: pytest.MonkeyPatch):
@@ -49,7 +49,7 @@ def searcher(card, axis, queries, min_length, unique):
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
-        matches, cursor = gpu.find(card, axis, laid, Wanted(min_length, unique), begin, end, limit)
+        matches, cursor = gpu.find(card, axis, laid, WantedMatches(min_length, unique), begin, end, limit)
         return type(matches)(*map(card.download, matches)), cursor
 
     return find
@@ -259,7 +259,7 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
     text, codes = reference_text(islands)
     pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
     queries = queries_of(np.concatenate(islands)[40:330])
-    axis = gpu.CardAxis(pages, queries_gpu.upload_reference(card, text))
+    axis = gpu.MemsCardAxis(pages, queries_gpu.upload_reference(card, text))
     find = searcher(card, axis, queries, 12, unique)
     assert find_all(find, int(queries.offsets[-1]), 10_000) == expected(islands, queries, 12, unique)
 
@@ -285,7 +285,7 @@ def test_pieces_on_the_host(card) -> None:
     axis = upload_all(card, islands, None, 0, prefix_length=4)
     laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
     found, last = [], None
-    for matches in matches_on_host(card, axis, laid, Wanted(14, False), 30):
+    for matches in matches_on_host(card, axis, laid, WantedMatches(14, False), 30):
         assert 0 < len(matches.start) <= 30
         for piece in [last, matches] if last else [matches]:
             rows = list(zip(*(array.tolist() for array in piece), strict=True))
@@ -308,7 +308,7 @@ def test_memory_is_what_was_planned(cuts: int) -> None:
         laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
         before = card.arrays.taken
         card.arrays.most_taken = before
-        pieces = list(matches_on_host(card, axis, laid, Wanted(12, True), limit))
+        pieces = list(matches_on_host(card, axis, laid, WantedMatches(12, True), limit))
         taken = card.arrays.most_taken - before - 16 * len(laid.runs)  # seeds of runs are the queries' own
         planned = limit * gpu.bytes_per_match(cuts)
         assert sum(len(piece.start) for piece in pieces) > 2900
@@ -329,12 +329,12 @@ def test_a_card_that_is_full_says_so() -> None:
     for number in range(1, 100):
         card.fail_allocation(number)
         try:
-            gpu.find(card, axis, laid, Wanted(14, True), Cursor(0, 0), laid.length, 1000)
+            gpu.find(card, axis, laid, WantedMatches(14, True), Cursor(0, 0), laid.length, 1000)
         except OutOfDeviceMemory:
             failed += 1
             continue
         break
     assert 15 < failed == number - 1
     card.fail_allocation(0)
-    found = list(matches_on_host(card, axis, laid, Wanted(14, True), 7))
+    found = list(matches_on_host(card, axis, laid, WantedMatches(14, True), 7))
     assert [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)] == wanted

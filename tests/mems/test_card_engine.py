@@ -89,7 +89,7 @@ def test_a_full_card_goes_on_with_fewer(folder, monkeypatch, caplog) -> None:
     monkeypatch.setattr(stage.MemsCardEngine, "_find", failing)
     with caplog.at_level("INFO", "quire.mems"):
         assert run(folder, "card", min_length=12) == wanted
-    assert sum("the card has no room" in record.getMessage() for record in caplog.records) == 2
+    assert sum("the card is out of memory" in record.getMessage() for record in caplog.records) == 2
 
 
 def test_a_card_without_room_is_said_in_a_sentence(folder, monkeypatch) -> None:

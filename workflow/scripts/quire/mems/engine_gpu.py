@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.fm_index.pages.gpu import CardPages
-from quire.algorithms.mems import Cursor, Matches, Queries, Wanted
-from quire.algorithms.mems.gpu import CardAxis, Leaving, bytes_on_host, bytes_per_match, find
+from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches
+from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, bytes_per_match, find
 from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference
 from quire.device.card import Card
 from quire.errors import QuireError
@@ -60,7 +60,9 @@ class MemsCardEngine:
         """See `MemsEngine`."""
         return self._owner.submit(self._prepare, queries, reverse).result()
 
-    def find(self, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
+    def find(
+        self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
+    ) -> tuple[Matches, Cursor]:
         """See `MemsEngine`; returns fewer than `limit` matches if the card has no room for more."""
         leaving, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
         # Meanwhile the card serves other threads.
@@ -78,7 +80,7 @@ class MemsCardEngine:
                 f"{self._card.name}: the text of {self._reference.axis_length} bases and its index do not fit "
                 f"({error}); increase device.memory, use another card, or use device.backend: cpu."
             ) from None
-        self._axis = CardAxis(pages if pages.cycled else pages.resident, text)
+        self._axis = MemsCardAxis(pages if pages.cycled else pages.resident, text)
         log.info("%s: text and index of %d bases resident, %.2f GB free for queries and matches", self._card.name,
                  self._reference.axis_length, self._card.free_bytes() / 1e9)  # fmt: skip
 
@@ -96,7 +98,7 @@ class MemsCardEngine:
             ) from None
 
     def _find(
-        self, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int
+        self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
     ) -> tuple[Leaving, Cursor, NDArray[np.uint8]]:
         card = self._card
         room = int(card.free_bytes() * MATCH_SHARE) // bytes_per_match(len(self._indexes))

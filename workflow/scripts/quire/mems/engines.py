@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from quire.algorithms.mems import Cursor, Matches, Queries, Wanted, cpu
+from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
 from quire.index import PageIndex
 from quire.mems.queries import turned
 from quire.mems.runs import reference_text
@@ -22,7 +22,9 @@ class MemsEngine(Protocol[Prepared]):
     def prepare(self, queries: Queries, reverse: bool) -> Prepared:
         """Return queries, or their reverse complements, as `find` takes them."""
 
-    def find(self, queries: Prepared, wanted: Wanted, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
+    def find(
+        self, queries: Prepared, wanted: WantedMatches, begin: Cursor, end: int, limit: int
+    ) -> tuple[Matches, Cursor]:
         """Return the first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
 
 
@@ -39,7 +41,7 @@ class MemsCpuEngine:
         return cpu.prepare_queries(turned(queries) if reverse else queries)
 
     def find(
-        self, queries: cpu.PackedQueries, wanted: Wanted, begin: Cursor, end: int, limit: int
+        self, queries: cpu.PackedQueries, wanted: WantedMatches, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
         """See `MemsEngine`."""
         return cpu.find(self._axis, queries, wanted, begin, end, limit)

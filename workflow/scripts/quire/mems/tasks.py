@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple
 
 import numpy as np
 
-from quire.algorithms.mems import Cursor, Matches, Wanted
+from quire.algorithms.mems import Cursor, Matches, WantedMatches
 from quire.algorithms.mems.cpu import unique_in_query
 from quire.mems.engines import MemsEngine, Prepared
 from quire.mems.queries import QueryBatch
@@ -82,7 +82,7 @@ class Search(NamedTuple, Generic[Prepared]):
 
     def find(self, strand: Prepared, begin: Cursor, end: int, limit: int) -> tuple[Matches, Cursor]:
         """Return the next matches of a strand, at most `limit`, and where to continue."""
-        return self.engine.find(strand, Wanted(self.min_length, self.unique != "none"), begin, end, limit)
+        return self.engine.find(strand, WantedMatches(self.min_length, self.unique != "none"), begin, end, limit)
 
 
 class PreparedBatch(NamedTuple, Generic[Prepared]):

@@ -114,7 +114,7 @@ def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np
     from quire.algorithms.mems import cpu
 
     offsets = np.array([0, len(query)], np.int64)
-    axis, wanted = cpu.prepare_axis(pages, reference_text(opened)), mems.Wanted(ANCHOR_BASES, True)
+    axis, wanted = cpu.prepare_axis(pages, reference_text(opened)), mems.WantedMatches(ANCHOR_BASES, True)
     queries = cpu.prepare_queries(mems.Queries(query, offsets))
     cursor, found = mems.Cursor(0, 0), []
     while cursor.start < len(query):

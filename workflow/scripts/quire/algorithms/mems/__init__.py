@@ -26,7 +26,7 @@ reference has bases), and the answer does not depend on the pieces.
     find([card,] axis, queries, wanted, begin, end, limit) -> (Matches, Cursor)
 
 - `axis`: pages and text of the axis; `queries`: `Queries` on one strand; both as the twin has prepared them.
-- `wanted`: `Wanted`.
+- `wanted`: `WantedMatches`.
 - `begin`: `Cursor`, matches before it are left out.
 - `end`: matches that start at this base of the flat queries, or after it, are left out.
 - `limit`: 1 or more. Returned are the first matches in order, at most `limit` (fewer, or none, need not mean that there
@@ -94,7 +94,7 @@ class Cursor(NamedTuple):
     axis: int
 
 
-class Wanted(NamedTuple):
+class WantedMatches(NamedTuple):
     """Which matches are wanted.
 
     Attributes:

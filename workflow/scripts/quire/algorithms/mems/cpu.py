@@ -12,8 +12,8 @@ import numpy as np
 
 from quire.algorithms.fm_index.pages import IndexOfPage
 from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays, page_table
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, Wanted
-from quire.algorithms.mems.cpu_arrays import Search, Text, room_for
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
+from quire.algorithms.mems.cpu_arrays import KernelSearch, Text, room_for
 from quire.algorithms.mems.cpu_hits import first_of_many, matches_of_leaves
 from quire.algorithms.mems.cpu_ranges import lay_ranges, search_ranges
 from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, most_hits
@@ -26,7 +26,7 @@ from quire.simd.compiled import compiled
 TOGETHER = 256  # ranges that are laid together
 
 
-class Axis(NamedTuple):
+class MemsAxis(NamedTuple):
     """An axis as `find` takes it: the table of its pages, their arrays (which must outlive it), and its text."""
 
     pages: np.ndarray
@@ -46,7 +46,7 @@ class PackedQueries(NamedTuple):
     runs: np.ndarray
 
 
-def prepare_axis(pages: Sequence[IndexOfPage], reference: ReferenceText) -> Axis:
+def prepare_axis(pages: Sequence[IndexOfPage], reference: ReferenceText) -> MemsAxis:
     """Return an axis for `find`.
 
     Args:
@@ -54,7 +54,7 @@ def prepare_axis(pages: Sequence[IndexOfPage], reference: ReferenceText) -> Axis
         reference: its text.
     """
     arrays = [page_arrays(page, page.start, page.owned_length) for page in pages]
-    return Axis(page_table(arrays), arrays, _prepare_text(reference))
+    return MemsAxis(page_table(arrays), arrays, _prepare_text(reference))
 
 
 def _prepare_text(reference: ReferenceText) -> Text:
@@ -146,12 +146,14 @@ def seed_length(min_length: int, axis_length: int) -> int:
 
 
 def find(
-    axis: Axis, queries: PackedQueries, wanted: Wanted, begin: Cursor, end: int, limit: int
+    axis: MemsAxis, queries: PackedQueries, wanted: WantedMatches, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
     """Find the first matches from a cursor on; see the package for the arguments and what is returned."""
     room = room_for(len(axis.arrays), limit)
     seeds = seed_length(wanted.min_length, sum(page.owned_length for page in axis.arrays))
-    search = Search(axis.pages, axis.text, queries.words, queries.runs, wanted.min_length, seeds, wanted.unique, *begin)
+    search = KernelSearch(
+        axis.pages, axis.text, queries.words, queries.runs, wanted.min_length, seeds, wanted.unique, *begin
+    )
     used, start, place = _find(search, end, limit, room)
     return Matches(*(array[:used] for array in room.found)), Cursor(int(start), int(place))
 

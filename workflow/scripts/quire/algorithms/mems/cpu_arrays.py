@@ -39,7 +39,7 @@ class Text(NamedTuple):
     head_starts: np.ndarray
 
 
-class Search(NamedTuple):
+class KernelSearch(NamedTuple):
     """One call of `find`.
 
     Attributes:
@@ -84,7 +84,7 @@ class Ranges(NamedTuple):
     firsts: np.ndarray
 
 
-class Hits(NamedTuple):
+class KmerHits(NamedTuple):
     """Hits that are compared together, and the best hits of one range.
 
     Attributes:
@@ -99,18 +99,18 @@ class Hits(NamedTuple):
     longest: np.ndarray
 
 
-class Room(NamedTuple):
+class KernelRoom(NamedTuple):
     """What a search works in; `found` holds its matches."""
 
     ranges: Ranges
-    hits: Hits
+    hits: KmerHits
     found: Matches
 
 
-def room_for(page_count: int, limit: int) -> Room:
+def room_for(page_count: int, limit: int) -> KernelRoom:
     """Return the room for a search of some pages for `limit` matches."""
     each = [np.empty(MOST_RANGES, np.int64) for _ in range(4)]
     ranges = Ranges(np.empty(MOST_RANGES, RANGE), np.empty((MOST_RANGES, page_count), INTERVAL), *each)
     axis, leaf = (np.empty(HITS_TOGETHER, np.int64) for _ in range(2))
     found = Matches(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
-    return Room(ranges, Hits(axis, leaf, np.empty(MOST_STARTS + 1, LONGEST)), found)
+    return KernelRoom(ranges, KmerHits(axis, leaf, np.empty(MOST_STARTS + 1, LONGEST)), found)

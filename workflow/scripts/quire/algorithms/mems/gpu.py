@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage
 from quire.algorithms.fm_index.pages.gpu import PagesInTurn
-from quire.algorithms.mems import Cursor, Matches, Wanted
+from quire.algorithms.mems import Cursor, Matches, WantedMatches
 from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
 from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
 from quire.device.card import Card, CardArray, Download, bytes_of
@@ -43,7 +43,7 @@ MOST_STEP = 1 << 16  # bases from seed to seed
 KEY_BITS = 63
 
 
-class CardAxis(NamedTuple):
+class MemsCardAxis(NamedTuple):
     """An axis on a card.
 
     Attributes:
@@ -110,7 +110,7 @@ class _Chosen(NamedTuple):
 
 
 def find(
-    card: Card, axis: CardAxis, queries: CardRuns, wanted: Wanted, begin: Cursor, end: int, limit: int
+    card: Card, axis: MemsCardAxis, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
     """Find the next matches on a card that holds `axis` and `queries`; see the package for the arguments.
 
@@ -195,7 +195,7 @@ def _lay_seeds(card: Card, queries: CardRuns, min_length: int) -> _Seeds:
 class _Search:
     """The next matches of one call of `find`."""
 
-    def __init__(self, card: Card, axis: CardAxis, queries: CardRuns, seeds: _Seeds, unique: bool) -> None:
+    def __init__(self, card: Card, axis: MemsCardAxis, queries: CardRuns, seeds: _Seeds, unique: bool) -> None:
         self.card, self.pages, self.reference = card, axis.pages, axis.text
         self.queries, self.seeds, self.unique = queries, seeds, unique
         self.axis_bits = max(1, self.reference.length.bit_length())
