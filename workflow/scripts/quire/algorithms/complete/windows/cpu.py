@@ -24,6 +24,7 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
 ONE = np.uint64(1)
+FEW = 64  # candidates that are sorted by insertion
 DIGIT = 8  # bits by which candidates are sorted at a time
 DIGIT_MASK = np.uint64((1 << DIGIT) - 1)
 
@@ -49,36 +50,66 @@ def candidate_at(islands, oriented, base, end, differences):
 
 def join_candidates(candidates: NDArray[np.uint64], differences: int) -> NDArray[np.uint64]:
     """Join candidates (uint64[n], which are overwritten) to windows (uint64[], sorted)."""
-    candidates = sort_candidates(candidates, np.empty_like(candidates))
+    sort_candidates(candidates)
     return candidates[: _join(candidates, DIAGONALS - 2 * differences)]
 
 
 @compiled
-def sort_candidates(candidates, other):
-    """Sort candidates by oriented read and first end, digit by digit (radix sort).
+def sort_candidates(candidates):
+    """Sort candidates in place by oriented read and first end; those of each oriented read fit in the cache."""
+    other = np.empty_like(candidates)
+    owners = np.uint64(ORIENTED_SHIFT)
+    grouped = True
+    for i in range(1, len(candidates)):
+        grouped &= candidates[i] >> owners >= candidates[i - 1] >> owners
+    if not grouped:
+        _sort_digits(candidates, other, 0, len(candidates), ORIENTED_SHIFT)
+    first = 0
+    while first < len(candidates):
+        last = first + 1
+        while last < len(candidates) and candidates[last] >> owners == candidates[first] >> owners:
+            last += 1
+        if last - first > FEW:
+            _sort_digits(candidates, other, first, last, FIRST_SHIFT)
+        else:
+            for i in range(first + 1, last):
+                candidate, place = candidates[i], i
+                while place > first and candidates[place - 1] > candidate:
+                    candidates[place] = candidates[place - 1]
+                    place -= 1
+                candidates[place] = candidate
+        first = last
 
-    Returns one of the two arrays, which have equal sizes. Digits in which all candidates agree are skipped.
+
+@compiled
+def _sort_digits(candidates, other, first, last, low_bit):
+    """Sort candidates [first, last) by their bits from `low_bit` on, digit by digit; `other` is scratch.
+
+    Digits in which all candidates agree are skipped.
     """
     every, some = ~np.uint64(0), np.uint64(0)
-    for candidate in candidates:
-        every &= candidate
-        some |= candidate
+    for i in range(first, last):
+        every &= candidates[i]
+        some |= candidates[i]
+    source, target, passes = candidates, other, 0
     starts = np.empty(1 << DIGIT, np.int64)
-    for shift in range(FIRST_SHIFT, 64, DIGIT):
+    for shift in range(low_bit, 64, DIGIT):
         if not (every ^ some) >> np.uint64(shift) & DIGIT_MASK:
             continue
         starts[:] = 0
-        for candidate in candidates:
-            starts[candidate >> np.uint64(shift) & DIGIT_MASK] += 1
-        before = 0
+        for i in range(first, last):
+            starts[source[i] >> np.uint64(shift) & DIGIT_MASK] += 1
+        before = first
         for digit in range(len(starts)):
             starts[digit], before = before, before + starts[digit]
-        for candidate in candidates:
-            digit = candidate >> np.uint64(shift) & DIGIT_MASK
-            other[starts[digit]] = candidate
+        for i in range(first, last):
+            digit = source[i] >> np.uint64(shift) & DIGIT_MASK
+            target[starts[digit]] = source[i]
             starts[digit] += 1
-        candidates, other = other, candidates
-    return candidates
+        source, target = target, source
+        passes += 1
+    if passes & 1:
+        candidates[first:last] = other[first:last]
 
 
 @compiled
