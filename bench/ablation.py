@@ -104,7 +104,6 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
         ("align/candidates/joining.py", "        if pays:\n", "        if pays or not pays:\n"),
     ],
     "widest bundle": [("align/candidates/bundles.py", " or diagonal - bundle.lowest > WIDEST_BUNDLE", "")],
-    "wider bands": [("align/engines/steps.py", "    if len(jobs):\n        wider", "    if False:\n        wider")],
     "crowded reads": [
         ("align/pairing/crowded.py", "last - first >= MOST_CANDIDATES and length < SHORTEST_CERTAIN", "False"),
     ],

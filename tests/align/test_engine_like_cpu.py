@@ -27,8 +27,7 @@ from quire.errors import QuireError  # noqa: E402
 from tests.emulator.emulated_card import EmulatedCard  # noqa: E402
 from tests.support.alternate_genomes import alternate_reads  # noqa: E402
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs  # noqa: E402
-from tests.support.builders import Read, reverse_complement, write_fasta, write_fastq  # noqa: E402
-from tests.support.gapped_genomes import gapped_genome  # noqa: E402
+from tests.support.builders import Read, reverse_complement, write_fasta  # noqa: E402
 from tests.support.read_builders import WHOLE, Indexed, Mapped, build_index, map_files, write_pairs  # noqa: E402
 
 PAIRS = 150
@@ -108,17 +107,6 @@ def test_real_reads(tmp_path: Path, map_on) -> None:
         fasta.write_bytes(stream.read())
     indexed = build_index(tmp_path, fasta, page_size=60_000)
     same(map_on(EmulatedCard("random"), indexed, mates, batch=600), map_on(None, indexed, mates))
-
-
-def test_reads_across_long_gaps(card: Card, tmp_path: Path, map_on) -> None:
-    """Reads that are realigned in wider bands, in batches of any size."""
-    genome, planted = gapped_genome(random.Random(6), 24)
-    indexed = build_index(tmp_path, write_fasta(tmp_path / "genome.fa", genome))
-    mates = [write_fastq(tmp_path / "reads.fq", [one.read for one in planted])]
-    wanted = map_on(None, indexed, mates)
-    assert [line.split("\t")[5] for line in wanted.lines] == [one.cigar for one in planted]
-    same(map_on(None, indexed, mates, batch=7), wanted)
-    same(map_on(card, indexed, mates, batch=10), wanted)
 
 
 def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:

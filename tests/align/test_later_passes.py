@@ -24,7 +24,6 @@ def test_places_and_short_reads(paired: bool, places: list[int]) -> None:
         "find_candidates": Mock(return_value=jobs),
         "leave_out_known": lambda found, _rounds: found,
         "poorly_aligned": Mock(return_value=np.ones(3, bool)),
-        "wider_jobs": lambda *_: (jobs, []),
     }
     find_alignments(Steps(**steps), Mock(), paired, Mock(), SimpleNamespace(text=None, ambiguous=None))  # type: ignore[arg-type]
     assert [call.args[3].maximum_hits for call in steps["find_hits"].call_args_list] == places

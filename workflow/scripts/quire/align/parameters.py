@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quire.algorithms.extension import END_BONUS, GAP_EXTEND, GAP_OPEN
 from quire.algorithms.seeding import SeedingParameters
 
 
@@ -68,13 +67,6 @@ WIDEST_BUNDLE = 32
 LARGEST_GAP = 64
 BAND_MARGIN = 15
 MOST_CANDIDATES = 16
-
-# ---- wider bands ----
-# Least clip that pays, with the bonus for the read's end, for the shortest gap longer than the margin.
-SHORTEST_CLIP = (BAND_MARGIN + 1) * -GAP_EXTEND - GAP_OPEN - END_BONUS + 1
-# An end of a read may lie on a diagonal if at most this many of its outermost bases differ. By chance that happens at
-# one of 3.8 million places.
-OUTER_BASES, OUTER_DIFFERENCES = 16, 2
 
 # ---- rescue ----
 KMER = 8

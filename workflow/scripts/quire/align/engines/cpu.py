@@ -22,7 +22,6 @@ from quire.align.records import encode_records
 from quire.align.reported.cpu import NO_ALTERNATE, take_reported
 from quire.align.rescue.cpu import rescue_jobs
 from quire.align.sink import Encoded, RecordSink
-from quire.align.wider.cpu import wider_jobs
 from quire.reads import PairBatch, Reads
 from quire.reads.cpu import orient, subset
 from quire.reference import Reference
@@ -37,7 +36,6 @@ STEPS = Steps(
     collect=collect,
     best_scores=best_scores,
     poorly_aligned=poorly_aligned,
-    wider_jobs=wider_jobs,
     rescue_jobs=rescue_jobs,
     select=select,
     take_reported=take_reported,

@@ -35,7 +35,7 @@ class Steps:
         subset: returns the reads of these indices as a batch of their own.
         leave_out_known: returns the jobs without those of earlier rounds, whose alignments exist already. A backend may
             keep them, since `collect` removes duplicates.
-        find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, wider_jobs, rescue_jobs, select,
+        find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, rescue_jobs, select,
             take_reported, unique_template_lengths: see the functions of these names.
     """
 
@@ -48,7 +48,6 @@ class Steps:
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     best_scores: Callable[[Rounds, BackendReads, BackendReference], Array]
     poorly_aligned: Callable[[Array, BackendReads, SeedingPass], Array]
-    wider_jobs: Callable[[Rounds, Array, BackendReads, BackendReference], tuple[ExtensionJobs, list[Array]]]
     rescue_jobs: Callable[[Alignments, BackendReads, BackendReference, InsertSizes], ExtensionJobs]
     select: Callable[[Alignments, BackendReads, bool, InsertSizes, BackendAlternate], Selection]
     take_reported: Callable[[Alignments, Selection, BackendAlternate], Reported]
@@ -66,7 +65,7 @@ class FoundAlignments:
 def find_alignments(
     steps: Steps, reads: BackendReads, paired: bool, pages: BackendPages, reference: BackendReference
 ) -> FoundAlignments:
-    """Find the alignments of a batch: seeds, candidates and extension, later passes for some reads, and wider bands.
+    """Find the alignments of a batch: seeds, candidates and extension, and later passes for some reads.
 
     Args:
         steps: steps of the backend.
@@ -86,34 +85,7 @@ def find_alignments(
         jobs = _seed(steps, few, pages, reference, seeding_pass.seeding)
         jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
-    jobs, chosen = steps.wider_jobs(rounds, steps.best_scores(rounds, reads, reference), reads, reference)
-    if len(jobs):
-        wider = steps.extend(jobs, reads, reference.text, reference.ambiguous)
-        _leave_out_narrower(rounds, chosen, wider)
-        rounds.append((jobs, wider))
     return FoundAlignments(rounds, steps.collect(rounds, reads, reference))
-
-
-def _leave_out_narrower(rounds: Rounds, chosen: list[Array], wider: Extensions) -> None:
-    """Set the score of an alignment to 0 if it begins or ends where its realignment in a wider band does.
-
-    The realignment is preferred even if it does not score more: where only the bonus of the read's end pays for a gap,
-    it scores no more than the clipped alignment.
-
-    Args:
-        rounds: all rounds so far.
-        chosen: for each round, the indices of the alignments that were realigned.
-        wider: their realignments, round after round.
-    """
-    begin = 0
-    for (_, narrow), rows in zip(rounds, chosen, strict=True):
-        own = slice(begin, begin + len(rows))
-        begin += len(rows)
-        is_begin = narrow.axis_begin[rows] == wider.axis_begin[own]
-        is_begin &= narrow.read_begin[rows] == wider.read_begin[own]
-        is_end = narrow.axis_end[rows] == wider.axis_end[own]
-        is_end &= narrow.read_end[rows] == wider.read_end[own]
-        narrow.score[rows] *= ~(is_begin | is_end)
 
 
 def _seed(

@@ -14,7 +14,6 @@ from quire.align.pairing.template_length_gpu import unique_template_lengths
 from quire.align.parameters import SEEDING
 from quire.align.reported.gpu import take_reported
 from quire.align.rescue.gpu import rescue_jobs
-from quire.align.wider.gpu import wider_jobs
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
@@ -49,7 +48,6 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
         collect=partial(collect, card),
         best_scores=partial(best_scores, card),
         poorly_aligned=partial(poorly_aligned, card),
-        wider_jobs=partial(wider_jobs, card),
         rescue_jobs=partial(rescue_jobs, card),
         select=partial(select, card),
         take_reported=partial(take_reported, card),
