@@ -261,8 +261,8 @@ def test_batches_are_planned_by_the_memory(data, map_on, caplog: pytest.LogCaptu
     wanted = map_on(None, indexed, mates)
     with caplog.at_level(logging.INFO, "quire.align"):
         same(map_on(EmulatedCard(memory=1 << 20), indexed, mates), wanted)
-    assert 20 < int(re.search(r"in parts of (\d+) reads or pairs", caplog.text).group(1)) < 140
-    assert "going on with" not in caplog.text
+    assert 20 < int(re.search(r"to parts of (\d+) reads or pairs", caplog.text).group(1)) < 140
+    assert "continuing with" not in caplog.text
 
 
 @pytest.mark.parametrize("allocation", [30, 75, 160, 300, 500])
@@ -274,7 +274,7 @@ def test_an_allocation_that_fails_changes_nothing(allocation, data, map_on, capl
     card.fail_allocation(allocation)
     with caplog.at_level(logging.WARNING, "quire.align"):
         same(map_on(card, indexed, few, batch=16), map_on(None, indexed, few))
-    assert re.search("going on with [78] reads or pairs at a time", caplog.text)
+    assert re.search("continuing with [78] reads or pairs at a time", caplog.text)
 
 
 def test_a_card_without_room_for_a_page_says_so(data, map_on) -> None:
