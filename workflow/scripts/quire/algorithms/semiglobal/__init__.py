@@ -1,4 +1,4 @@
-"""Semi-global alignment with GATK's overhang strategies and ties (model.py): haplotypes to the reference, and the like.
+"""Semi-global alignment with GATK's overhang strategies and ties (model.py), such as haplotypes to the reference.
 
 `cpu.align` aligns many pairs at once; `cpu.align_one` aligns one from within another kernel.
 """
@@ -15,12 +15,12 @@ __all__ = ["Overhang", "SemiglobalAlignments", "SemiglobalBatch"]
 
 @dataclass(frozen=True)
 class SemiglobalBatch:
-    """Sequences and the pairs of them to align, of one region or of many.
+    """Sequences and the pairs of them to align, from one region or many.
 
     Attributes:
-        references: uint8[n], codes or letters (equal bytes match, N included) of all references, end to end.
+        references: uint8[n], codes or letters (equal bytes match, N included) of all references, concatenated.
         reference_offsets: int64[references + 1] into them.
-        alternates: uint8[m], likewise.
+        alternates: uint8[m], those of all alternates.
         alternate_offsets: int64[alternates + 1].
         tasks: int32[t, 2], (reference index, alternate index).
     """
@@ -32,10 +32,10 @@ class SemiglobalBatch:
     tasks: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        """Refuse what no kernel can answer.
+        """Refuse empty sequences.
 
         Raises:
-            ValueError: an empty sequence.
+            ValueError: a sequence is empty.
         """
         for name in ("reference", "alternate"):
             if np.any(np.diff(getattr(self, f"{name}_offsets")) <= 0):
@@ -44,11 +44,11 @@ class SemiglobalBatch:
 
 @dataclass(frozen=True)
 class SemiglobalAlignments:
-    """Alignments of t tasks, in their order, each equal to GATK's (SmithWatermanJavaAligner, SWNativeAligner).
+    """Alignments of t tasks in order, each equal to GATK's (SmithWatermanJavaAligner, SWNativeAligner).
 
     Attributes:
         offsets: int32[t], 0-based reference position of the alignment's first column (negative only for IGNORE).
-        cigars: uint32, CIGAR elements as in BAM (length << 4 | operation, CIGAR_* of `quire.sam`), end to end.
+        cigars: uint32, CIGAR elements as in BAM (length << 4 | operation, CIGAR_* of `quire.sam`), concatenated.
         cigar_offsets: int64[t + 1] into cigars.
     """
 
@@ -57,5 +57,5 @@ class SemiglobalAlignments:
     cigar_offsets: NDArray[np.int64]
 
     def cigar(self, task: int) -> NDArray[np.uint32]:
-        """uint32[k]: the CIGAR elements of one task."""
+        """Return uint32[k], the CIGAR elements of one task."""
         return self.cigars[self.cigar_offsets[task] : self.cigar_offsets[task + 1]]

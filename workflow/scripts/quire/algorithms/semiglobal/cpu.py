@@ -1,8 +1,8 @@
-"""Semi-global alignment in Numba: 16 tasks in lockstep, one per vector lane, with a byte of traceback a cell.
+"""Semi-global alignment in Numba: 16 tasks in lockstep, one per vector lane, with a byte of traceback per cell.
 
-Tasks are sorted by length. A lane with a shorter sequence computes cells that nobody reads (a cell depends on cells
-above and to the left only). A band is computed first, and the whole matrix where an alignment that leaves the band
-could be as good as the best within. The rules are in model.py.
+Tasks are sorted by length. A lane with a shorter sequence computes cells that are never read (a cell depends only on
+cells above and to the left). A band is computed first, and the whole matrix if an alignment that leaves the band could
+be as good as the best within. The rules are in model.py.
 """
 
 from typing import NamedTuple
@@ -21,10 +21,10 @@ from quire.simd.vectors import add, aligned_zeros, choose_equal, choose_less, co
 LANES = 16  # of int32, one AVX-512 register
 SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = (int(overhang) for overhang in Overhang)
 STEP, LONGER_INSERTION, LONGER_DELETION = 3, 4, 8
-"""A traceback byte: the operation that leads to the cell, and whether the gaps that end there are longer than 1."""
+"""Bits of a traceback byte: the operation that leads to the cell, and whether gaps that end there are longer than 1."""
 NO_SCORE = -(1 << 30)
 BESIDE = 16
-"""Diagonals beside those that lead from corner to corner that are computed first."""
+"""Diagonals of the band on either side of those that lead from corner to corner."""
 
 
 class _Pairs(NamedTuple):
@@ -38,12 +38,12 @@ class _Pairs(NamedTuple):
 
 
 class _Paths(NamedTuple):
-    """What is known of each task's alignment.
+    """Alignments of the tasks.
 
     Attributes:
-        offsets: int32[t], where it starts in the reference.
-        starts: int64[t], where its CIGAR starts among all elements, -1 where the alternate matches exactly.
-        counts: int64[t], elements of its CIGAR.
+        offsets: int32[t], start in the reference.
+        starts: int64[t], index of the first CIGAR element among all, -1 if the alternate matches exactly.
+        counts: int64[t], number of CIGAR elements.
     """
 
     offsets: NDArray[np.int32]
@@ -52,16 +52,16 @@ class _Paths(NamedTuple):
 
 
 class _Lanes(NamedTuple):
-    """One group's sequences and cells, lanes innermost.
+    """Sequences and cells of a group of tasks, lanes innermost.
 
     Attributes:
         reference, alternate: int32[longest * 16] letters.
-        scores: int32[(longest alternate + 1) * 16], H of the row above, replaced by the row's own from left to right.
-        deletions: likewise, the best score of a gap that ends there from above.
+        scores: int32[(longest alternate + 1) * 16], H of the row above, replaced from left to right by that of the row.
+        deletions: int32[(longest alternate + 1) * 16], the best score of a deletion that ends there.
         steps: uint8[longest reference * longest alternate * 16], traceback bytes of the group.
         rows, columns: int64[16], lengths of the sequences.
-        end_scores, end_rows, end_columns: int64[16], where the traceback starts.
-        cigar: uint32, one CIGAR, backwards.
+        end_scores, end_rows, end_columns: int64[16], the cell where the traceback starts.
+        cigar: uint32, one CIGAR, in reverse order.
     """
 
     reference: NDArray[np.int32]
@@ -81,12 +81,12 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
     """Align the alternates of a batch's tasks to their references.
 
     Args:
-        batch: sequences and tasks; 16 tasks run in lockstep, so hand over many regions together.
+        batch: sequences and tasks; 16 tasks run in lockstep, so pass many regions together.
         scoring: scores; their sum over the longest sequence must stay within 2**30.
-        overhang: what becomes of bases that stick out (model.py).
+        overhang: treatment of overhanging bases (model.py).
 
     Returns:
-        Alignments in the order of the tasks; none depends on what else is in the batch.
+        Alignments in the order of the tasks; none depends on the other tasks of the batch.
     """
     pairs = _Pairs(
         np.require(batch.references, np.uint8, ["C", "W"]),
@@ -114,10 +114,11 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
 
 @compiled
 def align_one(reference, alternate, scoring, overhang):
-    """Align one pair from within a kernel, without looking for exact occurrences: for INDEL and LEADING_INDEL.
+    """Align one pair from within a kernel with INDEL or LEADING_INDEL, which take no exact occurrences.
 
     Args:
-        reference, alternate: uint8 codes, neither empty.
+        reference: uint8 codes, not empty.
+        alternate: uint8 codes, not empty.
         scoring: `Scoring`.
         overhang: int of an `Overhang`.
 
@@ -149,7 +150,7 @@ def align_one(reference, alternate, scoring, overhang):
 
 
 def _lanes(longest_reference: int, longest_alternate: int) -> _Lanes:
-    """Room for a group of tasks up to this size."""
+    """Allocate space for groups of tasks up to this size."""
     return _Lanes(
         reference=aligned_zeros(longest_reference * LANES, np.int32),
         alternate=aligned_zeros(longest_alternate * LANES, np.int32),
@@ -167,7 +168,7 @@ def _lanes(longest_reference: int, longest_alternate: int) -> _Lanes:
 
 @compiled
 def _find_exact(pairs, offsets):
-    """offsets[t] = last place where the alternate stands in the reference letter for letter; left alone elsewhere."""
+    """Set offsets[t] to the last exact occurrence of the alternate in the reference, if there is one."""
     for t in range(len(pairs.tasks)):
         which, other = pairs.tasks[t]
         reference = pairs.references[pairs.reference_offsets[which] : pairs.reference_offsets[which + 1]]
@@ -183,7 +184,7 @@ def _find_exact(pairs, offsets):
 
 @compiled
 def _in_task_order(elements, starts, cigar_offsets, columns):
-    """CIGARs end to end in the order of tasks; starts[t] < 0 stands for an alternate that matches exactly."""
+    """Return the CIGARs in the order of tasks; starts[t] < 0 marks an alternate that matches exactly."""
     cigars = np.empty(cigar_offsets[-1], np.uint32)
     for t in range(len(starts)):
         first = cigar_offsets[t]
@@ -197,9 +198,10 @@ def _in_task_order(elements, starts, cigar_offsets, columns):
 
 @compiled
 def _align_groups(pairs, space, order, scoring, overhang, paths):
-    """Align the tasks of `order` and fill their `paths`; returns the CIGAR elements that these point into.
+    """Align the tasks of `order` and fill their `paths`; return the CIGAR elements that these point into.
 
-    First in a band around the diagonals that lead from corner to corner, then those that may have a way outside.
+    All are aligned in a band around the diagonals that lead from corner to corner; tasks whose best alignment may leave
+    the band are then aligned in the whole matrix.
     """
     elements = np.empty(1024, np.uint32)
     used = 0
@@ -233,7 +235,7 @@ def _align_groups(pairs, space, order, scoring, overhang, paths):
 
 @inlined
 def _band(space, lanes):
-    """The lowest and highest diagonal (column - row) of a group's band."""
+    """Return the lowest and highest diagonal (column - row) of a group's band."""
     low, high = np.int64(0), np.int64(0)
     for lane in range(lanes):
         longer = space.columns[lane] - space.rows[lane]
@@ -243,10 +245,10 @@ def _band(space, lanes):
 
 @inlined
 def _surpasses_others(space, lane, low, high, match):
-    """Whether a lane's best score in the band is more than any alignment can have that leaves it.
+    """Return True if a lane's best score in the band is higher than that of any alignment that leaves the band.
 
-    That one has at most so many columns of two bases as the matrix has left on both sides of a diagonal beside the
-    band. All that are as good as the best then lie within, so that ties are decided as in the whole matrix.
+    Such an alignment pairs at most as many bases as the matrix has on a diagonal just outside the band. All alignments
+    as good as the best then lie in the band, so ties are decided as in the whole matrix.
     """
     rows, columns = space.rows[lane], space.columns[lane]
     matched = max(min(rows, columns - (high + 1)), min(rows + (low - 1), columns))
@@ -255,7 +257,7 @@ def _surpasses_others(space, lane, low, high, match):
 
 @compiled
 def _pack_group(pairs, space, group):
-    """Write the sequences of a group of tasks into their lanes; returns the longest reference and alternate length."""
+    """Write the sequences of a group of tasks to their lanes; return the longest reference and alternate length."""
     height, width = 0, 0
     for lane in range(len(group)):
         which, other = pairs.tasks[group[lane]]
@@ -268,7 +270,7 @@ def _pack_group(pairs, space, group):
 
 @compiled
 def _pack(sequences, offsets, which, lane, letters):
-    """Write one sequence into its lane of `letters`; returns its length."""
+    """Write one sequence to its lane of `letters`; return its length."""
     start = offsets[which]
     length = offsets[which + 1] - start
     for k in range(length):
@@ -278,15 +280,15 @@ def _pack(sequences, offsets, which, lane, letters):
 
 @inlined
 def _all(value):
-    """An int32 in every lane."""
+    """Return a vector with an int32 in every lane."""
     return splat(np.int32(value), LANES)
 
 
 @compiled
 def _fill(space, lanes, size, scoring, overhang, band):
-    """Fill the group's traceback bytes; set the row and column of each lane where its traceback starts.
+    """Fill the group's traceback bytes, and set the cell of each lane where its traceback starts.
 
-    Cells on diagonals (column - row) outside of `band` (the lowest and the highest) are left out: nothing leads there.
+    Cells on diagonals (column - row) outside of `band` (the lowest and the highest) are not computed.
     """
     (height, width), (low, high) = size, band
     priced = overhang in (INDEL, LEADING_INDEL)
@@ -309,9 +311,9 @@ def _fill(space, lanes, size, scoring, overhang, band):
 
 @compiled
 def _fill_row(space, i, width, edge, scoring, first, last):
-    """Scores and traceback bytes of one row (reference base i) of all lanes, in columns [first, last].
+    """Compute scores and traceback bytes of one row (reference base i) of all lanes, in columns [first, last].
 
-    `edge` is its column 0; to the left of another first column nothing is.
+    `edge` is the score of column 0; to the left of any other first column there is no score.
     """
     match, mismatch = _all(scoring.match), _all(scoring.mismatch)
     gap_open, gap_extend = _all(scoring.gap_open), _all(scoring.gap_extend)
@@ -343,7 +345,7 @@ def _fill_row(space, i, width, edge, scoring, first, last):
 
 @compiled
 def _update_end(space, lane, row, overhang, low, high):
-    """Move a lane's end to this row's last column, or into the last row, where that is better (rules in model.py)."""
+    """Move a lane's end to this row's last column, or into the last row, if that is better (rules in model.py)."""
     last_row, last_column = space.rows[lane], space.columns[lane]
     inside = row <= last_row and low <= last_column - row <= high
     if inside and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:
@@ -360,7 +362,7 @@ def _update_end(space, lane, row, overhang, low, high):
 
 @compiled
 def _trace(space, width, lane, overhang):
-    """Follow a lane's traceback from its end; writes the CIGAR backwards, returns the offset and its elements."""
+    """Follow a lane's traceback and write the CIGAR in reverse; return the offset and the number of elements."""
     steps, cigar = space.steps, space.cigar
     row, column = space.end_rows[lane], space.end_columns[lane]
     operation, length, count = CIGAR_MATCH, space.columns[lane] - column, 0

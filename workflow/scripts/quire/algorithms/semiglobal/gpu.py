@@ -1,8 +1,8 @@
-"""Semi-global alignment on a card: matrices by warp shuffles, four bits of traceback a cell, tracebacks by threads.
+"""Semi-global alignment on a card: matrices by warp shuffles, four bits of traceback per cell, tracebacks by threads.
 
-Two tasks share each word of a matrix, with 16 bits each, where scores and letters let them; else a task has 32 bits.
-Tasks are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by
-that of their references, since the lanes of a warp go down the rows together. The rules of alignment are in model.py.
+Two tasks share each word of a matrix, with 16 bits each, if scores and letters allow; else a task has 32 bits. Tasks
+are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by that of
+their references, since the lanes of a warp go down the rows together. The rules of alignment are in model.py.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -23,12 +23,13 @@ TRACE = "quire/algorithms/semiglobal/trace.cu"
 EXACT = "quire/algorithms/semiglobal/exact.cu"
 LETTERS = "quire/algorithms/semiglobal/letters.cu"
 MOST_BYTES, MOST_BYTES_APART = 2 << 30, 8 << 30
-"""Most that the tracebacks of one chunk of tasks take of the card, by whether tasks of the same sequences stand
-together: what comes next goes up meanwhile, and a chunk takes along all sequences between those that it needs."""
-_SAMPLED = 4096  # tasks of so many are looked at together to tell whether they do
+"""Bytes of the tracebacks of one chunk of tasks: if tasks of the same sequences are adjacent, and if they are apart.
+
+The next chunk is uploaded during the computation of one, and a chunk includes all sequences between those it needs."""
+_SAMPLED = 4096  # tasks per sample that decides whether tasks of the same sequences are adjacent
 MOST_SCORE = 1 << 24
-"""Scores have a smaller magnitude; 32 bits hold 16 times the difference of two cells."""
-_BYTES_PER_TASK = 256  # keys, orders, offsets, walks, with what sorting takes
+"""Limit of the magnitude of scores, so that 32 bits hold 16 times the difference of two cells."""
+_BYTES_PER_TASK = 256  # keys, orders, offsets, walks, and the space for sorting
 _LETTER_UNIT, _MOST_LETTERS = 8192, 7  # cells.cuh: letters are multiples of the unit, the eighth is padding's
 _COUNTING_THREADS = 1 << 18  # enough to fill a card
 _CLASS_SHIFT, _STRIPS_SHIFT = 52, 32
@@ -79,14 +80,14 @@ class _Walks(NamedTuple):
 
 
 class FillLaunch(NamedTuple):
-    """What one kernel aligns, and where it leaves what.
+    """Tasks of one kernel, and the arrays of its results.
 
     Attributes:
-        shape: of the kernel.
-        tasks: how many.
-        slots: of the tasks.
+        shape: the shape of the kernel.
+        tasks: number of tasks.
+        slots: slots of the tasks.
         lines: uint32[], traceback.
-        side: uint32[], differences along the last columns, and for strips also what insertions score there.
+        side, side_insertion: uint32[], differences along the last columns, and for strips scores of insertions there.
         bottom: uint32[], differences along the last rows.
     """
 
@@ -100,7 +101,7 @@ class FillLaunch(NamedTuple):
 
 
 class _Answers(NamedTuple):
-    """Of a chunk's tasks: offsets, numbers of CIGAR elements, and these, end to end."""
+    """Answers of a chunk's tasks: offsets, numbers of CIGAR elements, and these elements, concatenated."""
 
     offsets: NDArray[np.int32]
     counts: NDArray[np.int64]
@@ -113,17 +114,17 @@ def align_batch(
     """Align the alternates of a batch's tasks to their references, exactly as `quire.algorithms.semiglobal.cpu.align`.
 
     Args:
-        card: where it is computed.
-        batch: of the host; hand over many regions together, the tasks of a region beside each other.
+        card: the card.
+        batch: arrays of the host; pass many regions together, with the tasks of a region adjacent.
         scoring: scores; their sum over the longest sequence must stay within 2**30.
-        overhang: what becomes of bases that stick out (model.py).
-        threads: of the host, which copy to the card's staging memory while the card computes.
+        overhang: treatment of overhanging bases (model.py).
+        threads: threads of the host, which copy to the card's staging memory while the card computes.
 
     Returns:
-        Alignments in the order of the tasks; none depends on what else is in the batch.
+        Alignments in the order of the tasks; none depends on the other tasks of the batch.
 
     Raises:
-        OutOfDeviceMemory: no room for a single task, or where tasks of the same sequences stand apart for all of these.
+        OutOfDeviceMemory: too little memory for a single task and the sequences between its two.
         ValueError: a score of 2**24 or more, or one of the wrong sign.
     """
     scoring = Scoring(*map(int, scoring))
@@ -150,17 +151,17 @@ def align_batch(
 
 
 def fits_in_pairs(scoring: Scoring) -> bool:
-    """Whether 16 bits hold whatever cells.cuh computes of these scores.
+    """Return True if 16 bits hold all numbers that cells.cuh computes with these scores.
 
-    A mismatch and a gap's first base must be within a letter's unit of a match. A cell scores at least what a mismatch
-    or two opened gaps do, and one more gap opens there: that is four units below a match at most, half of the range.
+    A mismatch and a gap's first base must score at most a letter's unit less than a match. A cell scores at least a
+    mismatch or two opened gaps, and one more gap opens there: at most four units below a match, half of the range.
     """
     least = min(scoring.mismatch, scoring.gap_open)
     return scoring.gap_open <= scoring.gap_extend and 16 * (scoring.match - least) <= _LETTER_UNIT
 
 
 def upload(card: Card, batch: SemiglobalBatch) -> CardPairs:
-    """The batch's sequences on the card, as they are, without tasks."""
+    """Upload a batch's sequences unchanged, without tasks."""
     return CardPairs(
         card.upload(np.ascontiguousarray(batch.references, np.uint8)),
         card.upload(np.ascontiguousarray(batch.reference_offsets, np.int64)),
@@ -171,9 +172,9 @@ def upload(card: Card, batch: SemiglobalBatch) -> CardPairs:
 
 
 def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillShape, ...]:
-    """Shapes of the kernels that align these sequences; writes letters in place as these kernels take them.
+    """Choose the kernels' shapes, and replace the letters by the codes that these kernels take.
 
-    Sequences with at most 7 different letters, and scores that fit, are aligned two tasks a word.
+    Sequences with at most 7 different letters, and scores that fit, are aligned with two tasks per word.
     """
     if not fits_in_pairs(scoring):
         return SHAPES_OF_ONE
@@ -192,7 +193,7 @@ def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillS
 
 
 def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -> list[tuple[int, int]]:
-    """First tasks and ends of chunks for which there should be room."""
+    """Return first and last + 1 of the tasks of chunks that should fit in the card's memory."""
     rows = np.diff(batch.reference_offsets)[batch.tasks[:, 0]]
     columns = np.diff(batch.alternate_offsets)[batch.tasks[:, 1]]
     capacities = np.array([shape.capacity for shape in shapes])
@@ -216,13 +217,13 @@ def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -
 
 
 def _spans_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[tuple[int, int]]:
-    """The first and the last reference of some tasks, and alternate."""
+    """Return the first and last reference, and the first and last alternate, of some tasks."""
     tasks = batch.tasks[piece[0] : piece[1]]
     return [(int(column.min()), int(column.max())) for column in tasks.T]
 
 
 def _arrays_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[NDArray[Any]]:
-    """Some tasks, and the sequences from their first to their last one; members of `CardPairs`."""
+    """Return the members of `CardPairs` for some tasks, with all sequences from their first to their last."""
     arrays: list[NDArray[Any]] = []
     sequences = (batch.references, batch.reference_offsets), (batch.alternates, batch.alternate_offsets)
     for (letters, offsets), (lowest, highest) in zip(sequences, _spans_of(batch, piece), strict=True):
@@ -232,7 +233,7 @@ def _arrays_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[NDArray[A
 
 
 def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> CardPairs:
-    """Tasks whose numbers are those of the sequences on the card."""
+    """Return staged tasks, with the numbers of the sequences on the card."""
     pairs = CardPairs(*staged.arrays())
     for side, (lowest, _) in enumerate(_spans_of(batch, staged.piece)):
         pairs.tasks[:, side] = pairs.tasks[:, side] - lowest
@@ -240,7 +241,7 @@ def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> CardPai
 
 
 def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring, overhang: Overhang) -> _Answers:
-    """The answers for some tasks; their letters are written over."""
+    """Align some tasks, whose letters are overwritten."""
     shapes = choose_shapes(card, pairs, scoring)
     exact = find_exact(card, pairs, overhang)
     launches = plan(card, pairs, (exact >= 0).astype(np.uint8), shapes)
@@ -251,7 +252,7 @@ def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring, overhang: Overh
 
 
 def find_exact(card: Card, pairs: CardPairs, overhang: Overhang) -> CardArray:
-    """int32[t]: the last place where a task's alternate stands in its reference; -1 elsewhere or where nobody asks."""
+    """Return int32[t], the last exact occurrence of each task's alternate; -1 if there is none or it does not count."""
     count = len(pairs.tasks)
     if overhang not in (Overhang.SOFTCLIP, Overhang.IGNORE):
         return card.full(count, -1, np.int32)
@@ -261,12 +262,12 @@ def find_exact(card: Card, pairs: CardPairs, overhang: Overhang) -> CardArray:
 
 
 def plan(card: Card, pairs: CardPairs, exact: CardArray, shapes: tuple[FillShape, ...]) -> list[FillLaunch]:
-    """Order the tasks that are to be aligned, and take memory for what their kernels leave.
+    """Order the tasks to align, and allocate memory for the results of their kernels.
 
     Args:
-        card: where all lies.
-        pairs: with tasks.
-        exact: uint8[t], whether a task needs no alignment any more.
+        card: the card.
+        pairs: sequences and tasks.
+        exact: uint8[t], 1 for tasks that need no alignment.
         shapes: by capacity, the last one for any length.
 
     Returns:
@@ -330,14 +331,15 @@ def trace(
     """Follow the tracebacks of all launches that were filled.
 
     Args:
-        card: where all lies.
-        pairs: with tasks.
-        exact: of `find_exact`.
-        launches: with all tasks but those that were found exactly.
-        scoring, overhang: as the launches were filled.
+        card: the card.
+        pairs: sequences and tasks.
+        exact: as `find_exact` returned it.
+        launches: launches of all other tasks.
+        scoring: as the launches were filled.
+        overhang: as the launches were filled.
 
     Returns:
-        Of the tasks: int32 offsets, int64 numbers of CIGAR elements, and uint32 elements, end to end.
+        For the tasks: int32 offsets, int64 numbers of CIGAR elements, and uint32 elements, concatenated.
     """
     count = len(pairs.tasks)
     offsets, counts = exact.copy(), card.full(count, 1, np.int64)

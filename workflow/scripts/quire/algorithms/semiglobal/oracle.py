@@ -1,4 +1,4 @@
-"""GATK's aligner cell by cell in plain Python, gaps tried at every length; the rules are in model.py."""
+"""GATK's aligner cell by cell in plain Python, with gaps of every length; the rules are in model.py."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -11,7 +11,7 @@ Path = list[tuple[int, int]]
 
 
 def align(reference: Sequence[int], alternate: Sequence[int], scoring: Scoring, overhang: Overhang) -> tuple[int, Path]:
-    """Offset in the reference and [(operation, length), ...] of the alternate's alignment."""
+    """Return the offset in the reference and [(operation, length), ...] of the alternate's alignment."""
     reference, alternate = list(reference), list(alternate)
     if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
         for offset in range(len(reference) - len(alternate), -1, -1):
@@ -44,7 +44,7 @@ def _gap(length: int, scoring: Scoring) -> int:
 def _fill(
     reference: Sequence[int], alternate: Sequence[int], scoring: Scoring, overhang: Overhang
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """Scores of all cells, and the step (operation, length) that leads back from each."""
+    """Return the scores of all cells, and the step (operation, length) that leads back from each."""
     rows, columns = len(reference) + 1, len(alternate) + 1
     scores = [[0] * columns for _ in range(rows)]
     steps = [[(CIGAR_MATCH, 1)] * columns for _ in range(rows)]
@@ -56,7 +56,7 @@ def _fill(
         for j in range(1, columns):
             equal = reference[i - 1] == alternate[j - 1]
             diagonal = scores[i - 1][j - 1] + (scoring.match if equal else scoring.mismatch)
-            # Of equally good gaps the longest one: an open gap is made longer rather than a new one opened.
+            # Of equally good gaps the longest one: an open gap is extended rather than a new one opened.
             right, right_length = max((scores[i][j - k] + _gap(k, scoring), k) for k in range(1, j + 1))
             down, down_length = max((scores[i - k][j] + _gap(k, scoring), k) for k in range(1, i + 1))
             if diagonal >= right and diagonal >= down:
@@ -69,7 +69,7 @@ def _fill(
 
 
 def _end(scores: list[list[int]], overhang: Overhang) -> tuple[int, int]:
-    """Row and column where the traceback starts."""
+    """Return row and column where the traceback starts."""
     last_row, last_column = len(scores) - 1, len(scores[0]) - 1
     if overhang == Overhang.INDEL:
         return last_row, last_column

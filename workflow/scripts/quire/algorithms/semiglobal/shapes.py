@@ -1,4 +1,4 @@
-"""How the lanes of a card's kernels share the matrices of semi-global alignment, and the macros that say so."""
+"""Shapes: how the lanes of a card's kernels share the matrices of semi-global alignment, as macros."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from quire.algorithms.semiglobal import Overhang
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT, CIGAR_SOFT_CLIP
 
 WARP = 32
-KEPT = 8  # CIGAR elements that the first walk keeps; most alignments have fewer
+KEPT = 8  # CIGAR elements that the first walk keeps; most alignments have no more
 EXACT_DEFINES = {"CIGAR_MATCH": CIGAR_MATCH, "CIGAR_SHIFT": CIGAR_SHIFT}
 TRACE_DEFINES = {
     **EXACT_DEFINES,
@@ -20,14 +20,14 @@ _CELL_BITS, _WORD_BITS = 4, 32
 
 
 class FillShape(NamedTuple):
-    """How the lanes of a kernel share a matrix (macros of layout.cuh).
+    """Division of a matrix among the lanes of a kernel (macros of layout.cuh).
 
     Attributes:
-        lanes: of a warp, per word of tasks.
-        columns: of the matrix, per lane.
-        blocks: of one warp, that a multiprocessor is to hold (fewer on sm_120); a thread's registers follow from it.
+        lanes: lanes of a warp per word of tasks.
+        columns: columns of the matrix per lane.
+        blocks: blocks of one warp that a multiprocessor should hold (fewer on sm_120); it limits a thread's registers.
         paired: whether a word holds the cells of two tasks.
-        strips: whether an alternate may be longer than lanes * columns: strips of so many columns follow each other.
+        strips: whether an alternate may be longer than lanes * columns; it is then computed in strips of this width.
     """
 
     lanes: int
@@ -48,12 +48,12 @@ class FillShape(NamedTuple):
 
     @property
     def line_words(self) -> int:
-        """Words of traceback of a warp's step (a line)."""
+        """Words of traceback of a line: one step of a warp."""
         cells_per_word = _WORD_BITS // _CELL_BITS // (2 if self.paired else 1)
         return -(-self.columns // cells_per_word) * WARP
 
     def layout(self) -> dict[str, int]:
-        """The macros of layout.cuh."""
+        """Return the macros of layout.cuh."""
         return {
             "LANES": self.lanes,
             "COLUMNS": self.columns,
@@ -62,16 +62,15 @@ class FillShape(NamedTuple):
         }
 
     def fill_defines(self) -> dict[str, int]:
-        """The macros of semiglobal.cu."""
+        """Return the macros of semiglobal.cu."""
         return {**self.layout(), "BLOCKS": self.blocks}
 
     def trace_defines(self) -> dict[str, int]:
-        """The macros of trace.cu."""
+        """Return the macros of trace.cu."""
         return {**self.layout(), **TRACE_DEFINES}
 
 
-# By capacity, the last one for alternates of any length. 152 and 400 columns are just enough for common reads and
-# haplotypes.
+# By capacity, the last one for alternates of any length. 152 and 400 columns just hold common reads and haplotypes.
 SHAPES_OF_PAIRS = (
     FillShape(4, 8, 20),
     FillShape(4, 16, 16),
