@@ -87,8 +87,9 @@ def edited_batch(rows: int, columns: int, tasks: int, seed: int = 0) -> Semiglob
 
 
 def prepare(card: Card, batch: SemiglobalBatch, paired: bool) -> Prepared:
-    """Upload sequences and tasks, order them, and take memory for all."""
-    pairs = gpu.upload(card, batch)._replace(tasks=card.upload(batch.tasks))
+    """Upload sequences and tasks, order them, and allocate memory for the results."""
+    arrays = batch.references, batch.reference_offsets, batch.alternates, batch.alternate_offsets, batch.tasks
+    pairs = gpu.CardPairs(*map(card.upload, arrays))
     shapes = gpu.choose_shapes(card, pairs, HAPLOTYPE_TO_REFERENCE) if paired else SHAPES_OF_ONE
     exact = card.full(len(batch.tasks), -1, np.int32)
     return Prepared(pairs, exact, gpu.plan(card, pairs, (exact >= 0).astype(np.uint8), shapes))

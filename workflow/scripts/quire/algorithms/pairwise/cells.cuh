@@ -1,22 +1,21 @@
 // The cells that a lane owns: COLUMNS of them in a row.
 //
-// X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from it alone: one that follows a deletion at
-// once is no better than that deletion made longer. So D goes through the columns of a lane by one instruction each.
+// X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from X alone: opening one directly after a
+// deletion is no better than extending that deletion. So D passes each column of a lane with one instruction.
 //
-// On sm_90 a cell takes five instructions of the arithmetic units (64 lanes a cycle and multiprocessor), one more in
-// mode LOCAL; sums, and what VALUES keep of a cell, are left to the multipliers. That is a ceiling of 3.3 T cells/s on
-// an H200.
+// On sm_90 a cell takes five instructions of the arithmetic units (64 lanes per cycle and multiprocessor), one more in
+// mode LOCAL; the multipliers compute sums and the values of cells. That limits an H200 to 3.3 T cells/s.
 #pragma once
 #include "quire/algorithms/pairwise/layout.cuh"
 #include "quire/device/dpx.cuh"
 
 struct Scores {
     i64 match, mismatch, gap_open, gap_extend;
-    // 16 and 65,537, unknown to the compiler: multiplied by units that have nothing else to do.
+    // 16 and 65,537, hidden from the compiler, so that the otherwise idle multipliers are used.
     i64 key, value;
 };
 
-// Scores as cells need them.
+// Scores as cells use them.
 struct Terms {
     i32 match, mismatch, open, extend, key, value;
 
@@ -36,7 +35,7 @@ struct Cells {
     i32 best[COLUMNS];    // H of the row above
     i32 insertion[COLUMNS];
     i32 corner;    // H left of it
-    i32 deletion;  // D of the column behind the last one
+    i32 deletion;  // D of the column after the last one
 
     __device__ __forceinline__ void begin(const Job& job, int first, const u8* target, const Kept* kept,
                                           const Terms& terms) {
@@ -81,7 +80,7 @@ struct Cells {
         }
     }
 
-    // Takes back a step outside of the matrix, but for its values: these have a place of their own, and no reader.
+    // Undoes a step outside of the matrix, except for its values: they have a place of their own and are never read.
     __device__ __forceinline__ void keep_if(bool inside, const Cells& above) {
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++) {

@@ -1,23 +1,22 @@
-// Rectangles of matrices, strip by strip: the warps of a persistent grid take strips of columns in order, and those
-// that are under way follow each other down the rows, each behind the words that the one on its left hands on. See
-// layout.cuh.
+// Rectangles of a matrix, strip by strip. The warps of a persistent grid take strips of columns in order and follow
+// each other down the rows, each after the words that the strip on its left hands on. See layout.cuh.
 //
-// A strip waits only for one that was taken earlier, so that whoever is taken goes on: however many warps run at once,
-// in whatever order. What a ticket decides is who computes a strip, never a result.
+// A strip waits only for one that was taken earlier, so there is no deadlock, however many warps run at once and in
+// whatever order. A ticket decides which warp computes a strip, never a result.
 #include "quire/algorithms/pairwise/cells.cuh"
 #include "quire/device/ragged.cuh"
 
-constexpr u32 NAP = 20;  // nanoseconds between two looks at words
-// The row of a chunk in which the words of the next chunk are asked for: late, so that the strip on the left has come
-// further, and so early that they are there when the chunk ends. Of rows 4, 8 and 12 of chunks of 16 the last was the
-// fastest on an H200 for 100 kb from end to end (8.26, 8.31 and 8.06 ms), the first in mode LOCAL (8.80, 8.91 and 9.03).
-// Two rows before the end of a chunk are too late: with chunks of eight 11.0 ms for 9.0.
+constexpr u32 NAP = 20;  // nanoseconds between two reads of words
+// The row of a chunk in which the words of the next chunk are loaded: late, so that the strip on the left has advanced,
+// but early enough that they arrive before the chunk ends. Of rows 4, 8 and 12 of chunks of 16 the last was the fastest
+// on an H200 for 100 kb from end to end (8.26, 8.31 and 8.06 ms), the first in mode LOCAL (8.80, 8.91 and 9.03). Two
+// rows before the end of a chunk are too late: with chunks of eight 11.0 ms for 9.0.
 constexpr int LOOK = LOCAL ? 4 : STEPS - 4;
-// Rows above a matrix change nothing in mode LOCAL, whose row 0 has H 0 everywhere: letters that match nothing leave it
-// as it is. Only where row 0 may be any row, as that of a tile, have lanes that are above it to be held.
+// In mode LOCAL lanes above a matrix need not be held: its row 0 has H 0 everywhere, and letters that match nothing
+// leave it unchanged. If row 0 may be any row, as that of a tile, lanes above it must be held.
 constexpr bool HELD = VALUES || !LOCAL;
-// Rows whose largest H are looked at together: a chunk, and on cards of compute capability 10 and 12, for which the
-// compiler would spill registers, fewer where lanes have many columns.
+// Rows whose largest H are compared together: a chunk; fewer on cards of compute capability 10 and 12 if lanes have
+// many columns, since the compiler would spill registers.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 constexpr int FEWER = COLUMNS < 6 ? 16 : 8, OFFERED = STEPS < FEWER ? STEPS : FEWER;
 #else
@@ -28,7 +27,7 @@ static_assert(STEPS % 2 == 0 && WARP % STEPS == 0, "words are handed on in pairs
 static_assert(STEPS % OFFERED == 0, "chunks have whole groups of rows");
 
 struct Inputs {
-    const u16* query;  // selectors, with QUERY_ROOM
+    const u16* query;  // selectors, with QUERY_ROOM on both sides
     const u8* target;
     Scores scores;
 };
@@ -38,13 +37,13 @@ struct Matrices {
     u64* borders;  // on borders of strips
     Kept* kept;
     u32* values;
-    int4* ends;  // [strips]: the largest H of a strip, its column and its row, from 1; only if asked for
-    i64 track;   // whether they are
+    int4* ends;  // [strips]: the largest H of a strip, its column and its row, from 1; only if `track`
+    i64 track;
 };
 
-// The largest H of a lane so far, and where: of several the leftmost, of these the uppermost. The key is 16 times H,
-// and less for columns further right; so one maximum decides, and an equal one further down changes nothing.
-// Cells behind a matrix and below it need no care: letters match nothing there, so that what they have comes from a
+// The largest H of a lane so far, and its cell: of several the leftmost, of these the uppermost. The key is 16 times H
+// plus a number that falls from left to right, so that one maximum decides and an equal one further down changes
+// nothing. Cells right of a matrix and below it need no exception: letters match nothing there, so their H comes from a
 // cell further left, where it is at least as large.
 struct End {
     i32 key, row;
@@ -58,7 +57,7 @@ struct End {
         if (COLUMNS % 2 == 0) found = max(found, cells.best[COLUMNS - 1] * terms.key + (16 - COLUMNS));
         return found;
     }
-    // Rows of a chunk. Few of them have a larger one in any lane.
+    // Rows of a chunk; few have a larger key in any lane.
     __device__ __forceinline__ void offer(const i32 (&rows)[OFFERED], int first_row) {
         i32 found = rows[0];
 #pragma unroll
@@ -74,7 +73,7 @@ struct End {
     __device__ int column(int first) const { return first + 15 - (key & 15); }
 };
 
-// Words of a chunk's rows on the left border: all lanes have all of them, by loads of one address.
+// Words of a chunk's rows on the left border; all lanes load all of them, from the same addresses.
 struct Words {
     u64 word[STEPS];
 
@@ -82,7 +81,7 @@ struct Words {
 #pragma unroll
         for (int i = 0; i < STEPS; i += 2) load_words(from + i, word[i], word[i + 1]);
     }
-    // Whether one of the first rows' words is not there yet.
+    // Whether a word of the first rows has not been written yet.
     __device__ __forceinline__ bool missing(u32 tag, int rows) const {
         u32 different = 0;
 #pragma unroll
@@ -92,7 +91,7 @@ struct Words {
     }
 };
 
-// The next row to keep and the last one, which is kept too: where a lane's columns go.
+// The next row to keep and the last row, which is kept too: places of a lane's columns.
 struct Keeping {
     Kept *next, *last;
     int next_row, last_row;  // NEVER_ROW: none
@@ -125,18 +124,17 @@ __device__ __forceinline__ void store_values(u32* place, const u32 (&values)[COL
     }
 }
 
-// What a chunk of steps has to look at besides its cells: whether rows are kept; whether lanes stand above the rows,
-// too. A strip follows the one on its left by the rows that are computed slowest, so none of this may cost much.
+// Special cases of a chunk of steps: rows are kept, and (BEGIN) some lanes are above the first row. The slowest rows
+// set the distance between a strip and the one on its left, so none of these may cost much.
 enum Care { NONE, KEPT_ROWS, BEGIN };
 
-// A chunk of steps.
-// Branches would tear a warp apart, and what exchanges its lanes would put it together again at each step; so there are
-// none. What comes from memory is asked for a chunk before it is needed, or half of one.
-//   words: of the chunk's rows on the left border; become those of the next one.
-//   ahead: where they are.
-//   hands_on, right: whether the lane hands on words, which is the last one, and where the one of the first step goes.
-//   values: the lane's, of the chunk's first step.
-//   letters: selectors of the rows of the chunk's steps; become those of the next one.
+// A chunk of steps, without branches: lanes would diverge, and each exchange between lanes would wait for all. Memory
+// is loaded a chunk, or half of one, before it is used.
+//   words: those of the chunk's rows on the left border; replaced by those of the next chunk.
+//   ahead: place of the next chunk's words.
+//   hands_on, right: whether the lane hands on words (the last one does), and the place of the first step's word.
+//   values: place of the lane's values of the chunk's first step.
+//   letters: selectors of the rows of the chunk's steps; replaced by those of the next chunk.
 template <Care CARE>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const Keeping& kept, Words& words,
                                          const u64* ahead, bool hands_on, u64* right, u32 tag, u32* values,
@@ -190,7 +188,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     u32* values = matrices.values + job.values + strip * job.values_stride + lane * COLUMNS;
     const u64* left = strip == 0 ? matrices.left + job.left
                                  : matrices.borders + job.border + (strip - 1) / job.border_strips * job.border_stride;
-    // Rows before the first one go into the room around the rows, and so do those behind the last one.
+    // Words of rows before the first and after the last one go to the space around the rows.
     u64* right = matrices.borders + job.border + strip / job.border_strips * job.border_stride - SKEW;
     bool hands_on = !last && lane == WARP - 1;
     u32 left_tag = strip == 0 ? (u32)job.left_tag : tag_of(strip), right_tag = tag_of(strip + 1);
@@ -208,13 +206,13 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
         kept.next_row = keep < rows ? keep : NEVER_ROW;
         kept.last_row = rows;
     }
-    // The step from which on a chunk looks at more than its cells.
+    // The first step of the next chunk with a special case.
     int care_from = 0;
     u32 letters[STEPS];
 #pragma unroll
     for (int i = 0; i < STEPS; i++) letters[i] = __ldg(letters_ahead + i);
     for (int step = 0; step < steps; step += STEPS) {
-        // Behind the last row nothing is waited for; what is read there is in the room around the rows.
+        // Nothing waits for rows after the last one; their words are in the space around the rows.
         while (step + STEPS <= rows ? words.missing(left_tag, STEPS) : words.missing(left_tag, rows - step)) {
             __nanosleep(NAP);
             words.look(left + step);
@@ -225,7 +223,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
             do_chunk<NONE>(cells, end, terms, kept, words, ahead, hands_on, right, right_tag, values, step - lane,
                            letters_ahead, letters);
         } else {
-            // The last row is kept wherever it is.
+            // The last row is always kept.
             if (kept.next_row <= step - WARP + 1) {
                 kept.next_row = kept.next_row + keep < rows ? kept.next_row + keep : NEVER_ROW;
                 kept.next += job.keep_stride;
@@ -248,7 +246,7 @@ __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last,
     }
 }
 
-// All strips of all jobs, by as many warps as are launched.
+// Computes all strips of all jobs, with any number of warps.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT) fill(Jobs jobs, Inputs inputs, Matrices matrices) {
     i64 strips = jobs.strips_before[jobs.owners];
     while (true) {

@@ -1,27 +1,27 @@
-// Around the matrices: the borders that they begin with, the largest H of kept rows, and paths.
+// Kernels before and after the sweep: first borders, the largest H of kept rows, and paths.
 //
-// A path is followed by a warp through the tiles whose values are there. It looks at 32 cells at once: along the
-// diagonal, or up or left in a gap. Where a cell's H comes from is seen from the values of its neighbours, by the rules
-// of the package. Other warps follow the paths from cells of kept rows that the path probably goes through; where it
-// does, it goes on as theirs. So a guess that is right saves time, and nothing else.
+// A warp follows a path through the tiles whose values were computed. It reads 32 cells at once: along the diagonal, or
+// up or left in a gap. The values of a cell's neighbours show where its H comes from, by the rules of the package.
+// Other warps follow paths from cells of kept rows that the path probably goes through; if it does, their parts are
+// joined to it. So a right prediction saves time, and a wrong one does not change the path.
 #include "quire/algorithms/pairwise/layout.cuh"
 
 // ---- before ----
 
 struct Edges {
     i64 rows, columns, gap_open, gap_extend;
-    i64 priced_top, priced_left;   // whether gaps along row 0 and column 0 have their price
+    i64 priced_top, priced_left;   // whether gaps along row 0 and column 0 cost their price
     i64 keep, keep_stride;
     i64 query, letters;  // places of the selector of its first row, and of that row's letter
     i64 left, top;       // places
-    i64 peaks;           // of row 0 in the table of kept rows' peaks
+    i64 peaks;           // place of row 0 in the table of kept rows' peaks
 };
 
 __device__ __forceinline__ i32 gap(const Edges& edges, i64 length, bool priced) {
     return !priced || length == 0 ? 0 : (i32)(edges.gap_open + (length - 1) * edges.gap_extend);
 }
 
-// A thread per selector of the query, and per cell of row 0 and of column 0; a matrix per row of blocks.
+// Writes selectors of the query, row 0 and column 0: one thread per selector and per cell; a row of blocks per matrix.
 extern "C" __global__ void begin(const Edges* all, const u8* letters, u16* query, u64* left, Kept* kept) {
     Edges edges = all[blockIdx.y];
     i64 place = thread_index();
@@ -45,19 +45,19 @@ extern "C" __global__ void begin(const Edges* all, const u8* letters, u16* query
 
 // ---- kept rows ----
 
-// The larger, the larger H and, where H is equal, the smaller the column.
+// A key that is larger for a larger H, and for a smaller column if H is equal.
 __device__ __forceinline__ i64 peak_key(i32 best, i64 column) {
     return ((i64)best + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
 }
 
-// Of each kept row the largest H, its smallest column, and H of the last column: a block each; a matrix per row of
-// blocks.
+// Finds the largest H of each kept row, its smallest column, and H of the last column: one block per row; a row of
+// blocks per matrix.
 extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const Kept* kept, int4* found) {
     const Edges& edges = all[blockIdx.y];
     i64 columns = edges.columns, best = -1;
     if ((blockIdx.x - 1ll) * edges.keep >= edges.rows) return;  // the last row is kept, too
     const Kept* row = kept + edges.top + blockIdx.x * edges.keep_stride;
-    // Several loads are under way before the first is looked at: the compiler does not ask ahead over the loop's test.
+    // Several loads are in flight before the first is used: the compiler does not prefetch across the loop's test.
     constexpr int AHEAD = 8;
     i64 place = threadIdx.x, stride = blockDim.x;
     for (; place + (AHEAD - 1) * stride <= columns; place += AHEAD * stride) {
@@ -81,28 +81,28 @@ extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const
 
 // ---- paths ----
 
-// A path under way; all are numbers of the matrix, from 1.
+// A part of a path; rows and columns of the matrix, from 1.
 struct Path {
     i64 matrix;
-    i64 row, column;     // of the cell where it is; column -1: where row's largest H is, row -1: where alignments end
-    i64 state;           // IN_BEST, or that it came here by a gap, which may go on
+    i64 row, column;     // the cell where it is; column -1: the row's largest H, row -1 too: where the alignment ends
+    i64 state;           // IN_BEST, or the gap by which it came here, which may be extended
     i64 score;           // H of the cell; in a gap I of the row below, or D of the column on the right
-    i64 first, room;     // place of its first element, and for how many there is room
-    i64 elements;        // that are written, the last one first
+    i64 first, room;     // place of its first element, and the space for elements
+    i64 elements;        // number of elements written, the last one first
     i64 ended;
-    i64 begin_row, begin_column, begin_score;  // where it was when it was taken up
+    i64 begin_row, begin_column, begin_score;  // where it began
 };
 
 struct Grid {
-    i64 rows, columns;      // of the matrix
+    i64 rows, columns;      // m and n
     i64 query, target;      // places of its letters
-    i64 tile_rows, tile_columns, across;  // tiles side by side
+    i64 tile_rows, tile_columns, across;  // size of a tile, and tiles in a row of tiles
     i64 tiles;              // place of its first tile in the table
     i64 values_stride;      // of a strip
     i64 keep, peaks;        // rows between two kept rows; place of row 0 in the table of their peaks
-    i64 top, top_stride;    // place of what is kept of row 0, and of the next kept row behind it
-    i64 left, left_stride;  // place of the words of column 0, and of those of the next kept column behind it
-    i64 ends, strips;       // place of its strips' ends, and how many
+    i64 top, top_stride;    // place of the kept row 0, and the distance to the next kept row
+    i64 left, left_stride;  // place of the words of column 0, and the distance to those of the next kept column
+    i64 ends, strips;       // place of its strips' ends, and their number
 };
 
 struct Sources {
@@ -110,7 +110,7 @@ struct Sources {
     const u8* target;
     const u64* left;
     const Kept* kept;
-    const i64* tiles;   // place of each tile's values; -1: they are not there
+    const i64* tiles;   // place of each tile's values; -1: not computed
     const u32* values;
     const int4* peaks;  // of kept rows
     const int4* ends;   // of strips
@@ -120,10 +120,10 @@ struct Sources {
 
 constexpr int IN_BEST = 0, IN_INSERTION = 1, IN_DELETION = 2;
 
-// The tile of a cell, which has none of its borders; rows and columns from 1.
+// The tile of a cell, without its borders; rows and columns from 1.
 struct Tile {
     int top, left, across;
-    i64 place;  // of its values; -1: they are not there
+    i64 place;  // of its values; -1: not computed
     const Kept* above;
     const u64* words;  // of its left border, row 1 of the matrix
 
@@ -139,7 +139,7 @@ struct Tile {
     __device__ bool has(const Grid& grid, int row, int column) const {
         return row > top && column > left && row <= top + grid.tile_rows && column <= left + grid.tile_columns;
     }
-    // The value of a cell; of one on the tile's borders, H alone.
+    // The value of a cell; only H of a cell on the tile's borders.
     __device__ __forceinline__ u32 value(const Grid& grid, const u32* values, int row, int column) const {
         if (row == top) return (u32)above[column].x << 16;
         if (column == left) return (u32)best_of(words[row - 1]) << 16;
@@ -149,7 +149,7 @@ struct Tile {
     }
 };
 
-// The element under way, and those that are written.
+// The current element, and those written before.
 struct Elements {
     u32* written;
     int operation, run, count;
@@ -167,15 +167,15 @@ struct Elements {
     }
 };
 
-// How many lanes from the first on have a bit set.
+// The number of lanes from the first on whose bit is set.
 __device__ __forceinline__ int leading(u32 votes) { return votes == EVERY_LANE ? WARP : __ffs((int)~votes) - 1; }
 __device__ __forceinline__ u32 lanes_below(int lane) { return lane < WARP ? (1u << lane) - 1 : EVERY_LANE; }
 
-// Where a path begins that is told to find out; on row 0 or column 0: nowhere.
+// Finds where a path with an unknown row or column begins; on row 0 or column 0 it is empty.
 __device__ void find_begin(Path& path, const Grid& grid, const Sources& sources) {
     int lane = threadIdx.x;
     if (path.row < 0 && sources.mode == MODE_LOCAL) {
-        // The leftmost strip with the largest H; none of them has a strip's number.
+        // The leftmost strip with the largest H.
         i64 best = -1;
         for (i64 strip = lane; strip < grid.strips; strip += WARP)
             best = max(best, (i64)sources.ends[grid.ends + strip].x << 32 | (0x7FFFFFFF - strip));
@@ -195,17 +195,17 @@ __device__ void find_begin(Path& path, const Grid& grid, const Sources& sources)
     }
 }
 
-// ---- the tiles that a path probably goes through ----
+// ---- prediction of the path's tiles ----
 
 struct Plan {
-    i64 row, column;   // of the cell where the path is, from 1; -1: where the alignment ends
-    i64 most;          // tiles
+    i64 row, column;   // the cell where the path is, from 1; -1: where the alignment ends
+    i64 most;          // largest number of tiles
     i64 swept, width;  // columns of the strips that wrote the borders, and of those that compute tiles
-    i64 border, border_stride;  // place of the first tile's words on its strips' borders, and of the next one's behind it
-    i64 values;        // that a tile has room for
+    i64 border, border_stride;  // place of the first tile's words on its strips' borders, and the distance to the next
+    i64 values;        // space for a tile's values
 };
 
-// The job of a tile, as the one of that number.
+// Writes the job of a tile, with its number among the planned tiles.
 __device__ void plan_tile(const Plan& plan, const Grid& grid, int number, int down, int across, Job& job) {
     i64 top = down * grid.tile_rows, left = across * grid.tile_columns;
     job.rows = min(grid.tile_rows, grid.rows - top);
@@ -223,11 +223,11 @@ __device__ void plan_tile(const Plan& plan, const Grid& grid, int number, int do
     job.values_stride = grid.values_stride;
 }
 
-// A path that crosses a kept row does so near the row's largest H, if it is the path of similar sequences. Where that is
-// not near the diagonal through the place before, the diagonal is the better guess, and in mode LOCAL the path has
-// probably begun. One warp, for the first matrix: all lanes go through the rows, whose peaks they look up side by side,
-// and then each writes some of the jobs.
-//   jobs, strips_before: [most], [most + 1], those behind the last tile without a strip.
+// The path of similar sequences crosses a kept row near the row's largest H. If that is not near the diagonal through
+// the last known cell, the diagonal predicts better, and in mode LOCAL the path has probably begun. One warp, for the
+// first matrix: all lanes go through the rows together, whose peaks they load in parallel; then each writes some of the
+// jobs.
+//   jobs, strips_before: [most], [most + 1]; entries after the last tile have no strips.
 //   tiles: place of each tile's values, or -1.
 extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Grid* grids, Sources sources, Job* jobs,
                                                             i64* strips_before, i64* tiles) {
@@ -241,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Gri
     int row = (int)path.row, column = (int)path.column;
     int highest = row > 0 ? (row - 1) / keep : -1;
     int4 seen = {};
-    // The tiles, as their places in the table, wait where the strips before them will stand.
+    // Numbers of the tiles are stored where the counts of strips will be written.
     for (int down = highest; down >= 0 && column > 0 && count < plan.most; down--) {
         int since = (highest - down) % WARP;
         if (since == 0 && down >= lane) seen = sources.peaks[grid.peaks + down - lane];
@@ -278,8 +278,8 @@ extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Gri
 
 // ---- following ----
 
-// A warp per path: until it ends, comes to where another one begins, needs values that are not there, or has no room
-// for more elements.
+// Follows a path per warp until it ends, reaches the begin of another one, needs values that were not computed, or has
+// no space for more elements.
 extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const Grid* grids, Sources sources,
                                                         Path* followed, u32* all_elements) {
     Path path = paths[blockIdx.x];
@@ -301,13 +301,13 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
             break;
         if (!tile.has(grid, row, column)) tile.find(grid, sources, row, column);
         if (tile.place < 0) break;
-        // The cells ahead, on the diagonal, or above, or on the left: of this tile, and none behind the next kept row.
+        // The cells ahead, on the diagonal, above, or on the left: in this tile, and not beyond the next kept row.
         int upper = row - max(kept, tile.top), lefter = column - tile.left;
         int ahead = state == IN_BEST ? min(upper, lefter) : state == IN_INSERTION ? upper : lefter;
         int ahead_row = row - (state == IN_DELETION ? 0 : lane);
         int ahead_column = column - (state == IN_INSERTION ? 0 : lane);
         bool known = lane < ahead;
-        // The cell behind the last one is looked at too: a pair shows itself by both.
+        // The cell after the last one is read too: the values of both show whether bases are paired.
         bool looked = known || (lane == ahead && state == IN_BEST);
         u32 value = looked ? tile.value(grid, sources.values, ahead_row, ahead_column) : 0;
         if (state == IN_BEST) {
@@ -315,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
                                       selector_of(sources.target[grid.target + ahead_column - 1]);
             u32 equals = __ballot_sync(EVERY_LANE, equal);
             int matches = __popc(equals & lanes_below(lane));
-            i32 here = score - matches * match - (lane - matches) * mismatch;  // H, if all before are pairs
+            i32 here = score - matches * match - (lane - matches) * mismatch;  // H, if all bases before are paired
             u32 next = __shfl_down_sync(EVERY_LANE, best_of(value), 1);
             bool pair = known && lane < WARP - 1 && !(local && here == 0) &&
                         ((best_of(value) - next - (u32)(equal ? match : mismatch)) & 0xFFFF) == 0;
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
                 state = IN_DELETION;
             }
         } else {
-            // The cell before a gap's base says whether the gap goes on there, or was opened, which is preferred.
+            // The cell before a gap's base shows whether the gap extends there or was opened, which is preferred.
             bool insertion = state == IN_INSERTION;
             bool goes_on = insertion ? (i32)above_insertion(value) < extend - open
                                      : ((best_of(value) + (u32)open - (u32)(score - lane * extend)) & 0xFFFF) != 0;
@@ -362,27 +362,27 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
 
 // ---- joining ----
 
-// What is told of a walk: where it was taken up and what it came to, and where its elements are.
+// A path of joined parts: where it began and where it is, and the place of its elements.
 struct Walked {
     i64 begin_row, begin_column, begin_score;
     i64 row, column, state, score, ended;
     i64 first, elements;
 };
 
-// The part of a walk that goes on from where one ends in H; -1: there is none. `lowest` is the row of the walk's second
-// part, from which on there is one for each kept row.
+// The part that continues one that ends in H; -1: there is none. `lowest` is the row of the second part; from it
+// upwards there is one part for each kept row.
 __device__ __forceinline__ i64 onward(const Path* parts, i64 count, i64 keep, i64 lowest, i64 part) {
     const Path& path = parts[part];
     if (path.ended || path.state != IN_BEST || path.row > lowest || path.row % keep != 0) return -1;
     i64 next = 1 + (lowest - path.row) / keep;
-    if (next <= part || next >= count) return -1;  // it has come nowhere, or to row 0
+    if (next <= part || next >= count) return -1;  // it did not advance, or is in row 0
     return parts[next].begin_row == path.row && parts[next].begin_column == path.column ? next : -1;
 }
 
-// The parts of each walk that follow one another, a warp a walk. Of a walk's parts the first is its own, the others
-// begin on the kept rows above, the lowest first. 32 at once are looked at: mostly each leads to the next one.
-//   owns: [walks + 1], numbers of the own parts.
-//   taken: elements of all walks so far: who comes takes the next ones.
+// Joins the parts of each path that follow one another, one warp per path. The first part is the path's own, the others
+// begin on the kept rows above, the lowest first. 32 are examined at once: mostly each leads to the next one.
+//   owns: [paths + 1], numbers of the own parts.
+//   taken: number of elements of all paths so far; each path takes the next ones.
 extern "C" __global__ void __launch_bounds__(32) join(const i64* owns, const Grid* grids, const Path* paths,
                                                       const Path* followed, const u32* elements, Walked* walked,
                                                       u64* taken, u32* joined) {
@@ -399,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(32) join(const i64* owns, const Gri
             i64 part = head + lane, next = -1;
             bool there = part < count;
             if (there) next = onward(parts, count, keep, lowest, part);
-            // These go on one to the other, and the one behind them belongs to the walk, too.
+            // These continue each other, and the part after them belongs to the path, too.
             int run = leading(__ballot_sync(EVERY_LANE, there && next == part + 1 && lane < WARP - 1));
             u64 length = there && lane <= run ? (u64)parts[part].elements : 0, upto = length;
             for (int distance = 1; distance < WARP; distance *= 2) {

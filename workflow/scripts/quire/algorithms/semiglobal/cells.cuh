@@ -1,6 +1,6 @@
-// Cells of the matrix by differences to their neighbours (Suzuki and Kasahara 2018), which stay small in any matrix.
+// Cells of the matrix as differences to their neighbours (Suzuki and Kasahara 2018), which are small in any matrix.
 //
-// Of a cell with H = H[i,j], above it H[i-1,j], on its left H[i,j-1], and H[i-1,j-1]:
+// For a cell with H = H[i,j]:
 //   score     = H - H[i-1,j-1] = max(match or mismatch, deletion, insertion)
 //   across    = H - H[i,j-1]   = score - down of the cell on the left
 //   down      = H - H[i-1,j]   = score - across of the cell above
@@ -8,15 +8,15 @@
 //               max(score + gap_open, deletion + gap_extend) - down of the cell on the left
 //   insertion, likewise; for the cell on the right max(score + gap_open, insertion + gap_extend) - across of the cell
 //               above
-// All are kept 16 times as large. The lower four bits of what a maximum is taken of say what it comes from, and decide
-// ties: 12 a match (or 15), 8 an insertion, 0 a deletion; 2 an insertion that was made longer, 1 such a deletion.
+// All are multiplied by 16. The lower four bits of the operands of a maximum tell its origin, and decide ties: 12 a
+// match (or 15), 8 an insertion, 0 a deletion; 2 an extended insertion, 1 an extended deletion.
 //
 // PAIRED: a word holds these numbers of two tasks. Sums and differences are those of whole words: they are right in
 // both halves as long as no half leaves [0, 65535], so numbers have a bias (score_bias: score, deletion, insertion;
 // half of it: across, down). A match has 65535, the largest, so that letters are compared by one operation and one
-// maximum: letters are multiples of 8192, the complement of what differs is at most 65535 - 8192, and a mismatch more
-// than that. Maxima are those of signed numbers, as scores lie in the upper half of the range: sums within them do not
-// wrap. gpu.py says which scores fit.
+// maximum: letters are multiples of 8192, the complement of the differing bits is at most 65535 - 8192, and a mismatch
+// has more. Maxima are those of signed numbers, since scores are in the upper half of the range: sums within them do
+// not wrap. gpu.py checks which scores fit.
 #pragma once
 #include "quire/algorithms/semiglobal/layout.cuh"
 #include "quire/device/dpx.cuh"
@@ -34,10 +34,10 @@ __device__ __forceinline__ u32 largest(u32 a, u32 b, u32 c) {
     return PAIRED ? max3_16x2(a, b, c) : (u32)max3((i32)a, (i32)b, (i32)c);
 }
 
-// Scores as cells need them.
+// Scores as cells use them.
 struct Terms {
     i32 score_bias, difference_bias;
-    u32 match, mismatch, free, forbidden;  // of letters; of padding beside a free edge, and beside one with a price
+    u32 match, mismatch, free, forbidden;  // scores of letters; of padding at a free edge, and at one with a price
     u32 longer, open_deletion, open_insertion;
 
     __device__ explicit Terms(const Scores& scores) {
@@ -53,17 +53,17 @@ struct Terms {
         open_insertion = of_each(16 * (open - extend) + (i32)BY_INSERTION);
     }
     __device__ u32 difference(i32 value) const { return of_each(difference_bias + 16 * value); }
-    // A gap that opens beside an edge, where H changes by `step` along it.
+    // The score of a gap that opens at an edge, along which H changes by `step`.
     __device__ u32 opened(i32 open, i32 step, u32 code) const {
         return of_each(score_bias + 16 * (open + step) + (i32)code);
     }
-    // 16 times a difference, of one task of a word.
+    // 16 times a difference, for one task of a word.
     __device__ i32 value(u32 word, int half) const {
         return PAIRED ? (i32)(word >> (16 * half) & 0xFFFF) - difference_bias : (i32)word;
     }
 };
 
-// The score of two letters, for each task of a word; `least`: what a mismatch has there.
+// The score of two letters, for each task of a word; `least` is that of a mismatch.
 __device__ __forceinline__ u32 of_letters(u32 a, u32 b, u32 least, u32 match) {
     return PAIRED ? max_unsigned_16x2(~(a ^ b), least) : a == b ? match : least;
 }

@@ -1,8 +1,8 @@
-// Alternates that stand in their reference letter for letter: found before any matrix, by one warp per task.
+// Exact occurrences of alternates in their references, found before any matrix, with one warp per task.
 // By -D: CIGAR_MATCH and CIGAR_SHIFT of quire.sam.
 #include "quire/algorithms/semiglobal/pairs.cuh"
 
-// offsets[t] = the last place where the alternate stands in its reference, else -1.
+// Sets offsets[t] to the last exact occurrence of the alternate in its reference, or -1.
 extern "C" __global__ void find_exact(Pairs pairs, i64 count, i32* offsets) {
     i64 task = thread_index() / WARP;
     if (task >= count) return;
@@ -20,7 +20,7 @@ extern "C" __global__ void find_exact(Pairs pairs, i64 count, i32* offsets) {
     if (lane == 0) offsets[task] = found;
 }
 
-// The CIGARs of those found.
+// Writes the CIGARs of exact occurrences.
 extern "C" __global__ void write_exact(Pairs pairs, i64 count, const i32* exact, const i64* cigar_offsets,
                                        u32* cigars) {
     i64 task = thread_index();

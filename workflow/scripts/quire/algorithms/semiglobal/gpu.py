@@ -160,17 +160,6 @@ def fits_in_pairs(scoring: Scoring) -> bool:
     return scoring.gap_open <= scoring.gap_extend and 16 * (scoring.match - least) <= _LETTER_UNIT
 
 
-def upload(card: Card, batch: SemiglobalBatch) -> CardPairs:
-    """Upload a batch's sequences unchanged, without tasks."""
-    return CardPairs(
-        card.upload(np.ascontiguousarray(batch.references, np.uint8)),
-        card.upload(np.ascontiguousarray(batch.reference_offsets, np.int64)),
-        card.upload(np.ascontiguousarray(batch.alternates, np.uint8)),
-        card.upload(np.ascontiguousarray(batch.alternate_offsets, np.int64)),
-        card.empty(0, np.int32),
-    )
-
-
 def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillShape, ...]:
     """Choose the kernels' shapes, and replace the letters by the codes that these kernels take.
 

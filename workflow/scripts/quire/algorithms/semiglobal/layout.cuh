@@ -1,4 +1,4 @@
-// Where the tasks of one launch and what is kept of them lie, for kernels of one shape. See gpu.py.
+// Memory layout of the tasks of one launch and their results, for kernels of one shape. See gpu.py.
 // By -D: LANES (of a warp, per word of tasks), COLUMNS (of the matrix, per lane), PAIRED (a word holds the cells of two
 // tasks, 16 bits each), STRIPS (alternates of more than LANES * COLUMNS letters).
 #pragma once
@@ -6,26 +6,26 @@
 
 constexpr int GROUPS = WARP / LANES, CAPACITY = LANES * COLUMNS;
 constexpr int TASKS = PAIRED ? 2 : 1, SLOTS = GROUPS * TASKS;
-// A step's traceback: four bits per cell, of neighbouring columns in one word; PAIRED: of a task in its half.
+// A step's traceback: four bits per cell, neighbouring columns in one word; PAIRED: each task has half of the word.
 constexpr int CELLS_PER_WORD = PAIRED ? 4 : 8, WORDS = (COLUMNS + CELLS_PER_WORD - 1) / CELLS_PER_WORD;
 constexpr u32 STEP = 12, BY_MATCH = 12, BY_INSERTION = 8, LONGER_INSERTION = 2, LONGER_DELETION = 1;
 
-// The slots of a launch, SLOTS per warp, each with the task that it computes; the last task fills up the last warp.
+// The slots of a launch, SLOTS per warp, each with its task; the last task fills the remaining slots of the last warp.
 // An alternate ends with the last column of its slot's last strip; the columns before it are padding.
 struct Slots {
     const i64* task;
-    const i64* rows_before;    // [warps + 1], of the longest references of the warps
-    const i64* strips_before;  // [warps + 1], of strips
-    const i64* lines_before;   // [warps + 1], of lines: a warp's traceback of one step
+    const i64* rows_before;    // [warps + 1], lengths of the warps' longest references before each
+    const i64* strips_before;  // [warps + 1], strips before each
+    const i64* lines_before;   // [warps + 1], lines before each; a line is a warp's traceback of one step
 
     __device__ int rows(i64 warp) const { return (int)(rows_before[warp + 1] - rows_before[warp]); }
     __device__ int strips(i64 warp) const { return STRIPS ? (int)(strips_before[warp + 1] - strips_before[warp]) : 1; }
     __device__ int steps(i64 warp) const { return rows(warp) + LANES - 1; }
-    // Of what is kept by row, for each group of lanes.
+    // Place of results by row, for each group of lanes.
     __device__ i64 row_place(i64 warp, int group) const {
         return rows_before[warp] * GROUPS + (i64)group * rows(warp);
     }
-    // Of what is kept by column, padding included, for each slot.
+    // Place of results by column, padding included, for each slot.
     __device__ i64 column_place(i64 slot) const {
         i64 warp = slot / SLOTS;
         return (strips_before[warp] * SLOTS + slot % SLOTS * strips(warp)) * CAPACITY;
@@ -36,6 +36,6 @@ struct Slots {
 struct Scores {
     i64 match, mismatch, gap_open, gap_extend, priced;
 
-    // H of a cell on row 0 or column 0, less that of the cell before it, which is `cells` from the corner.
+    // H of a cell on row 0 or column 0 minus that of the cell before it, which is `cells` from the corner.
     __device__ i32 edge(i64 cells) const { return !priced ? 0 : (i32)(cells == 0 ? gap_open : gap_extend); }
 };

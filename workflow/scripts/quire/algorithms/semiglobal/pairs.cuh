@@ -4,7 +4,7 @@
 
 constexpr int WARP = 32;
 
-// The caller's `SemiglobalBatch`, its letters as gpu.py codes them.
+// The `SemiglobalBatch` of the caller, with letters coded by gpu.py.
 struct Pairs {
     const u8* references;
     const i64* reference_offsets;

@@ -1,21 +1,22 @@
-// GATK's aligner by warp shuffles: the matrices of one task, or of two at once, are LANES lanes' business.
+// GATK's aligner with warp shuffles: LANES lanes compute the matrices of one task, or of two at once.
 //
-// A lane owns COLUMNS neighbouring columns, whose cells of the row above it keeps in registers, and goes down the rows;
+// A lane owns COLUMNS neighbouring columns, keeps their cells of the row above in registers, and goes down the rows;
 // the lane on its right is one row behind it, and receives `down` and `insertion` of its last column by two shuffles.
 // Alternates end with the last column of the last lane, so that one lane knows H along the last column. Columns before
-// an alternate's first letter must leave it an edge: PAIRED, their letter fits none, and their score makes H = 0 all
-// over (a free edge) or is too low to be taken (an edge with a price: gaps from above are then the best). Not PAIRED,
-// these columns hand on what comes from the left. Rows below a reference's last one are computed and never read.
+// an alternate's first letter must produce its edge. PAIRED: their letter matches none, and their score makes H = 0
+// everywhere (a free edge) or is too low to be taken (an edge with a price: gaps from above are then the best). Not
+// PAIRED: these columns pass on what comes from the left. Rows below a reference's last one are computed and never
+// read.
 //
 // Instructions per word of cells (of two tasks, where PAIRED) on sm_90: 17, counted in the machine code. Ten are the
-// arithmetic units' (six of logic, four maxima), as the compiler leaves sums to the multipliers; these units do 64 a
-// cycle and multiprocessor, 3.35 T cells/s on an H200. Per row and lane come about 60 more.
+// arithmetic units' (six of logic, four maxima), since the compiler leaves sums to the multipliers; these units do 64
+// per cycle and multiprocessor, 3.35 T cells/s on an H200. A row takes a lane about 60 more.
 #include "quire/algorithms/semiglobal/cells.cuh"
 
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
-constexpr u32 PADDING_LETTER = PAIRED ? 0xE000u : 256u;  // as no sequence has it
+constexpr u32 PADDING_LETTER = PAIRED ? 0xE000u : 256u;  // not in any sequence
 
-// sm_120 takes several instructions for one of DPX, and more registers.
+// sm_120 takes several instructions for one DPX instruction, and more registers.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
 constexpr int RESIDENT = BLOCKS * 2 / 3;
 #else
@@ -25,7 +26,7 @@ constexpr int RESIDENT = BLOCKS;
 // A task's letter in its half of a word.
 __device__ __forceinline__ u32 placed(u32 letter, int half) { return PAIRED ? letter << (8 + 16 * half) : letter; }
 
-// The columns that a lane owns, one row up.
+// The columns of a lane, one row up.
 struct Columns {
     u32 letter[COLUMNS], least[COLUMNS], across[COLUMNS], deletion[COLUMNS];
 
@@ -75,7 +76,7 @@ struct Columns {
     }
 };
 
-// The letters of a row, of each task; rows beyond a reference have any of its letters.
+// The letters of a row, for each task; rows beyond a reference have any of its letters.
 __device__ __forceinline__ u32 letters_of_row(const Sequence* references, int row) {
     u32 letters = 0;
 #pragma unroll

@@ -1,18 +1,18 @@
 // Tracebacks of GATK's aligner, one thread per slot: where they start, how many CIGAR elements they give, and these.
-// By -D: what layout.cuh names, the CIGAR's operations, the overhang strategies, and KEPT: elements that the first walk
-// keeps of each slot, so that few alignments are walked twice.
+// By -D: the macros of layout.cuh, the CIGAR's operations, the overhang strategies, and KEPT: elements that the first
+// walk keeps for each slot, so that few alignments are walked twice.
 #include "quire/algorithms/semiglobal/cells.cuh"
 
 constexpr int AHEAD = 8;  // cells of the diagonal that are read at once
 
-// What is known of each slot's alignment: its end's row and column (1-based), and KEPT elements, backwards.
+// The alignment of each slot: row and column of its end (1-based), and KEPT elements in reverse order.
 struct Walks {
     i32* end_row;
     i32* end_column;
     u32* kept;
 };
 
-// A slot's four bits by cell (0-based).
+// The four bits of a slot's cells (0-based).
 struct Cells {
     const u32* lines;
     int steps, first_place, group, shift;
@@ -34,7 +34,7 @@ __device__ __forceinline__ Cells cells_of(const Slots& slots, i64 slot, const u3
             within / TASKS, 16 * (within % TASKS)};
 }
 
-// Elements from the last to the first: each is handed to `target` with its number.
+// Elements from the last to the first; each is passed to `target` with its number.
 template <class Target> struct Elements {
     Target target;
     int operation, length, count;
@@ -64,7 +64,7 @@ struct Write {
     __device__ void operator()(int number, u32 element) { end[-1 - number] = element; }
 };
 
-// Walks from the end's row and column, which become those of the start; gives the number of elements.
+// Walks from the end's row and column, which become those of the start; returns the number of elements.
 template <class Target>
 __device__ __forceinline__ int walk(const Cells& cells, i64 overhang, int columns, int& row, int& column,
                                     Target target) {
@@ -136,7 +136,7 @@ __device__ __forceinline__ void find_end(const u32* side, const u32* bottom, int
     }
 }
 
-// The first walk: where each task's alignment starts, and how many elements its CIGAR has.
+// The first walk: finds where each task's alignment starts, and the number of its CIGAR elements.
 extern "C" __global__ void trace(i64 count, Pairs pairs, Slots slots, Scores scores, i64 overhang, const u32* lines,
                                  const u32* side, const u32* bottom, Walks walks, i32* offsets, i64* counts) {
     i64 slot = thread_index();
@@ -152,7 +152,7 @@ extern "C" __global__ void trace(i64 count, Pairs pairs, Slots slots, Scores sco
     offsets[task] = overhang == SOFTCLIP ? row : overhang == IGNORE ? row - column : 0;
 }
 
-// The elements of each task, in their place among all.
+// Writes the elements of each task to their place among all.
 extern "C" __global__ void write_cigars(i64 count, Pairs pairs, Slots slots, i64 overhang, const u32* lines,
                                         Walks walks, const i64* cigar_offsets, u32* cigars) {
     i64 slot = thread_index();
