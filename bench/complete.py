@@ -6,10 +6,10 @@ records; its index is made before. A program that is not installed is left out. 
 without gaps, with which ours without gaps are compared, and `bwa_one_gap` for at most one opened gap, five bases or
 more from the read's ends, where only its places are looked for among ours.
 
-Every program has a convention of its own about what one place is, so places are compared thus. A peer's place with n
-differences is *same* if Quire has one with that begin, that strand and at most n differences, else *beside* if Quire
-has one with at most n differences that begins at most 2k bases away (both align the same bases, gaps or ends placed
-otherwise), else *missing*. The other way round likewise; Quire's places that no peer's stands for are *more*.
+Programs differ in what they count as one place. A peer's place with n differences is *same* if Quire has one with that
+begin, that strand and at most n differences; else *beside* if Quire has one with at most n differences that begins at
+most 2k bases away (both align the same bases, with gaps or ends placed differently); else *missing*. Quire's places are
+compared likewise; those without a peer's place are *more*.
 """
 
 import shutil
@@ -30,9 +30,9 @@ from bench.common import Inputs, add_figures, arguments, print_setting, print_ta
 from bench.complete_search import draw_reads
 
 Places = dict[str, dict[int, int]]  # of each read: places (`place_of`), with differences
-SHOWN = 3  # places that a program has alone
+SHOWN = 3  # places that only one program has
 NEVER = 99  # differences
-COMPILING = 500  # reads, among which are some of every kind
+COMPILING = 500  # reads with which kernels are compiled
 CONTIGS: list[str] = []  # by number
 PLACES_HEADER = ("case", "peer", "reads", "peer's places", "same", "beside", "missing", "quire's places", "same",
                  "beside", "more")  # fmt: skip
@@ -108,7 +108,7 @@ def make_indexes(fasta: Path, peers: str) -> None:
 
 
 def place_of(contig: str, reverse: bool, begin: int) -> int:
-    """A place as a number, in which the next base is two further: a run of all reads has millions."""
+    """Return a place as a number (a run has millions), in which the next base is two higher."""
     if contig not in CONTIGS:
         CONTIGS.append(contig)
     return CONTIGS.index(contig) << 40 | begin << 1 | reverse
@@ -144,7 +144,7 @@ def _text(record: str | pysam.AlignedSegment) -> str:
 
 
 def compare(ours: Places, theirs: Places, reach: int, limit: int) -> tuple[list[int], list[str]]:
-    """Their places that are same, beside and missing among ours, and some of the missing ones in words."""
+    """Count their places that are same, beside and missing among ours, and describe some of the missing ones."""
     counts, shown = [0, 0, 0], []
     for name, places in theirs.items():
         have = ours.get(name, {})
@@ -163,7 +163,7 @@ def compare(ours: Places, theirs: Places, reach: int, limit: int) -> tuple[list[
 
 
 def quire(case: Case, reads: Path, output: Path, report: str = "all") -> str:
-    """The command of Quire's search."""
+    """Return the command of Quire's search."""
     what = f"{case.index} {reads} {case.differences} {report} {output}"
     return python(f"bench.complete --search {what}")
 
@@ -178,14 +178,14 @@ def search(index: str, reads: str, differences: str, report: str, output: str) -
 
 
 def first_reads(path: Path, count: int) -> Path:
-    """A FASTQ file of the first reads of another."""
+    """Write the first reads of a FASTQ to another file, and return its path."""
     few = path.with_suffix(f".{count}.fq")
     run(f"head -n {4 * count} {path} > {few}")
     return few
 
 
 def measure(case: Case, given: Namespace) -> tuple[list[list[object]], list[list[object]]]:
-    """Rows of speeds and of places."""
+    """Return rows of speeds and of places."""
     speeds: list[list[object]] = []
     places: list[list[object]] = []
     name = f"{case.fasta.stem}, {case.length} bases, k = {case.differences}"
@@ -218,7 +218,7 @@ def measure(case: Case, given: Namespace) -> tuple[list[list[object]], list[list
 
 
 def print_lines(title: str, lines: Iterable[str]) -> None:
-    """Some places that one program has alone."""
+    """Print places that only one program has."""
     for line in lines:
         print(f"{title}: {line}")
 

@@ -3,11 +3,11 @@
 Bars on an H200, 100 bases, k = 3, chr20: 406,000 reads/s (1,000 times a core of `bwa aln -N`) and 3.3 M (100 times one
 of Yara). On the CPU: 20 times `bwa aln -N` a core, and once Yara's.
 
---index is a folder with `reference` and the pages of its index (`page_0`, ...); on a card pages that are missing are
-built. A card needs NumPy and CuPy, nothing else. Reads are drawn from the axis on both strands: 1 % of their bases are
+--index is a folder with `reference` and the pages of its index (`page_0`, ...); with a card, missing pages are built. A
+card needs only NumPy and CuPy. Reads are drawn from the axis on both strands: 1 % of their bases are
 substituted, one in ten has an insertion or deletion of one base. Times on the CPU are processor seconds of the search
 alone; on a card seconds from reads in the host's memory to ends in the host's memory, and `search` those without the
-download. The digest of the ends tells whether two runs found the same.
+download. Equal digests of the ends mean that two runs found the same.
 """
 
 import argparse
@@ -31,7 +31,7 @@ PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def draw_reads(axis: Reference, count: int, length: int, seed: int = 1) -> ReadBatch:
-    """Reads of the axis with differences, see the module's text."""
+    """Draw reads of the axis with differences, see the module."""
     generator = np.random.default_rng([seed, length])
     starts = generator.integers(0, axis.axis_length - length - 1, count)
     positions = starts[:, None] + np.arange(length)
@@ -50,7 +50,7 @@ def draw_reads(axis: Reference, count: int, length: int, seed: int = 1) -> ReadB
 
 
 def digest_of(parts: list[Ends]) -> str:
-    """A few letters that tell different ends apart."""
+    """Return a short digest of ends."""
     digest = hashlib.sha256()
     for column in zip(*parts, strict=True):
         digest.update(np.concatenate(column).tobytes())
@@ -67,7 +67,7 @@ class Processor:
         self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
 
     def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
-        """Processor seconds of the search, twice, and the ends."""
+        """Return the processor seconds of the search, twice, and the ends."""
         from quire.algorithms.complete.cpu import find_ends
         from quire.reads.cpu import orient
 
@@ -91,7 +91,7 @@ class OnCard:
         self.pages = [upload_page(card, page, page.start, page.owned_length) for page in indexes]
 
     def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
-        """Seconds with and without the download, and the ends."""
+        """Return the seconds with and without the download, and the ends."""
         from quire.algorithms.complete.gpu import find_ends
         from quire.reads.gpu import orient
 

@@ -28,7 +28,7 @@ HEADER = ("bases", "k", "backend", "s", "processor s", "reads/s", "BAM, MB", "re
 
 
 def write_fastq(path: Path, reads: ReadBatch, length: int) -> None:
-    """FASTQ of reads of one length, their numbers for names; each record is a row of a matrix."""
+    """Write a FASTQ of reads of one length, named by their numbers; each record is a row of a matrix."""
     count = len(reads)
     names = np.char.zfill(np.arange(count).astype(np.bytes_), 9).view(np.uint8).reshape(count, 9)
     parts = (b"@", names, b"\n", LETTERS[reads.bases.reshape(count, length)], b"\n+\n", b"I" * length, b"\n")
@@ -40,7 +40,7 @@ def write_fastq(path: Path, reads: ReadBatch, length: int) -> None:
 
 
 def records_digest(bam: Path) -> str:
-    """Of all records, without the header, which names the backend."""
+    """Return a digest of all records, without the header, which names the backend."""
     with gzip.open(bam) as stream:
         stream.seek(4)
         stream.read(int.from_bytes(stream.read(4), "little"))
@@ -53,7 +53,7 @@ def records_digest(bam: Path) -> str:
 
 
 def measure(given: argparse.Namespace, backends: list[str], length: int, k: int) -> list[tuple[object, ...]]:
-    """A row of HEADER for each backend."""
+    """Return a row of HEADER for each backend."""
     axis = Reference.open(given.index / "reference", verify=False)
     pages = [given.index / f"page_{number}" for number in range(len(axis.pages))]
     fastq, few = given.work / f"{length}.fq", given.work / f"{length}.few.fq"

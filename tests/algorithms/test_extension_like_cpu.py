@@ -16,7 +16,7 @@ FIELDS = ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_le
 
 
 def simulate(seed: int, reads: int, length: int, candidates: int) -> Case:
-    """Reads with a few differences, each with places near its own and elsewhere, as a mapper would have them."""
+    """Draw reads with a few differences, each with places near its own and elsewhere, as a mapper has them."""
     rng = np.random.default_rng(seed)
     axis = rng.integers(0, 4, 20_000)
     axis[5000:5600] = np.resize(axis[5000:5007], 600)

@@ -98,7 +98,7 @@ def rows_of(records) -> dict[str, list]:
 
 
 def in_order(rows: list, reference: list[str]) -> list:
-    """The first, then the others by differences, strand and place."""
+    """Return the first hit, then the others by differences, strand and place."""
     return rows[:1] + sorted(rows[1:], key=lambda row: (row[0], row[1], reference.index(row[2]), row[3]))
 
 

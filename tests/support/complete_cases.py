@@ -1,4 +1,4 @@
-"""Axes and reads for the tests of complete search, and what the oracle says of them."""
+"""Axes and reads for the tests of complete search, and the answers of the oracle."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -15,7 +15,7 @@ from tests.support.index_builders import build_index, cut_pages
 
 
 def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
-    """The axis of these islands (codes 0..3, and 4 for ambiguous bases, which stand-ins replace in the text)."""
+    """Return the axis of islands (codes 0..3, and 4 for ambiguous bases, which stand-ins replace in the text)."""
     codes = np.concatenate([np.asarray(island, np.uint8) for island in islands])
     unknown = np.flatnonzero(codes > 3)
     standing = codes.copy()
@@ -29,7 +29,7 @@ def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
 def make_pages(
     islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
 ) -> list:
-    """The axis of these islands cut into pages for the CPU; `parameters` are those of `build_index`."""
+    """Cut the axis of islands into pages for the CPU; `parameters` are those of `build_index`."""
     from quire.algorithms.fm_index.pages.cpu import page_arrays  # a machine with a card needs no Numba
 
     axis = make_axis(islands)
@@ -45,7 +45,7 @@ def make_pages(
 
 
 def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int) -> Ends:
-    """The oracle's ends of all reads."""
+    """Return the oracle's ends of all reads."""
     rows = []
     for number, hits in enumerate(expected(islands, reads, max_differences)):
         rows += [(number, *end) for end in hits[0]]
@@ -56,7 +56,7 @@ def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int
 def expected(
     islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int
 ) -> list[tuple[list[oracle.End], list[oracle.Hit]]]:
-    """The oracle's ends and hits of each read."""
+    """Return the oracle's ends and hits of each read."""
     axis = np.concatenate([np.asarray(island, np.uint8) for island in islands])
     starts = offsets_from_lengths([len(island) for island in islands]).tolist()
     both = (np.array([read, reverse_complement(read)], np.uint8) for read in reads)
@@ -64,13 +64,13 @@ def expected(
 
 
 def join(parts: Iterable[Ends]) -> Ends:
-    """One part behind the other."""
+    """Join parts, in order."""
     nothing = Ends(*(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.uint8)))
     return Ends(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
 
 def draw_islands(rng: np.random.Generator) -> list[list[int]]:
-    """Two or three islands: random letters, copies of a unit with differences, runs of one letter, and a few Ns."""
+    """Draw one to three islands: random letters, copies of a unit with differences, runs of one letter, a few Ns."""
     islands = []
     for _ in range(int(rng.integers(1, 4))):
         letters = int(rng.integers(1, 5))  # few letters make repeats
@@ -88,7 +88,7 @@ def draw_islands(rng: np.random.Generator) -> list[list[int]]:
 def draw_reads(
     rng: np.random.Generator, islands: Sequence[Sequence[int]], lengths: Iterable[int], max_differences: int
 ) -> list[list[int]]:
-    """Reads of these lengths: of the axis on either strand with up to k + 1 differences, and some with an N."""
+    """Draw reads of these lengths from either strand of the axis, with up to k + 1 differences and some Ns."""
     axis = np.concatenate([np.asarray(island, np.int64) for island in islands])
     reads = []
     for length in lengths:
@@ -102,7 +102,7 @@ def draw_reads(
 
 
 def edit(rng: np.random.Generator, codes: np.ndarray, differences: int) -> np.ndarray:
-    """A copy with that many random substitutions, insertions and deletions."""
+    """Return a copy with random substitutions, insertions and deletions."""
     edited = [int(code) for code in codes]
     for _ in range(differences):
         place = int(rng.integers(0, len(edited) + 1))
@@ -112,14 +112,14 @@ def edit(rng: np.random.Generator, codes: np.ndarray, differences: int) -> np.nd
 
 
 def rows_of(parts: Iterable[Ends]) -> list[tuple[int, int, int, int]]:
-    """Ends as (read, strand, end, distance)."""
+    """Return ends as (read, strand, end, distance)."""
     return [row for part in parts for row in zip(*(array.tolist() for array in part), strict=True)]
 
 
 def card_case(
     card: Card, islands: Sequence[Sequence[int]], reads, page_count: int = 1, overlap: int = 64, **parameters
 ):
-    """Pages, reads and axis on a card; parameters as of `make_pages`."""
+    """Return pages, reads and axis on a card; the parameters are those of `make_pages`."""
     axis = make_axis(islands)
     length = int(axis.islands[-1])
     owned = np.diff([length * number // page_count for number in range(page_count + 1)]).tolist()

@@ -70,7 +70,7 @@ def random_case(seed: int, count: int, longest: int, widths: list[int]) -> Case:
 
 
 def extend_case(card, case: Case, **options) -> Extensions:
-    """What the card finds, on the host."""
+    """Return the card's answers, on the host."""
     reads, jobs = card_reads(card, case.sequences), upload_all(card, case.jobs)
     found = extend(card, jobs, reads, card.upload(pack(case.axis)), card.upload(case.ambiguous), **options)
     return download_all(card, found)
@@ -87,7 +87,7 @@ def alignment(found: Extensions, job: int):
 
 
 def wanted(case: Case, job: int):
-    """What the oracle finds."""
+    """Return the oracle's answers."""
     jobs, visible = case.jobs, case.axis.copy()
     for begin, end in case.ambiguous:
         visible[begin:end] = 4

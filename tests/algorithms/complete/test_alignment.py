@@ -13,7 +13,7 @@ from tests.support.read_builders import make_reads
 
 
 def cut(rng: np.random.Generator, ends: Ends) -> list[Ends]:
-    """The ends in parts, one of them empty."""
+    """Cut ends into parts, one of them empty."""
     places = np.sort(rng.integers(0, len(ends.end) + 1, 3))
     bounds = [0, *places, places[-1], len(ends.end)]
     return [Ends(*(values[a:b] for values in ends)) for a, b in pairwise(bounds)]

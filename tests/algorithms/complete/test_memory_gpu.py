@@ -1,4 +1,4 @@
-"""Complete search on a card that has no room now and then: batches are halved, and nothing is lost."""
+"""Complete search on a card that runs out of memory: batches are halved, and nothing is lost."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ COUNTS = {"exact": 3, "walked": 1, "mixed": 2}  # of pieces, for two differences
 
 
 def case():
-    """A card with pages, four reads and an axis, and what the oracle says."""
+    """Return a card, its pages, four reads and axis, and the oracle's ends."""
     rng = np.random.default_rng(8)
     islands = draw_islands(rng)
     reads = draw_reads(rng, islands, [30, 24, 28, 20], 2)

@@ -1,8 +1,8 @@
-// Ambiguous spans of the axis: the twin of extension/cpu.py's search.
+// Search in the ambiguous spans of the axis, as in extension/cpu.py.
 #pragma once
 #include "quire/device/types.cuh"
 
-// Index of the first span (of `count`, each [start, end)) that ends behind `position`.
+// Index of the first span (of `count`, each [start, end)) that ends after `position`.
 __device__ __forceinline__ i64 first_ambiguous_after(const i64* ambiguous, i64 count, i64 position) {
     i64 low = 0, high = count;
     while (low < high) {

@@ -1,4 +1,4 @@
-// Extension of jobs: comparison without gaps, letters, banded matrices, traces. See extension/cpu.py and band.cuh.
+// Extension of jobs: comparison without gaps, letters, banded matrices, tracebacks. See extension/cpu.py and band.cuh.
 // By -D: what band.cuh names, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam.
 #include "quire/algorithms/extension/ambiguous.cuh"
 #include "quire/algorithms/extension/band.cuh"
@@ -7,8 +7,8 @@
 #include "quire/reads/reads.cuh"
 #include "quire/sequence/words.cuh"
 
-// One thread a job: done if its read has at most one mismatch on the diagonal, or no base at all. Every other job gets
-// an empty result.
+// One thread per job: solved if the read has at most one mismatch on the diagonal, or no bases. Every other job gets an
+// empty result.
 extern "C" __global__ void ungapped(ExtensionJobs jobs, i64 count, Reads reads, const u64* text, const i64* ambiguous,
                                     i64 spans, Extensions results, u8* solved) {
     i64 job = thread_index();
@@ -40,8 +40,8 @@ __device__ __forceinline__ i64 columns_of(const ExtensionJobs& jobs, i64 job) {
     return (jobs.diagonal_high[job] - jobs.diagonal_low[job] + BAND_STEP) / BAND_STEP * BAND_STEP;
 }
 
-// Of each of the chosen jobs the width that its band is laid out in and the length of its read: the order that puts
-// alike jobs together. Few widths, so that few launches do for all.
+// Sorting key of each chosen job: the layout width of its band, then the length of its read. There are few widths, so
+// few launches suffice.
 extern "C" __global__ void shapes(ExtensionJobs jobs, const i64* chosen, i64 count, Reads reads, i64* keys) {
     i64 i = thread_index();
     if (i >= count) return;
@@ -86,7 +86,7 @@ __device__ __forceinline__ u32 letters_of_axis(const u64* text, const i64* ambig
     return letters;
 }
 
-// One thread a word of the letters of the jobs order[0..count).
+// One thread per word of the letters of the jobs order[0..count).
 extern "C" __global__ void write_letters(ExtensionJobs jobs, const i64* order, i64 count, Band band, Reads reads,
                                          const u64* text, const i64* ambiguous, i64 spans, u32* letters) {
     i64 index = thread_index(), i = index / band.words, word = index - i * band.words;
@@ -104,7 +104,7 @@ extern "C" __global__ void write_letters(ExtensionJobs jobs, const i64* order, i
     letters[index] = value;
 }
 
-// Fills the table of letter_entry; every thread of a block, which is one warp, takes part.
+// Fill the table of letter_entry; all threads of a block, which is one warp, take part.
 __device__ __forceinline__ const uint4* letter_table() {
     uint4* table = (uint4*)shared_memory;
     if (threadIdx.x < 16) table[threadIdx.x] = letter_entry(threadIdx.x);
@@ -113,8 +113,8 @@ __device__ __forceinline__ const uint4* letter_table() {
 }
 
 // The matrices of `count` alignments, a group of `band.lanes` lanes each, whose lanes own one block of columns each:
-// directions, and the key of the best cell. A block of threads is one warp, and all that its lanes must agree about is
-// voted for: so the compiler, too, can tell that they never part.
+// directions, and the key of the best cell. A block of threads is one warp, and its lanes vote on every common branch,
+// so that the compiler knows that they do not diverge.
 //
 // The floor: 16.5 instructions a cell on sm_90 (21.4 before, where maxima are not fused), nearly all of them the
 // integer units'. These do 64 a cycle and multiprocessor, on an H200 (132 at 1.7 GHz) 0.87 T cells/s: 5.7 ns for 150
@@ -126,11 +126,11 @@ extern "C" __global__ void __launch_bounds__(32) fill_bands(i64 count, Band band
     int lanes = (int)band.lanes, lane = threadIdx.x, group = lane / lanes, own = lane - group * lanes;
     i64 alignment = warp * band.groups + group;
     bool counts = group < band.groups && alignment < count;
-    const u32* mine = letters + (counts ? alignment : warp * band.groups) * band.words;  // others go along, unheard
-    int used = (int)mine[1] / COLUMNS, steps = (int)mine[0] + used - 1;  // lanes beyond the band go along, too
+    const u32* mine = letters + (counts ? alignment : warp * band.groups) * band.words;  // others are ignored
+    int used = (int)mine[1] / COLUMNS, steps = (int)mine[0] + used - 1;  // lanes beyond the band compute, too
 
-    // At step s the read's letter is its (s - own)th and the axis' are the (s + 7 own)th and the seven behind it: both
-    // lie at the same place in their words, which move on by one every eight steps.
+    // At step s the read's letter is its (s - own)th and the axis' are the (s + 7 own)th and the next seven: both
+    // have the same place in their words, which advance by one every eight steps.
     int shift = 4 * ((32 - own) & 7);
     const u32* query = mine + HEADER_WORDS + ((32 - own) >> 3);
     const u32* target = query + band.query_words - HEAD / 8 + own;
@@ -174,8 +174,9 @@ extern "C" __global__ void __launch_bounds__(32) fill_bands(i64 count, Band band
     if (counts && own == 0) best_keys[alignment] = key;
 }
 
-// The same for bands that are too wide for one block a lane: a warp an alignment, whose lanes own `band.blocks` (at
-// least two) blocks each, kept in `state` (band.blocks * 16 numbers a lane). For the rare: little is kept in registers.
+// The same for bands that are too wide for one block per lane: one warp per alignment, whose lanes own `band.blocks`
+// (at least two) blocks each, kept in `state` (band.blocks * 16 numbers a lane). These are rare, so little is in
+// registers.
 extern "C" __global__ void __launch_bounds__(32) fill_wide_bands(Band band, const u32* letters,
                                                                   u32* directions, i64* best_keys, i32* state) {
     const uint4* table = letter_table();
@@ -235,8 +236,8 @@ __device__ __forceinline__ u32 direction(const Band& band, const u32* directions
     return directions[band.place(warp, row + lane, block, first + lane)] >> (4 * (column % COLUMNS)) & 15;
 }
 
-// One thread an alignment: the path to its best cell. Its operations are found last first, and fill its slot (of
-// band.operations) from the end; operation_counts says how many there are.
+// One thread per alignment: the path to its best cell. Operations are found from the last to the first, and fill the
+// slot (of band.operations) from its end; operation_counts receives their number.
 extern "C" __global__ void trace(ExtensionJobs jobs, const i64* order, i64 count, Band band, Reads reads,
                                  const u32* directions, const i64* best_keys, Extensions results, u32* slots,
                                  i32* operation_counts) {
@@ -282,8 +283,8 @@ extern "C" __global__ void trace(ExtensionJobs jobs, const i64* order, i64 count
     results.cigar_length[job] = operation_counts[alignment] = (i32)(end - next);
 }
 
-// One thread an alignment: its operations from its slot to `begins` (int64[count + 1]) in a part of all operations,
-// which stands at `base` among them.
+// One thread per alignment: copy its operations from its slot to `begins` (int64[count + 1]) in a part of all
+// operations that begins at `base`.
 extern "C" __global__ void gather_operations(const i64* order, i64 count, Band band, const u32* slots,
                                              const i64* begins, i64 base, u32* part, Extensions results) {
     i64 alignment = thread_index();

@@ -1,12 +1,12 @@
-// Comparison of a read with the axis without gaps: the twin of extension/cpu.py's mismatches.
+// Comparison of a read with the axis without gaps, as `mismatches` of extension/cpu.py.
 #pragma once
 #include "quire/device/types.cuh"
 
-// Differing bases between a packed read (its words on one strand) and the axis (`text`) from `position` on, all of them
-// inside the axis; counting stops, at a whole word of 32 bases, once there are more than `limit`.
+// Count the bases in which a packed read (its words on one strand) differs from the axis (`text`) from `position` on;
+// all positions are inside the axis. Counting stops after a word of 32 bases with which there are more than `limit`.
 __device__ __forceinline__ i32 mismatches(const u64* packed, const u64* text, i64 position, i32 length, i32 limit) {
-    // In halves of words (16 bases), for which shifting two neighbours into one is a single instruction; a read lies at
-    // one shift against the text, so that each round needs two new halves of it.
+    // In halves of words (16 bases), since joining two neighbours with a shift is one instruction. The shift of a read
+    // against the text is constant, so each round needs two new halves of the text.
     const u32* halves = (const u32*)text + (position >> 4);
     u32 shift = 2 * ((u32)position & 15), half = *halves;
     i32 found = 0;

@@ -1,12 +1,12 @@
-// Complete search by seeds on a card: one thread per piece looks it up, one thread per row makes a candidate of it.
+// Seeds on a card: one thread per piece looks it up, one thread per row makes a candidate of it.
 // Compiled for one size of occurrence blocks (WORDS_PER_BLOCK).
 #include "quire/algorithms/complete/windows/windows.cuh"
 #include "quire/algorithms/fm_index/fm_index.cuh"
 #include "quire/device/ragged.cuh"
 
-constexpr i64 DIRECT_ROWS = 4;  // rows that are compared with the text rather than narrowed further
+constexpr i64 DIRECT_ROWS = 4;  // at most this many rows are compared with the text instead of narrowed further
 
-// A piece of a read on a strand; `index` counts those of the batch, 2 * `pieces` to a read.
+// A piece of a read on a strand; `index` counts the pieces of the batch, 2 * `pieces` for each read.
 struct Piece {
     i64 read;
     i32 strand, length, begin, end;
@@ -22,7 +22,7 @@ struct Piece {
     }
 };
 
-// What a page holds of each piece: `rows`, the first of them and their number, of its last `depths` bases.
+// Rows of each piece in a page: the first row and the number of rows of the last `depths` bases of the piece.
 struct Found {
     u32* rows;
     i32* counts;
@@ -60,7 +60,7 @@ extern "C" __global__ void search_pieces(
     found.depths[index] = piece.end - position;
 }
 
-// Whether bases [begin, end) of a packed read stand in the axis from `position` on, which is not negative.
+// Return true if bases [begin, end) of a packed read equal those of the axis from `position` >= 0 on.
 __device__ __forceinline__ bool agree(const u64* packed, i32 begin, i32 end, const u64* text, i64 position) {
     for (; begin < end; begin += 32, position += 32) {
         u64 other = packed_word(packed, begin) ^ packed_word(text, position);
@@ -70,8 +70,8 @@ __device__ __forceinline__ bool agree(const u64* packed, i32 begin, i32 end, con
     return true;
 }
 
-// One thread per row from row `first` of all pieces' on: a candidate, or NO_CANDIDATE where the piece does not stand
-// there or the page does not own it. `offsets` are those of the pieces' rows.
+// One thread per row, from row `first` of all pieces on: a candidate, or NO_CANDIDATE if the piece does not occur there
+// or the page does not own the place. `offsets` are the offsets of the rows of pieces.
 extern "C" __global__ void locate_pieces(
         Page page, Reads reads, Axis axis, i64 differences, Found found, const i64* offsets, i64 piece_count, i64 first,
         i64 count, u64* candidates) {

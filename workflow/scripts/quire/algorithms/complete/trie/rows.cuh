@@ -8,14 +8,14 @@ struct Pieces {
     const i32* oriented;  // 2 * read + strand
     const i32* begins;    // in the oriented read
     const i32* ends;
-    const i32* bounds;    // [count][limit + 1], see bounds_of in trie/cpu_rows.py; 0 for none
+    const i32* bounds;    // [count][limit + 1], see TriePieces in trie/cpu_rows.py; 0 for none
     i64 limit;
     i64 count;
 };
 
 struct Piece {
     i64 read;
-    i32 strand, length, behind;  // bases of the read behind the piece
+    i32 strand, length, behind;  // behind: bases of the read after the piece
 
     __device__ __forceinline__ Piece(const Reads& reads, const Pieces& pieces, i64 index) {
         i32 oriented = pieces.oriented[index], end = pieces.ends[index];
@@ -28,8 +28,8 @@ struct Piece {
     __device__ __forceinline__ i32 code(const Reads& reads, i32 x) const {
         return reads.codes_of(strand, read)[(i32)reads.length(read) - behind - 1 - x];
     }
-    // 32 bases from base x from the piece's end on (x may be negative: anything), an N as anything. They stand on the
-    // other strand in this order, complemented.
+    // 32 bases from base x on, counted from the piece's end; arbitrary where x is negative and for an N. The other
+    // strand holds them in this order, complemented.
     __device__ __forceinline__ u64 bases(const Reads& reads, i32 x) const {
         const u64* packed = reads.packed_of(strand ^ 1, read);
         i32 first = behind + x;
@@ -38,7 +38,7 @@ struct Piece {
     }
 };
 
-// Which bases cells align next: for the cells of the last level, the low and high bits of codes and what is an N.
+// The bases that the cells of the last level align next: low and high bits of their codes, and which are known.
 struct Cells {
     u32 low, high, known;
 

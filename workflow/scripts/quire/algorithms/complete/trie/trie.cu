@@ -1,6 +1,6 @@
-// Walking the trie of a page on a card. One list of items, each a piece at a node with its row, is worked off from its
-// end, a slice at a time: one thread per item makes the rows of its children and takes the steps of those alive; counts
-// and scans say where the children stand; leaves are followed in the text by one thread per row of their intervals.
+// A walk through the trie of a page on a card. Items, each a piece at a node with its row, are a stack, from whose end
+// a slice is taken at a time. One thread per item makes the rows of its children and takes the steps of those alive.
+// Counts and scans give the places of the children. One thread per row of its interval follows a leaf in the text.
 // Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). By -D also LEAF_ROWS, STEPS and ROWS_SHIFT.
 #include "quire/algorithms/complete/trie/rows.cuh"
 
@@ -8,7 +8,7 @@ constexpr u32 UNKNOWN = 0xFFFFFFFFu, STRING = 0xFFFFFFFEu;  // `high` of nodes a
 constexpr i32 DEPTH_SHIFT = 48;                             // of a row's word; the row itself has at most 36 bits
 constexpr u64 ROW = (1ull << DEPTH_SHIFT) - 1;
 
-// Items, or the places of their children, four each: as quire.algorithms.complete.trie.gpu.TrieItems lays them out.
+// Items, or the places of their children, four for each item, as quire.algorithms.complete.trie.gpu.TrieItems.
 struct Items {
     u32* piece;
     u32* low;
@@ -16,8 +16,8 @@ struct Items {
     u64* row;  // and the depth
 };
 
-// What a place holds, in one number, so that one scan sums up both: 1 for an item to be listed, or the rows of a leaf from
-// bit ROWS_SHIFT on.
+// The content of a place as one number, so that one scan sums up both kinds: 1 for an item to be listed, or the number
+// of rows of a leaf from bit ROWS_SHIFT on.
 
 struct Walk {
     i64 deepest, skipped;        // depth at which paths end, depth of the prefix table or 0
@@ -25,7 +25,7 @@ struct Walk {
     i64 differences;
 };
 
-// An item whose interval is known ends here or goes on; `low`, `high` and `row` are taken as they are.
+// Write an item to a place, as a leaf if its interval is known and its path ends here.
 __device__ __forceinline__ void put(const Items& items, i64* held, i64 place, u32 piece, u32 low, u32 high,
                                     u64 row, i32 depth, i32 limit, i32 left, i32 deepest) {
     bool known = high < STRING, complete = known && is_complete(row, limit, left);
@@ -63,7 +63,7 @@ extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk wa
     u32 cells = (u32)(row >> top);
     bool spent = (row & ((1ull << top) - 1)) == 0, single = spent && (cells & (cells - 1)) == 0;
     if (single && depth < skipped) {
-        // All that is left to the table's depth must agree: one string.
+        // All bases down to the depth of the table must match, which gives one string.
         i32 cell = depth + __ffs((i32)cells) - 1 - limit;
         u64 bases = piece.bases(reads, cell) & ((1ull << 2 * (skipped - depth)) - 1);
         if (reads.ambiguous[piece.read])
@@ -84,7 +84,7 @@ extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk wa
         if (held[4 * index] != 1) return;
     }
     if (single) {
-        // Some steps without a choice.
+        // Several steps for which there is one child only.
         for (i32 step = 0; step < STEPS; step++) {
             i32 cell = depth + __ffs((i32)cells) - 1 - limit;
             i32 symbol = cell < piece.length ? piece.code(reads, cell) : 4;
@@ -122,7 +122,7 @@ extern "C" __global__ void expand(Page page, Reads reads, Pieces pieces, Walk wa
     }
 }
 
-// One thread per place: those to be listed, from item `first` on.
+// One thread per place: move items that are to be listed to the stack, from item `first` on.
 extern "C" __global__ void list_items(Items children, const i64* offsets, i64 count, i64 first, Items items) {
     i64 place = thread_index();
     if (place >= count || offsets[place + 1] - offsets[place] != 1) return;
@@ -133,7 +133,7 @@ extern "C" __global__ void list_items(Items children, const i64* offsets, i64 co
     items.row[target] = children.row[place];
 }
 
-// One thread per row of leaves from row `first` on: a candidate where its path, followed on in the text, completes the
+// One thread per row of leaves, from row `first` on: a candidate if the path, continued in the text, completes the
 // piece, else NO_CANDIDATE.
 extern "C" __global__ void follow(Page page, Reads reads, Axis axis, Pieces pieces, Walk walk, Items children,
                                   const i64* offsets, i64 place_count, i64 first, i64 count, u64* candidates) {
@@ -164,7 +164,7 @@ extern "C" __global__ void follow(Page page, Reads reads, Axis axis, Pieces piec
     candidates[item] = candidate_at(axis, 2 * piece.read + piece.strand, end - 1, end + piece.behind, walk.differences);
 }
 
-// One thread per piece: differences still to come, see bounds_of in trie/cpu_rows.py.
+// One thread per piece: its bounds, see TriePieces in trie/cpu_rows.py.
 extern "C" __global__ void find_bounds(Page page, Reads reads, Pieces pieces, i32* bounds) {
     i64 index = thread_index();
     if (index >= pieces.count) return;

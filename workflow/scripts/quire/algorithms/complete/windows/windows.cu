@@ -1,7 +1,7 @@
 // Windows of sorted candidates, and their ends. See windows/__init__.py.
 #include "quire/algorithms/complete/windows/windows.cuh"
 
-// What a candidate adds to those before it: their ends are left out. NO_CANDIDATE if nothing.
+// The ends of a candidate that no earlier candidate has, as a window; NO_CANDIDATE if there are none.
 __device__ __forceinline__ u64 window_of(const u64* candidates, i64 index) {
     Candidate candidate = {candidates[index]};
     if (candidate.word == NO_CANDIDATE) return NO_CANDIDATE;
@@ -15,19 +15,19 @@ __device__ __forceinline__ u64 window_of(const u64* candidates, i64 index) {
     return Candidate::make(candidate.oriented(), first, candidate.last()).word;
 }
 
-// One thread per candidate: whether it is a window.
+// One thread per candidate: 1 if it becomes a window.
 extern "C" __global__ void mark_windows(const u64* candidates, i64 count, i32* marks) {
     i64 index = thread_index();
     if (index < count) marks[index] = window_of(candidates, index) != NO_CANDIDATE;
 }
 
-// One thread per candidate.
+// One thread per candidate: its window.
 extern "C" __global__ void write_windows(const u64* candidates, i64 count, const i64* offsets, u64* windows) {
     i64 index = thread_index();
     if (index < count && offsets[index] < offsets[index + 1]) windows[offsets[index]] = window_of(candidates, index);
 }
 
-// One thread per window: the distances of its ends, and how many there are.
+// One thread per window: the distances of its ends, and their number.
 extern "C" __global__ void __launch_bounds__(THREADS) solve_windows(
         Reads reads, Axis axis, const u64* windows, i64 count, i64 differences, u64* distances, i32* ends) {
     i64 index = thread_index();
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) solve_windows(
         default: found = distances_of<5>(reads, axis, {windows[index]});
     }
     distances[index] = found;
-    // Four ones in a row are no end.
+    // Four set bits mean that there is no end.
     u64 pairs = found & found >> 1;
     ends[index] = 16 - __popcll(pairs & pairs >> 2 & 0x1111111111111111ull);
 }

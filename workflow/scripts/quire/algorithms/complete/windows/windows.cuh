@@ -1,10 +1,10 @@
-// Candidates and windows on a card: the twins of windows/cpu.py. By -D from windows/gpu.py: FIRST_SHIFT and
+// Candidates and windows on a card, as in windows/cpu.py. By -D from windows/gpu.py: FIRST_SHIFT and
 // ORIENTED_SHIFT.
 #pragma once
 #include "quire/reads/reads.cuh"
 #include "quire/sequence/words.cuh"
 
-constexpr u64 NO_CANDIDATE = ~0ull;  // behind all others when sorted
+constexpr u64 NO_CANDIDATE = ~0ull;  // sorts after all others
 constexpr u32 NO_END = 15;           // four bits of `distances_of`
 
 // As quire.algorithms.complete.windows.gpu.CardAxis lays it out.
@@ -29,7 +29,7 @@ struct Candidate {
     __device__ __forceinline__ i64 last() const { return first() + (i64)(word & ((1ull << FIRST_SHIFT) - 1)); }
 };
 
-// The island of a position of the axis.
+// Number of the island that holds a position of the axis.
 __device__ __forceinline__ i64 island_of(const Axis& axis, i64 position) {
     i64 low = 0, high = axis.island_count;
     while (high - low > 1) {
@@ -57,13 +57,13 @@ __device__ __forceinline__ u32 even_bits(u64 word) {
     return (u32)(word | word >> 16);
 }
 
-// 32 bases, a bit each: the low and the high bits of their codes, and which match nothing.
+// 32 bases, a bit each: the low and the high bits of their codes, and a mark for bases that match nothing.
 struct Bases {
     u32 low, high, unknown;
 };
 
-// Bases of the axis from `base` on, which may lie before it: bases there are anything. `span` is the first span of
-// ambiguous bases that ends behind any base asked for.
+// Bases of the axis from `base` on; bases before the axis are arbitrary. `span` is the first span of ambiguous bases
+// that ends after `base`, or an earlier one.
 __device__ __forceinline__ Bases bases_of_axis(const Axis& axis, i64 base, i64 span) {
     u64 word = base >= 0 ? packed_word(axis.text, base) : base > -32 ? axis.text[0] << (-2 * base) : 0;
     Bases bases = {even_bits(word), even_bits(word >> 1), 0};
@@ -86,7 +86,7 @@ __device__ __forceinline__ Bases bases_of_read(const Reads& reads, i64 strand, i
     return bases;
 }
 
-// Index of the first span of ambiguous bases that ends behind a position.
+// Index of the first span of ambiguous bases that ends after a position.
 __device__ __forceinline__ i64 first_span_behind(const Axis& axis, i64 position) {
     i64 low = 0, high = axis.spans;
     while (low < high) {
