@@ -69,7 +69,7 @@ def test_a_damaged_block_is_told_behind_what_precedes_it(tmp_path: Path, small_s
     assert 400_000 < read_until(tmp_path / "a.gz", OSError, "a damaged block at byte [0-9]{6}") < 750_000
 
 
-def test_other_bytes_behind_blocks_are_refused(tmp_path: Path) -> None:
+def test_other_bytes_after_blocks_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(bgzip(tmp_path / "a.gz", text(100_000)) + b"no gzip at all")
     assert read_until(tmp_path / "a.gz", OSError, "Not a gzipped file") == 100_000
 

@@ -181,7 +181,7 @@ class IndexBuilder:
         """Write the index; `unplaced` is the number of records without a position at the end of the file."""
         empty = IndexEntries(np.empty(0, CHUNK), np.empty(0, WINDOW), np.empty(0, CONTIG))
         chunks, windows, totals = (np.concatenate(rows) for rows in zip(empty, *self._entries, strict=True))
-        chunks = _joined(np.sort(chunks, order=("contig", "bin", "begin")))
+        chunks = _joined(chunks[np.lexsort((chunks["begin"], chunks["bin"], chunks["contig"]))])
         parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
         parts.append(struct.pack("<i", self.contigs))
         # Rows of a contig are adjacent in all arrays.
