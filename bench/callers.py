@@ -20,9 +20,10 @@ from quire.reference.regions import Regions, read_regions
 from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison, Variant
 from quire.rescore.caller import call_interval
-from quire.run.config import read_schema
+from quire.rescore.job import CallingRequest, Output
+from quire.run.schema import default_settings
 
-from bench.common import REPOSITORY, Inputs, arguments, bwa_command, print_setting, print_table, run, write_measurement
+from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, run, write_measurement
 
 SAMPLE = "HG001"
 MARGIN = 1000  # of the region, where reads thin out
@@ -87,15 +88,6 @@ def write_bed(path: Path, contig: str, offset: int, size: int, found: Iterator[t
     return path
 
 
-def settings(**changed: object) -> dict[str, object]:
-    """The schema's defaults of calling."""
-    keys = read_schema(REPOSITORY / "workflow/schemas/config.schema.yaml")["properties"]["rescore"]["properties"]
-    defaults = {key: schema["default"] for key, schema in keys.items() if "default" in schema}
-    kinds = keys["filters"]["properties"]
-    filters = {kind: {k: one["default"] for k, one in kinds[kind]["properties"].items()} for kind in kinds}
-    return defaults | {"filters": filters} | changed
-
-
 def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: bool, support: int) -> dict[str, Path]:
     """The VCF of each program; `unlimited` is whether Quire and GATK write variants of any QUAL."""
     folder = bam.with_suffix(".unlimited" if unlimited else ".calls")
@@ -108,7 +100,8 @@ def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: boo
         reference_stage.build(fasta, packed, 1 << 30)
     changed = {"minimum_support": support} | ({"minimum_quality": 0} if unlimited else {})
     sheet = [{"sample": SAMPLE, "ploidy": 2, "bam": bam}]
-    call_interval(packed, sheet, [(contig, first - 1, last)], found["Quire"], settings(**changed), folder / "l.json")
+    settings, piece = default_settings("rescore") | changed, [(contig, first - 1, last)]
+    call_interval(CallingRequest(Output.VARIANTS, packed, sheet, piece, found["Quire"], settings, folder / "l.json"))
     limit = "-stand-call-conf 0" if unlimited else ""
     commands = {
         "GATK": f"{GATK} HaplotypeCaller -R {fasta} -I {bam} -L {region} {limit} -O {{}} 2> {folder}/gatk.log",

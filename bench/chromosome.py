@@ -14,12 +14,13 @@ from quire.device.choice import use_backend
 from quire.reference import Reference
 from quire.rescore.caller import call_interval
 from quire.rescore.intervals import split
+from quire.rescore.job import CallingRequest, Output
 
 from bench.common import (
-    CALLING,
     Inputs,
     Timing,
     arguments,
+    calling_settings,
     environment,
     measured_on,
     print_setting,
@@ -72,8 +73,9 @@ def call(work: Path, threads: int, small: bool) -> None:
     for number, piece in enumerate([SMALL] if small else split(contigs, islands, None, 100_000_000)):
         output = work / f"calls_{number}.vcf.gz"
         ledger = work / f"calls_{number}.json"
-        variants = call_interval(reference.directory, samples, piece, output, CALLING, ledger, threads=threads)
-        print(f"{variants} variants")
+        inputs = reference.directory, samples, piece
+        request = CallingRequest(Output.VARIANTS, *inputs, output, calling_settings(), ledger, threads=threads)
+        print(f"{call_interval(request)} variants")
 
 
 def main() -> None:

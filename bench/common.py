@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from quire.run.schema import default_settings
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARY = REPOSITORY / "workflow" / "scripts"
 MEASUREMENTS = REPOSITORY / "docs" / "benchmarks" / "measurements.jsonl"
@@ -28,15 +30,6 @@ PEERS = {
     "snap-aligner": "snap-aligner 2>&1 | sed -n 's/.*version \\([^ ]*[0-9]\\).*/\\1/p' | head -1",
     "mummer": "dpkg-query -W -f '${Version}' mummer",
 }
-CALLING = {
-    "minimum_quality": 30,
-    "minimum_mapping_quality": 20,
-    "maximum_reads_per_start": 50,
-    "minimum_support": 2,
-    "long_indels": True,
-    "error_model": "gatk",
-}
-"""Defaults of the block `rescore` of the configuration, as far as the caller reads it."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +46,11 @@ class Timing:
 
     def __str__(self) -> str:
         return f"{self.seconds:7.2f} s wall, {self.cpu_seconds:7.2f} s processor, {self.peak_megabytes:6.0f} MB peak"
+
+
+def calling_settings(**changed: object) -> dict[str, object]:
+    """Return the block `rescore` of the configuration: the schema's defaults without filters, and what is changed."""
+    return default_settings("rescore") | {"filters": {}} | changed
 
 
 def arguments(description: str | None, needs_data: bool = True, **defaults: object) -> argparse.ArgumentParser:

@@ -23,28 +23,22 @@ from isal import igzip
 from quire import reference as reference_stage
 from quire.algorithms.pairhmm import cpu as pairhmm
 from quire.errors import QuireError
-from quire.io import vcf
-from quire.rescore import caller, engines
-from quire.rescore.caller import contigs_of, open_job, write_units
+from quire.rescore import engines
+from quire.rescore.compile_kernels import load_kernels
 from quire.rescore.engines import CallingEngine, DeviceSettings, calling_engine, cells_of_tasks
-from quire.rescore.filters import filters_of
-from quire.rescore.records import FIELDS
+from quire.rescore.intervals import cut_at_multiples
+from quire.rescore.job import Output, contigs_of, open_job
+from quire.rescore.processes import in_processes
+from quire.rescore.units import call_unit
 
-from bench.common import REPOSITORY, arguments, print_setting, print_table, write_measurement
+from bench.common import REPOSITORY, arguments, calling_settings, print_setting, print_table, write_measurement
 from bench.pairhmm_regions import cells_of, join_batches, read_regions, repeated
 from bench.simulate import Haplotype, haplotype, with_errors
 
 DEMO = REPOSITORY / "tests/data/demo"
 CONTIG, LENGTH, INSERT, INSERT_DEVIATION = "chr20", 150, 400.0, 80.0
 QUALITY_STRINGS = 5000
-SETTINGS = {
-    "minimum_quality": 10,
-    "minimum_mapping_quality": 10,
-    "maximum_reads_per_start": 1000,
-    "minimum_support": 2,
-    "long_indels": True,
-    "error_model": "gatk",
-}
+SETTINGS = calling_settings(minimum_quality=10, minimum_mapping_quality=10, maximum_reads_per_start=1000)
 DEPTHS = (30, 300, 1000, 5000)
 TIMES = (1, 2, 4, 16, 64)  # the real regions of tests/data, 62 M cells, in the order of the table
 PARTS = (64, 16, 4, 2)  # and shares of them
@@ -171,24 +165,22 @@ class Called(NamedTuple):
     core_seconds: float
     meter: Meter
     backend: str
-    records: bytes
+    records: list[str]
 
 
-def call(work: Path, bam: Path, backend: str, threads: int) -> Called:
+def call(work: Path, bam: Path, backend: str, threads: int, unit_bases: int) -> Called:
     """Call all of the reference."""
-    job = open_job(work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS, None, None)
-    contigs = contigs_of(job.reference)
-    part, meter, before = work / f"{backend}.vcf.gz", Meter(), core_seconds()
+    job = open_job(Output.VARIANTS, work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS)
+    units = cut_at_multiples([(name, 0, length) for name, length in contigs_of(job.reference)], unit_bases)
+    meter, before = Meter(), core_seconds()
     begun = time.perf_counter()
     with calling_engine(DeviceSettings(backend, "auto"), lambda: 0, threads) as (chosen, engine):
         opened = time.perf_counter()
         job = replace(job, engine=meter.around(engine))
-        head = vcf.header(contigs, ["demo"], FIELDS, [])
-        intervals = [(name, 0, length) for name, length in contigs]
-        write_units(job, part, head, intervals, partial(caller.call_records, filters_of({})), FIELDS, threads)
+        called = in_processes(partial(call_unit, job), units, threads, partial(load_kernels, False, False))
+        records = [line for unit in called for line in unit.lines]
         done = time.perf_counter()
-    return Called(opened - begun, done - opened, core_seconds() - before, meter, chosen.name,
-                  igzip.decompress(part.read_bytes()))  # fmt: skip
+    return Called(opened - begun, done - opened, core_seconds() - before, meter, chosen.name, records)
 
 
 def measure_batches(backend: str, most_times: int) -> None:
@@ -234,18 +226,18 @@ def measure(work: Path, threads: int, bases: int, depths: Sequence[float], backe
     region = read_region(bases)
     (work / "demo.fa").write_text(f">{CONTIG}\n{region.letters}\n")
     reference_stage.build(work / "demo.fa", work / "reference", 1 << 20)
-    caller.UNIT_BASES = max(2000, bases // (2 * threads) // 2000 * 2000)  # so that so short a region has work for all
+    unit_bases = max(2000, bases // (2 * threads) // 2000 * 2000)  # so that such a short region has work for all
     print(f"## calling {bases} bases with {threads} processes")
     for line in (CALLING_HEADER, ["---"] * len(CALLING_HEADER)):
         print("| " + " | ".join(line) + " |")
     for depth in depths:
         bam = work / f"depth_{depth:g}.bam"
         reads = write_reads(region, depth, bam)
-        expected = b""
+        expected: list[str] = []
         for name in ("cpu", backend):
             if depth == depths[0]:  # the first compiles
-                call(work, bam, name, threads)
-            called = call(work, bam, name, threads)
+                call(work, bam, name, threads, unit_bases)
+            called = call(work, bam, name, threads, unit_bases)
             expected = expected or called.records
             assert called.records == expected, "the card's calls are others"
             meter = called.meter

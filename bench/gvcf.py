@@ -17,7 +17,16 @@ import pysam
 from quire import reference
 from quire.rescore.gvcf.blocks import BANDS
 
-from bench.common import CALLING, Timing, add_figures, arguments, print_setting, print_table, run, write_measurement
+from bench.common import (
+    Timing,
+    add_figures,
+    arguments,
+    calling_settings,
+    print_setting,
+    print_table,
+    run,
+    write_measurement,
+)
 from bench.fields import print_fields
 
 CONTIG, START, END = "20", 9_999_999, 10_100_000
@@ -85,14 +94,14 @@ def agreement(name: str, ours: dict[int, Site], peers: dict[int, Site]) -> list[
     return [name, len(ours), len(peers), len(both), genotypes, *same]
 
 
-def call(function: str, output: Path, packed: Path, fasta: Path, alignment: Path) -> None:
-    """Call the region by one of the two functions of the stage, timed in a process of its own."""
+def call(mode: str, output: Path, packed: Path, fasta: Path, alignment: Path) -> None:
+    """Call the region in a mode of `quire.rescore.job.Output`, timed in a process of its own."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(alignment)}
-    what = [sample] if function == "call_interval" else sample
     interval = (CONTIG, START, END)
-    module = "caller" if function == "call_interval" else "gvcf"
-    code = f"from quire.rescore.{module} import {function} as call; call({str(packed)!r}, {what!r}, [{interval!r}], "
-    code += f"{str(output)!r}, {CALLING!r}, {str(output) + '.json'!r}, {str(fasta)!r})"
+    code = "from quire.rescore.caller import call_interval as call; "
+    code += "from quire.rescore.job import CallingRequest, Output; "
+    code += f"call(CallingRequest(Output.{mode}, {str(packed)!r}, [{sample!r}], [{interval!r}], "
+    code += f"{str(output)!r}, {calling_settings()!r}, {str(output) + '.json'!r}, {str(fasta)!r}))"
     run(f'{sys.executable} -c "{code}"')
 
 
@@ -100,9 +109,10 @@ def joint(output: Path, packed: Path, gvcfs: list[Path], all_sites: bool = False
     """Genotype gVCFs together, timed in a process of its own."""
     paths = output.with_suffix(".json")
     paths.write_text(json.dumps([str(path) for path in gvcfs]))
-    code = f"import json; from quire.rescore.joint import genotype_interval as call; call({str(packed)!r}, "
+    code = "import json; from quire.rescore.joint import JointRequest, genotype_interval as call; "
+    code += f"call(JointRequest({str(packed)!r}, "
     code += f"json.load(open({str(paths)!r})), [{(CONTIG, START, END)!r}], {str(output)!r}, 30.0, "
-    code += f"all_sites={all_sites!r})"
+    code += f"all_sites={all_sites!r}))"
     return run(f'{sys.executable} -c "{code}"')
 
 
@@ -133,8 +143,8 @@ def main() -> None:
         reference.build(fasta, packed, 1 << 30)
     alignment = data / "CEUTrio.HiSeq.WGS.b37.NA12878.20.21.v3.0.samtools.cram"
     ours, theirs = folder / "ours.g.vcf.gz", folder / "gatk.g.vcf.gz"
-    call("call_interval", folder / "at_once.vcf.gz", packed, fasta, alignment)
-    call("call_gvcf_interval", ours, packed, fasta, alignment)
+    call("VARIANTS", folder / "at_once.vcf.gz", packed, fasta, alignment)
+    call("GVCF", ours, packed, fasta, alignment)
     pysam.tabix_compress(str(data / "expected.testGVCFMode.gatk4.g.vcf"), str(theirs), force=True)
     for path in (ours, theirs):
         pysam.tabix_index(str(path), preset="vcf", force=True)

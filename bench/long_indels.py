@@ -24,11 +24,11 @@ from quire.report.known_variants import compare_files
 from quire.report.truth import Comparison, Variant, normalise
 
 from bench.common import (
-    CALLING,
     Inputs,
     Timing,
     add_figures,
     arguments,
+    calling_settings,
     print_setting,
     print_table,
     python,
@@ -170,8 +170,9 @@ def call_by_quire(
     """Call in a separate process."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
     code = "from quire.rescore.caller import call_interval as call; "
-    code += f"call({str(packed)!r}, [{sample!r}], {list(intervals)!r}, "
-    code += f"{str(output)!r}, {CALLING | settings!r}, {str(output) + '.json'!r}, threads={threads})"
+    code += "from quire.rescore.job import CallingRequest, Output; "
+    code += f"call(CallingRequest(Output.VARIANTS, {str(packed)!r}, [{sample!r}], {list(intervals)!r}, "
+    code += f"{str(output)!r}, {calling_settings(**settings)!r}, {str(output) + '.json'!r}, threads={threads}))"
     timing = run(f'{sys.executable} -c "{code}"')
     pysam.tabix_index(str(output), preset="vcf", force=True)
     return timing

@@ -10,8 +10,9 @@ from pathlib import Path
 import pysam
 from quire import reference
 from quire.rescore.caller import call_interval
+from quire.rescore.job import CallingRequest, Output
 
-from bench.common import CALLING, arguments, print_setting, print_table, write_measurement
+from bench.common import arguments, calling_settings, print_setting, print_table, write_measurement
 from bench.gvcf import CONTIG, END, SAMPLE, START, Site, variants
 
 USUAL_PLOIDY = 3
@@ -38,7 +39,10 @@ def call(folder: Path, data: Path) -> Path:
     samples = [{"sample": SAMPLE, "ploidy": USUAL_PLOIDY, "bam": alignment}]
     bed, ledger = data / "testPloidyRegions.bed", folder / "ledger.json"
     interval = [(CONTIG, START, END)]
-    call_interval(packed, samples, interval, output, CALLING, ledger, fasta=fasta, ploidy_regions=bed)
+    request = CallingRequest(
+        Output.VARIANTS, packed, samples, interval, output, calling_settings(), ledger, fasta, ploidy_regions=bed
+    )
+    call_interval(request)
     return output
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pysam
 import pytest
 from quire import reference as reference_stage
-from quire.rescore.joint import genotype_interval
 
 from tests.support.builders import write_fasta
+from tests.support.calling import genotype_gvcfs
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf
 
 CONTIG = "chr22_8kb"
@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def every_site(root: Path, output: Path, intervals: list[tuple[str, int, int]]) -> list[list[str]]:
     gvcfs = [root / f"{sample}.g.vcf.gz" for sample in "ABC"]
-    count = genotype_interval(root / "reference", gvcfs, intervals, output, 30.0, all_sites=True)
+    count = genotype_gvcfs(root / "reference", gvcfs, intervals, output, 30.0, all_sites=True)
     lines = lines_of(output)
     assert len(lines) == count
     return lines
@@ -61,7 +61,7 @@ def test_every_position_is_gatks(world: Path, tmp_path: Path) -> None:
 def test_variants_are_those_without_the_other_sites(world: Path, tmp_path: Path) -> None:
     ours = every_site(world, tmp_path / "all.vcf.gz", [(CONTIG, 0, 8000)])
     gvcfs = [world / f"{sample}.g.vcf.gz" for sample in "ABC"]
-    genotype_interval(world / "reference", gvcfs, [(CONTIG, 0, 8000)], tmp_path / "variants.vcf.gz", 30.0)
+    genotype_gvcfs(world / "reference", gvcfs, [(CONTIG, 0, 8000)], tmp_path / "variants.vcf.gz", 30.0)
     assert [fields for fields in ours if fields[4] not in (".", "*")] == lines_of(tmp_path / "variants.vcf.gz")
     assert [int(fields[1]) for fields in ours] == list(range(1, 8001))
     pieces = []
@@ -86,7 +86,7 @@ def test_reference_no_call_and_dropped_genotypes(world: Path, tmp_path: Path) ->
         f"c 11 . A <NON_REF> . . END=14 {block} 0:5:99:5:0,150",
     ])  # fmt: skip
     output = tmp_path / "all.vcf.gz"
-    count = genotype_interval(world / "small", [first, second], [("c", 8, 32)], output, 1000.0, all_sites=True)
+    count = genotype_gvcfs(world / "small", [first, second], [("c", 8, 32)], output, 1000.0, all_sites=True)
     lines = {int(fields[1]): fields for fields in lines_of(output)}
     assert count == 24
     assert list(lines) == list(range(9, 33))

@@ -234,7 +234,7 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         qualities=np.full(3 * len(text), 30, np.uint8),
         positions=np.zeros(3 * len(text), np.int32),
     )
-    found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy(), 2)
+    found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy(), 2).haplotypes
     assert found == [codes(reference), codes(longer)]
 
 

@@ -8,9 +8,8 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
-from quire.rescore.caller import call_interval
-from quire.rescore.gvcf import call_gvcf_interval
 
+from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL
 
@@ -87,9 +86,9 @@ def refused(reference: Path, bam: Path, sentence: str, fasta: Path | None = None
     """Both ways of calling refuse it with a sentence that names the file, and write nothing."""
     entry = {"sample": sample, "ploidy": 2, "bam": bam}
     part, ledger = bam.with_suffix(".vcf.gz"), bam.with_suffix(".json")
-    for function, given in ((call_interval, [entry]), (call_gvcf_interval, entry)):
+    for function in (call_variants, call_gvcf):
         with pytest.raises(InputError, match=sentence) as caught:
-            function(reference, given, INTERVALS, part, SETTINGS, ledger, fasta=fasta)  # type: ignore[operator]
+            function(reference, [entry], INTERVALS, part, SETTINGS, ledger, fasta=fasta)
         assert str(caught.value).startswith(f"{bam}: ")
         assert str(caught.value).count(". ") == 0
         assert not part.exists()

@@ -11,9 +11,9 @@ from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.io.vcf_parts import join
 from quire.rescore import caller, chunks
-from quire.rescore.caller import call_interval
 
 from tests.support.builders import random_bases, write_fasta
+from tests.support.calling import call_variants
 from tests.support.defaults import default_settings
 from tests.support.simulation import Genome, Variant, indexed_bam
 
@@ -69,7 +69,7 @@ def run(
     for i, piece in enumerate(intervals):
         part = output / f"{i}.vcf.gz"
         ledger = output / f"{i}.json"
-        call_interval(root / "reference", sheet, piece, part, SETTINGS, ledger, root / "genome.fa", threads=threads)
+        call_variants(root / "reference", sheet, piece, part, SETTINGS, ledger, root / "genome.fa", threads=threads)
         parts.append(part)
     join(parts, output / "all.vcf.gz", output / "all.vcf.gz.tbi")
     with pysam.BGZFile(str(output / "all.vcf.gz")) as stream:
@@ -153,7 +153,7 @@ def test_cram_gives_what_bam_gives(world, tmp_path: Path) -> None:
     for path in (root / "diploid.bam", cram):
         sheet = [{"sample": "diploid", "ploidy": 2, "bam": path}]
         part = tmp_path / f"{path.suffix}.vcf.gz"
-        call_interval(root / "reference", sheet, WHOLE[0], part, SETTINGS, tmp_path / "l.json", fasta=fasta)
+        call_variants(root / "reference", sheet, WHOLE[0], part, SETTINGS, tmp_path / "l.json", fasta=fasta)
         texts.append(part.read_bytes())
     assert texts[0] == texts[1]
 
@@ -185,5 +185,5 @@ def test_reads_of_another_reference_are_refused(world, tmp_path: Path) -> None:
     indexed_bam(tmp_path / "other.bam", {"chrX": 500}, [])
     sheet = [{"sample": "s", "ploidy": 2, "bam": tmp_path / "other.bam"}]
     with pytest.raises(InputError, match=r"other\.bam: its contig 'chrX' \(500 bases\) is not in the reference"):
-        call_interval(root / "reference", sheet, WHOLE[0], tmp_path / "p.vcf.gz", SETTINGS, tmp_path / "l.json")
+        call_variants(root / "reference", sheet, WHOLE[0], tmp_path / "p.vcf.gz", SETTINGS, tmp_path / "l.json")
     assert not (tmp_path / "p.vcf.gz").exists()

@@ -13,14 +13,13 @@ from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
 from quire.errors import InputError, QuireError
 from quire.rescore import caller, engines
-from quire.rescore.caller import call_interval
 from quire.rescore.card_service import CardService
 from quire.rescore.engines import DeviceSettings, calling_engine, cpu_engine
-from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.processes import in_processes
 
 from tests.emulator.emulated_card import COMPILER, EmulatedCard
 from tests.rescore.test_caller import LENGTH, SAMPLES, SETTINGS, world  # noqa: F401 (a fixture)
+from tests.support.calling import call_gvcf, call_variants
 from tests.support.fake_probe import Machine
 from tests.support.orphans import assert_none_outlives
 
@@ -52,7 +51,7 @@ def called(root: Path, output: Path, backend: str = "cpu", threads: int = 1) -> 
     output.mkdir()
     part = output / "part.vcf.gz"
     device = DeviceSettings(backend, "auto")
-    call_interval(root / "reference", sheet, PIECE, part, SETTINGS, output / "l.json", threads=threads, device=device)
+    call_variants(root / "reference", sheet, PIECE, part, SETTINGS, output / "l.json", threads=threads, device=device)
     lines = igzip.decompress(part.read_bytes()).decode().splitlines()
     (chosen,) = (line for line in lines if line.startswith("##quireBackend="))
     return [line for line in lines if line != chosen], chosen
@@ -68,7 +67,7 @@ def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, 
     assert cpu == "##quireBackend=cpu: it was asked for."
     refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields[:2]))
     monkeypatch.setattr(engines, "cpu_engine", lambda: refusing)
-    monkeypatch.setattr(caller, "_load_kernels", lambda *_: None)  # it calls a tiny genome on the processor
+    monkeypatch.setattr(caller, "load_kernels", lambda *_: None)  # it calls a tiny genome on the processor
     found, card = called(root, tmp_path / "card", "gpu", threads)
     assert found == expected
     assert len([line for line in found if line[0] != "#"]) > 3
@@ -82,12 +81,12 @@ def _refuse(name: str, *_arguments) -> None:
 @pytest.mark.usefixtures("with_emulated_card")
 def test_a_gvcf_is_the_same_too(world, tmp_path: Path) -> None:  # noqa: F811
     root, _, _ = world
-    sheet = {"sample": "diploid", "ploidy": 2, "bam": root / "diploid.bam"}
+    sheet = [{"sample": "diploid", "ploidy": 2, "bam": root / "diploid.bam"}]
     texts = []
     for backend in ("cpu", "gpu"):
         part, ledger = tmp_path / f"{backend}.g.vcf.gz", tmp_path / f"{backend}.json"
         device = DeviceSettings(backend, "auto")
-        call_gvcf_interval(root / "reference", sheet, PIECE, part, SETTINGS, ledger, threads=2, device=device)
+        call_gvcf(root / "reference", sheet, PIECE, part, SETTINGS, ledger, threads=2, device=device)
         texts.append([line for line in _lines(part) if not line.startswith("##quireBackend=")])
     assert texts[0] == texts[1]
 
@@ -222,6 +221,7 @@ def test_auto_counts_processes_that_have_a_unit_and_samples_by_themselves(
     threads: int,
     expected: int,
     world,  # noqa: F811
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """PIECE touches three stretches of 500 bases; reads of one sample make haplotypes of errors, not of all samples."""
@@ -231,15 +231,17 @@ def test_auto_counts_processes_that_have_a_unit_and_samples_by_themselves(
     seen = []
 
     @contextmanager
-    def choice(_device: DeviceSettings, cells: Callable[[], float], processes: int) -> Iterator[tuple[Backend, None]]:
+    def choice(
+        _device: DeviceSettings, cells: Callable[[], float], processes: int
+    ) -> Iterator[tuple[Backend, engines.CallingEngine]]:
         seen.append((cells(), processes))
-        yield CARD, None
+        yield CARD, cpu_engine()
 
     monkeypatch.setattr(caller, "calling_engine", choice)
+    monkeypatch.setattr(caller, "in_processes", lambda *_: iter(()))
     for samples in (sheet, *([one] for one in sheet)):
-        job = caller.open_job(root / "reference", samples, SETTINGS, None, None)
-        with caller.computing(job, DeviceSettings("auto", "auto"), PIECE, threads):
-            pass
+        part, ledger = tmp_path / "part.vcf.gz", tmp_path / "ledger.json"
+        call_variants(root / "reference", samples, PIECE, part, SETTINGS, ledger, threads=threads)
     (together, processes), *alone = seen
     assert processes == expected
     assert together == pytest.approx(sum(cells for cells, _ in alone))

@@ -22,7 +22,7 @@ from pathlib import Path
 from quire import reference
 from quire.rescore.caller import call_interval
 from quire.rescore.compile_kernels import compile_kernels
-from quire.rescore.gvcf import call_gvcf_interval
+from quire.rescore.job import CallingRequest, Output
 from quire.simd.compiled import _Kernel
 
 def used():
@@ -36,11 +36,8 @@ before = used()
 for number, (fasta, bam, sample, contig, length) in enumerate(places):
     reference.build(Path(fasta), folder / f"reference{number}", 1 << 20)
     row, piece = {"sample": sample, "ploidy": 2, "bam": bam}, [(contig, 0, length)]
-    rest = piece, folder / "calls.vcf.gz", settings, folder / "ledger.json"
-    if gvcf:
-        call_gvcf_interval(folder / f"reference{number}", row, *rest)
-    else:
-        call_interval(folder / f"reference{number}", [row], *rest)
+    output, rest = Output.GVCF if gvcf else Output.VARIANTS, (folder / "calls.vcf.gz", settings, folder / "ledger.json")
+    call_interval(CallingRequest(output, folder / f"reference{number}", [row], piece, *rest))
 print(json.dumps([len(before), sorted(used() - before)]))
 """
 

@@ -7,15 +7,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from quire import reference as reference_stage
-from quire.rescore.assembly.plain import SERVES, UNKNOWN, PlainGraphs
-from quire.rescore.caller import call_interval
-from quire.rescore.gvcf import call_gvcf_interval
-from quire.rescore.region_counts import RegionCounter, sentence
+from quire.rescore.assembly import Assembly
+from quire.rescore.assembly.plain import TriedGraph
+from quire.rescore.tally import Tally, sentence
 
 from tests.support.builders import random_bases, write_fasta
+from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
 from tests.support.gvcf import lines_of, sample_of
 from tests.support.simulation import Genome, Variant, indexed_bam
@@ -49,14 +48,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Variant]
     return root, real, 2 * pairs
 
 
-@pytest.mark.parametrize("road", [call_interval, call_gvcf_interval])
-def test_a_virus_at_five_thousand_times(world: tuple[Path, list[Variant], int], tmp_path: Path, road) -> None:
+@pytest.mark.parametrize("call", [call_variants, call_gvcf])
+def test_a_virus_at_five_thousand_times(world: tuple[Path, list[Variant], int], tmp_path: Path, call) -> None:
     root, real, reads = world
     row = {"sample": "virus", "ploidy": 1, "bam": root / "virus.bam"}
     output, ledger = tmp_path / "all.vcf.gz", tmp_path / "ledger.json"
     begun = time.process_time()
-    given = row if road is call_gvcf_interval else [row]
-    road(root / "reference", given, [("virus", 0, LENGTH)], output, SETTINGS, ledger)
+    call(root / "reference", [row], [("virus", 0, LENGTH)], output, SETTINGS, ledger)
     taken = time.process_time() - begun
     assert taken < MOST_SECONDS
     found = [fields for fields in lines_of(output) if sample_of(fields)["GT"] not in ("0", ".")]
@@ -85,7 +83,7 @@ def test_what_is_given_up_at_ten_thousand_times_is_counted(tmp_path: Path, caplo
     output, ledger = tmp_path / "all.vcf.gz", tmp_path / "ledger.json"
     begun = time.process_time()
     with caplog.at_level(logging.INFO, "quire.rescore"):
-        call_interval(tmp_path / "reference", [row], [("c", 0, len(letters))], output, SETTINGS, ledger)
+        call_variants(tmp_path / "reference", [row], [("c", 0, len(letters))], output, SETTINGS, ledger)
     assert time.process_time() - begun < MOST_SECONDS
     assert [int(fields[1]) - 1 for fields in lines_of(output)] == [seen[0]]
     content = json.loads(ledger.read_text())
@@ -98,22 +96,18 @@ def test_what_is_given_up_at_ten_thousand_times_is_counted(tmp_path: Path, caplo
 
 def test_regions_are_counted_once() -> None:
     """By the piece that holds their start, whatever their other graphs came to."""
-    counter = RegionCounter([("c", 100, 200), ("c", 300, 400)])
-    for spans in ([[50, 120], [150, 220], [310, 350], [360, 390]], [[150, 220], [400, 450]]):
-        for region, (served, complete) in enumerate([(True, False), (False, True), (True, False), (True, True)]):
-            if region < len(spans):
-                counter.hear("graph", {"region": region, "k": 10, "succeeded": False, "complete": True})
-                counter.hear("graph", {"region": region, "k": 25, "succeeded": served, "complete": complete})
-        counter.hear("assembled", {"contig": "c", "spans": np.array(spans), "plain": known(len(spans), set())})
-    counter.hear("assembled", {"contig": "d", "spans": np.array([[150, 220]]), "plain": known(1, set())})
-    assert counter.counts == {"active": 3, "not_assembled": 1, "too_many_haplotypes": 1}
-    assert sentence(counter.counts).startswith("3 active regions; 1 could not be assembled, and of 1 only")
-    counter.hear("assembled", {"contig": "c", "spans": np.array([[101, 105], [106, 108]]), "plain": known(2, {1})})
-    assert counter.counts == {"active": 5, "not_assembled": 2, "too_many_haplotypes": 1}
-
-
-def known(regions: int, served: set[int]) -> PlainGraphs:
-    """Graphs of regions of which some are known to serve, and of the others nothing."""
-    kind = np.array([[SERVES if region in served else UNKNOWN, UNKNOWN] for region in range(regions)], np.int8)
-    nothing = np.zeros(0, np.int64)
-    return PlainGraphs(kind, kind, nothing, nothing, nothing, nothing, nothing)
+    tally = Tally([], [("c", 100, 200), ("c", 300, 400)])
+    graphs = [(True, False), (False, True), (True, False), (True, True)]
+    assemblies = [
+        Assembly([], [TriedGraph(10, False, True, 0), TriedGraph(25, serves, complete, 1)])
+        for serves, complete in graphs
+    ]
+    for starts in ([50, 150, 310, 360], [150, 400]):
+        for start, assembly in zip(starts, assemblies, strict=False):
+            tally.count_region("c", start, assembly)
+    tally.count_region("d", 150, assemblies[0])
+    assert tally.regions == {"active": 3, "not_assembled": 1, "too_many_haplotypes": 1}
+    assert sentence(tally.regions).startswith("3 active regions; 1 could not be assembled, and of 1 only")
+    tally.count_region("c", 101, assemblies[1])
+    tally.count_region("c", 106, assemblies[3])
+    assert tally.regions == {"active": 5, "not_assembled": 2, "too_many_haplotypes": 1}

@@ -7,11 +7,11 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
-from quire.rescore.caller import call_interval
 from quire.rescore.filters import Filter, definitions, filtered, filters_of, kind_of
 from quire.rescore.records import FIELDS
 from quire.run.schema import complete_settings, read_schema
 
+from tests.support.calling import call_variants
 from tests.support.defaults import SCHEMA, default_settings
 from tests.support.gvcf import REAL, lines_of
 
@@ -97,7 +97,7 @@ def test_calls_stay_in_the_file(tmp_path: Path) -> None:
         part, settings = tmp_path / "part.vcf.gz", {**default_settings("rescore"), "filters": limits}
         sample = {"sample": "A", "ploidy": 2, "bam": str(bam)}
         piece = [("chr22_8kb", 0, 8000)]
-        count = call_interval(tmp_path / "reference", [sample], piece, part, settings, tmp_path / "l.json")
+        count = call_variants(tmp_path / "reference", [sample], piece, part, settings, tmp_path / "l.json")
         found.append(lines_of(part))
         assert count == len(found[-1]) == json.loads((tmp_path / "l.json").read_text())["variants"]
         with pysam.VariantFile(str(part)) as variants:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
-from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.gvcf.blocks import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
 from quire.rescore.gvcf.variants import with_other
 from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.builders import write_fasta
+from tests.support.calling import call_gvcf
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
 from tests.support.simulation import Genome, indexed_bam, spaced_genome
@@ -41,8 +41,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def called(root: Path, output: Path, sample: str, intervals: list[tuple[str, int, int]], ploidy: int = 2) -> Path:
     """The gVCF of a sample in one piece."""
     entry = {"sample": sample, "ploidy": ploidy, "bam": root / f"{sample}.bam"}
-    variants = call_gvcf_interval(
-        root / "reference", entry, intervals, output, default_settings("rescore"), output.with_suffix(".json")
+    variants = call_gvcf(
+        root / "reference", [entry], intervals, output, default_settings("rescore"), output.with_suffix(".json")
     )
     assert variants == sum(fields[4] != "<NON_REF>" for fields in lines_of(output))
     return output

@@ -11,11 +11,12 @@ import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.rescore.genotyping.cohort import excess_heterozygosity
-from quire.rescore.joint import check_gvcfs, genotype_interval, units
+from quire.rescore.joint import check_gvcfs, units
 from quire.rescore.joint.merge import genotype_map
 from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.builders import write_fasta
+from tests.support.calling import genotype_gvcfs
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf
 
 LENGTH = 8000
@@ -40,7 +41,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def joined(root: Path, output: Path, intervals: list[tuple[str, int, int]], quality: float = 30.0) -> list[list[str]]:
     """Records of the three samples."""
     gvcfs = [root / f"{sample}.g.vcf.gz" for sample in "ABC"]
-    count = genotype_interval(root / "reference", gvcfs, intervals, output, quality)
+    count = genotype_gvcfs(root / "reference", gvcfs, intervals, output, quality)
     lines = lines_of(output)
     assert len(lines) == count
     return lines
@@ -91,7 +92,7 @@ def test_units_and_processes_make_no_difference(world: Path, tmp_path: Path, mon
     gvcfs = [world / f"{sample}.g.vcf.gz" for sample in "ABC"]
     for threads in (1, 3):
         output = tmp_path / f"{threads}.vcf.gz"
-        genotype_interval(world / "reference", gvcfs, [(CONTIG, 0, LENGTH)], output, 30.0, threads=threads)
+        genotype_gvcfs(world / "reference", gvcfs, [(CONTIG, 0, LENGTH)], output, 30.0, threads=threads)
         assert lines_of(output) == whole
 
 
@@ -105,7 +106,7 @@ def test_a_damaged_block_is_one_sentence_from_a_process(
     (tmp_path / "A.g.vcf.gz").write_bytes(content)
     shutil.copy(world / "A.g.vcf.gz.tbi", tmp_path)
     with pytest.raises(InputError, match=r"A\.g\.vcf\.gz: cannot be read at .* is it damaged"):
-        genotype_interval(
+        genotype_gvcfs(
             world / "reference",
             [tmp_path / "A.g.vcf.gz"],
             [(CONTIG, 0, LENGTH)],
@@ -142,7 +143,7 @@ def test_alleles_meet_and_unknown_ones_count_as_non_ref(world: Path, tmp_path: P
         f"d 1 . A <NON_REF> . . END=300 {block} 0/0:30:75:25:0,75,1000",
     ])  # fmt: skip
     output = tmp_path / "all.vcf.gz"
-    count = genotype_interval(world / "small", [first, second, third, fourth], [("c", 0, 300)], output, 30.0)
+    count = genotype_gvcfs(world / "small", [first, second, third, fourth], [("c", 0, 300)], output, 30.0)
     at_start, within = lines_of(output)
     assert count == 2
     assert at_start[1:5] == ["101", ".", "ACGT", "A,GCGT"]
@@ -167,7 +168,7 @@ def test_alleles_meet_and_unknown_ones_count_as_non_ref(world: Path, tmp_path: P
     assert sample_of(within, 0)["PL"] == "400,0,400,430,430,860"
     assert sample_of(within, 3) == {"GT": "./.", "AD": "2,0,0", "DP": "2", "GQ": ".", "PL": "0,0,5,0,5,5"}
     # A piece that begins within the deletion writes the same of what starts in it.
-    genotype_interval(world / "small", [first, second, third, fourth], [("c", 102, 300)], output, 30.0)
+    genotype_gvcfs(world / "small", [first, second, third, fourth], [("c", 102, 300)], output, 30.0)
     assert lines_of(output) == [within]
 
 
@@ -180,7 +181,7 @@ def test_a_deletion_that_is_not_called_leaves_no_star(world: Path, tmp_path: Pat
     first = write_gvcf(tmp_path / "1.g.vcf.gz", ["one"], contigs, lines)
     lines = ["c 103 . G C,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 0/1:9,11,0:20:99:450,0,350,480,380,860"]
     second = write_gvcf(tmp_path / "2.g.vcf.gz", ["two"], contigs, lines)
-    genotype_interval(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    genotype_gvcfs(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
     (only,) = lines_of(tmp_path / "all.vcf.gz")
     assert only[1:5] == ["103", ".", "G", "C"]
     assert sample_of(only, 0)["PL"] == "0,60,700"
@@ -214,7 +215,7 @@ def test_a_piece_may_begin_within_a_chain_of_deletions(world: Path, tmp_path: Pa
 
     def genotyped(start: int, end: int, all_sites: bool) -> list[list[str]]:
         output = tmp_path / "all.vcf.gz"
-        genotype_interval(world / "small", gvcfs, [("c", start, end)], output, 30.0, all_sites=all_sites)
+        genotype_gvcfs(world / "small", gvcfs, [("c", start, end)], output, 30.0, all_sites=all_sites)
         return lines_of(output)
 
     for all_sites in (False, True):
@@ -230,7 +231,7 @@ def test_blocks_with_a_quality_alone_and_other_ploidies(world: Path, tmp_path: P
     )
     lines = ["c 50 . C T,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL 1:0,20,0:20:99:700,0,700"]
     second = write_gvcf(tmp_path / "2.g.vcf.gz", ["haploid"], contigs, lines)
-    genotype_interval(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    genotype_gvcfs(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
     (only,) = lines_of(tmp_path / "all.vcf.gz")
     assert sample_of(only, 0) == {"GT": "0/0", "AD": "30,0", "DP": "30", "GQ": "50", "PL": "0,50,500"}
     assert sample_of(only, 1)["GT"] == "1"
@@ -323,7 +324,7 @@ def test_each_bad_record_is_one_sentence(world: Path, tmp_path: Path, lines: lis
     first = write_gvcf(tmp_path / "1.g.vcf.gz", ["a"], contigs, [right])
     second = write_gvcf(tmp_path / "2.g.vcf.gz", ["b"], contigs, lines)
     with pytest.raises(InputError, match=message):
-        genotype_interval(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+        genotype_gvcfs(world / "small", [first, second], [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
     assert not (tmp_path / "all.vcf.gz").exists()
 
 
@@ -335,7 +336,7 @@ def test_one_record_of_each_file_is_held(world: Path, tmp_path: Path) -> None:
         genotype, phreds = [("0/0", "0,60,800,60,800,800"), ("0/1", "400,0,400,430,430,860")][number % 2]
         line = f"c 50 . C T,<NON_REF> 500 . DP=20 GT:AD:DP:GQ:PL {genotype}:10,10,0:20:60:{phreds}"
         paths.append(write_gvcf(tmp_path / f"{number}.g.vcf.gz", [f"s{number}"], contigs, [line]))
-    genotype_interval(world / "small", paths, [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    genotype_gvcfs(world / "small", paths, [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
     (only,) = lines_of(tmp_path / "all.vcf.gz")
     info = info_of(only)
     assert (info["AC"], info["AN"], info["AF"]) == ("20", "80", "0.25")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pysam
 import pytest
 from quire import reference as reference_stage
-from quire.rescore.caller import call_interval
 
+from tests.support.calling import call_variants
 from tests.support.defaults import default_settings
 
 DATA = Path(__file__).parents[1] / "data" / "repeats_chr20_2kb"
@@ -27,7 +27,7 @@ def test_real_indels_in_repeats_are_called_as_by_gatk(tmp_path: Path) -> None:
     reads = tmp_path / "reads.bam"
     reads.write_bytes((DATA / "reads.bam").read_bytes())
     pysam.index(str(reads))
-    call_interval(
+    call_variants(
         tmp_path / "reference",
         [{"sample": SAMPLE, "ploidy": 2, "bam": str(reads)}],
         [(CONTIG, 0, LENGTH)],

@@ -13,8 +13,6 @@ from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
 from quire.report.truth import Variant, normalise
 from quire.rescore import caller, chunks
-from quire.rescore.caller import call_interval
-from quire.rescore.gvcf import call_gvcf_interval
 from quire.rescore.long_indels import LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints import Breakpoint, breakpoints, clips_of
 from quire.rescore.long_indels.calls import Called, is_supported, merged, without_carried
@@ -22,9 +20,10 @@ from quire.rescore.long_indels.contigs import _k_mers, _walk
 from quire.rescore.long_indels.proposals import continuation
 from quire.rescore.long_indels.support import Carriers, Support
 from quire.rescore.reads.source import ReadSource
-from quire.rescore.regions import Window
+from quire.rescore.window import Window
 
 from tests.support.builders import random_bases, write_fasta
+from tests.support.calling import call_gvcf, call_variants
 from tests.support.clipped import Base, novel, sam_lines, spelled
 from tests.support.defaults import calling_parameters, default_settings
 from tests.support.simulation import codes, indexed_bam
@@ -88,7 +87,7 @@ def called(root: Path, output: Path, pieces: list[tuple[int, int]], threads: int
     for piece in pieces:
         part = output / f"{piece[0]}.vcf.gz"
         interval = [("one", *piece)]
-        call_interval(root / "reference", sheet, interval, part, parameters, output / "ledger.json", threads=threads)
+        call_variants(root / "reference", sheet, interval, part, parameters, output / "ledger.json", threads=threads)
         with pysam.BGZFile(str(part)) as stream:
             lines += [line.decode() for line in stream if line[:1] != b"#"]
     return lines
@@ -138,7 +137,7 @@ def gvcf(root: Path, output: Path, pieces: list[tuple[int, int]]) -> list[str]:
     lines = []
     for piece in pieces:
         ledger = output.with_suffix(".json")
-        call_gvcf_interval(root / "reference", entry, [("one", *piece)], output, default_settings("rescore"), ledger)
+        call_gvcf(root / "reference", [entry], [("one", *piece)], output, default_settings("rescore"), ledger)
         with pysam.BGZFile(str(output)) as stream:
             lines += [line.decode() for line in stream if line[:1] != b"#"]
     return lines

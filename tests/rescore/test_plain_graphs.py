@@ -1,8 +1,7 @@
 """Graphs that are solved without being built, against built ones: the same haplotypes in the same order."""
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from quire.rescore.assembly import assemble, assemble_all
 from quire.rescore.assembly.plain import REFUSED, SERVES, UNKNOWN, PlainGraphs, plain_graphs
 from quire.rescore.parameters import K_MER_SIZES
 from quire.rescore.reads.clipping import RegionReads
-from quire.rescore.trace import listening
 
 from tests.support.builders import random_bases
 from tests.support.simulation import codes
@@ -45,34 +43,25 @@ def region_reads(regions: Sequence[Sequence[Drawn]]) -> RegionReads:
     )
 
 
-def assembled(
-    reads: RegionReads, region: int, reference: np.ndarray, support: int
-) -> tuple[list[bytes], list[Mapping[str, Any]]]:
-    """Return the haplotypes of built graphs, and what the trace reports of them."""
-    told: list[Mapping[str, Any]] = []
-    with listening(lambda _, facts: told.append(facts)):
-        return assemble(reads, region, reference, support), told
-
-
 def compare(regions: Sequence[tuple[str, Sequence[Drawn]]], support: int) -> PlainGraphs:
-    """Assemble with and without plain graphs; compare haplotypes, their order, and the trace of each graph."""
+    """Assemble with and without plain graphs, compare haplotypes and graphs in order, and return the plain graphs."""
     window = np.frombuffer(codes("".join(reference for reference, _ in regions)), np.uint8).copy()
     ends = np.cumsum([0, *(len(reference) for reference, _ in regions)])
     spans = np.stack([ends[:-1], ends[1:]], axis=1)
     reads = region_reads([drawn for _, drawn in regions])
-    found, plain = assemble_all(reads, window, spans, support)
+    found = assemble_all(reads, window, spans, support)
+    plain = plain_graphs(reads, window, spans, support)
     settled = plain.settled
     for region, (start, end) in enumerate(spans.tolist()):
-        full, told = assembled(reads, region, window[start:end], support)
+        full = assemble(reads, region, window[start:end], support)
         assert found[region] == full
-        graphs = [(one["k"], bool(one["succeeded"]), bool(one["complete"]), one["haplotypes"]) for one in told]
         if settled[region]:
-            assert plain.graphs(region) == graphs
-        for size, (_, succeeded, complete, count) in enumerate(graphs[: len(K_MER_SIZES)]):
+            assert plain.graphs(region) == full.graphs
+        for size, (_, succeeded, complete, count) in enumerate(full.graphs[: len(K_MER_SIZES)]):
             if plain.kind[region, size] != UNKNOWN:
                 assert plain.kind[region, size] == (SERVES if succeeded else REFUSED)
                 assert complete
-                assert len(plain.sequences(region, size, found[region][0])) == count
+                assert len(plain.sequences(region, size, full.haplotypes[0])) == count
     return plain
 
 

@@ -1,6 +1,8 @@
 """Sites that are judged together, against each judged alone: the same records, to the last digit."""
 
 import random
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +14,18 @@ from quire.rescore.genotyping.rank_sums import PlacedReads
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Event, Haplotype
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
+from quire.rescore.job import CalledSample, CallingJob, Output
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.clipping import INSERTED, RegionReads
 from quire.rescore.records import FIELDS
-from quire.rescore.regions import AssembledRegion, call_regions
-from quire.rescore.trace import listening
+from quire.rescore.reference_confidence.realignment import ScoredReads
+from quire.rescore.regions import AssembledRegion
+from quire.rescore.trace import observing
+from quire.rescore.variants import call_region, call_regions
+from quire.rescore.window import Window
 
 SPAN = 60
+WINDOW = Window("c", SPAN, 0, np.zeros(SPAN, np.uint8))
 
 
 def drawn_event(generator: random.Random, reference: bytes, start: int) -> Event:
@@ -40,7 +47,7 @@ def drawn_region(generator: random.Random, number: int) -> AssembledRegion:
     haplotypes = [Haplotype(reference, 0, ((0, SPAN),))]
     for _ in range(generator.randrange(1, 4)):
         carried: dict[int, Event] = {}
-        for event in events:  # none within a deletion of the same haplotype
+        for event in events:  # no event within a deletion of the same haplotype
             if generator.random() < 0.7 and all(event.start > other.end for other in carried.values()):
                 carried[event.start] = event
         haplotypes.append(Haplotype(reference, 0, ((0, SPAN),), carried))
@@ -49,7 +56,7 @@ def drawn_region(generator: random.Random, number: int) -> AssembledRegion:
 
 def drawn_reads(
     generator: np.random.Generator, regions: list[AssembledRegion], most: int
-) -> tuple[RegionReads, list[tuple[RegionLikelihoods, PlacedReads]]]:
+) -> tuple[RegionReads, list[ScoredReads]]:
     """Draw reads of each region with random likelihoods and positions, some of them left out."""
     counts = [int(generator.integers(0, most)) for _ in regions]
     total, length = sum(counts), 30
@@ -82,22 +89,42 @@ def drawn_reads(
         matrix[reads.usable[source] == 0] = np.nan
         own = RegionLikelihoods(source, start, start + length, reads.usable[source], matrix)
         sizes = np.where(np.isnan(matrix[:, 0]), 0, length)
-        scored.append((own, PlacedReads(source, source * length, sizes, source * length, positions)))
+        scored.append(ScoredReads(own, PlacedReads(source, source * length, sizes, source * length, positions)))
         first += count
     return reads, scored
+
+
+def job_of(ploidy: int, quality: float) -> CallingJob:
+    """Return a job of one sample."""
+    sample = CalledSample("sample", ploidy, None)  # type: ignore[arg-type]
+    parameters = CallingParameters(quality, 20, 50, 2, True)
+    return CallingJob(Output.VARIANTS, None, [sample], parameters, {}, None)  # type: ignore[arg-type]
 
 
 def records(
     regions: list[AssembledRegion],
     reads: RegionReads,
-    scored: list[tuple[RegionLikelihoods, PlacedReads]],
+    scored: list[ScoredReads],
     ploidy: int,
     quality: float,
 ) -> list[VariantRecord]:
-    """Return the called records."""
-    parameters = CallingParameters(quality, 20, 50, 2, True)
-    ploidies = np.array([ploidy])
-    return list(call_regions("c", regions, reads, scored, ploidies, parameters, lambda _: None))
+    """Return the records, with plain sites genotyped together."""
+    return list(call_regions(job_of(ploidy, quality), WINDOW, regions, reads, scored))
+
+
+def records_one_by_one(
+    regions: list[AssembledRegion],
+    reads: RegionReads,
+    scored: list[ScoredReads],
+    ploidy: int,
+    quality: float,
+) -> list[VariantRecord]:
+    """Return the records, genotyped site by site."""
+    job = job_of(ploidy, quality)
+    found: list[VariantRecord] = []
+    for region, own in zip(regions, scored, strict=True):
+        found += call_region(job, WINDOW, region, reads, own)
+    return found
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([1, 2, 2, 3]), st.sampled_from([0.0, 4.0, 30.0]))
@@ -107,10 +134,7 @@ def test_records_are_those_of_each_site_by_itself(seed: int, ploidy: int, qualit
     regions = [drawn_region(generator, number) for number in range(4)]
     reads, scored = drawn_reads(np.random.default_rng(seed), regions, generator.choice([3, 10, 60]))
     together = records(regions, reads, scored, ploidy, quality)
-    heard: list[str] = []
-    with listening(lambda step, _: heard.append(step)):  # the trace of a site requires that it is judged alone
-        alone = records(regions, reads, scored, ploidy, quality)
-    assert heard.count("scored") == len(regions)
+    alone = records_one_by_one(regions, reads, scored, ploidy, quality)
     assert together == alone
     assert [record.line(FIELDS) for record in together] == [record.line(FIELDS) for record in alone]
 
@@ -121,22 +145,28 @@ def test_deep_tables_are_shrunk_alike() -> None:
     reads, scored = drawn_reads(np.random.default_rng(1), regions, 1500)
     together = records(regions, reads, scored, 2, 0.0)
     assert together
-    with listening(lambda *_: None):
-        assert together == records(regions, reads, scored, 2, 0.0)
+    assert together == records_one_by_one(regions, reads, scored, 2, 0.0)
 
 
-@pytest.mark.parametrize("step", ["scored", "site", "judged"])
-def test_who_listens_to_one_step_is_told_of_it(step: str) -> None:
+def test_an_observer_is_told_the_same_of_both() -> None:
     generator = random.Random(1)
-    regions = [drawn_region(generator, number) for number in range(6)]
+    regions = [drawn_region(generator, number) for number in range(12)]
     reads, scored = drawn_reads(np.random.default_rng(1), regions, 30)
-    told: list[int] = []
-    for wanted in (None, frozenset((step,))):
-        heard: list[str] = []
-        with listening(lambda name, _, heard=heard: heard.append(name), wanted):  # type: ignore[misc]
-            records(regions, reads, scored, 2, 0.0)
-        told.append(heard.count(step))
-    assert told[0] == told[1] > 0
+    told = []
+    for call in (records, records_one_by_one):
+        heard: list[Mapping[str, Any]] = []
+        with observing(lambda step, facts, heard=heard: heard.append(facts) if step == "judged" else None):  # type: ignore[misc]
+            call(regions, reads, scored, 2, 4.0)
+        told.append(heard)
+    together, alone = told
+    assert len(together) == len(alone) > 10
+    for first, second in zip(together, alone, strict=True):
+        for name in ("given", "site"):
+            assert first[name].start == second[name].start
+            assert first[name].alleles == second[name].alleles
+        for name in ("touching", "depths", "phreds", "ploidies", "quality", "kept"):
+            assert np.array_equal(first[name], second[name]), name
+        assert np.allclose(first["absent"][1:], second["absent"][1:], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.io.ploidy import PloidyRegion, read_ploidy_regions
-from quire.rescore.caller import call_interval
-from quire.rescore.gvcf import call_gvcf_interval
-from quire.rescore.joint import genotype_interval
 from quire.rescore.ploidy import PloidyMap
 
 from tests.support.builders import random_bases, write_fasta
+from tests.support.calling import call_gvcf, call_variants, genotype_gvcfs
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of
 from tests.support.simulation import Genome, Variant, indexed_bam
@@ -158,7 +156,7 @@ def entries(root: Path, names: list[str]) -> list[dict]:
 def at_once(root: Path, output: Path, names: list[str], intervals=WHOLE) -> list[list[str]]:
     """Records of samples called together."""
     rows, ledger, bed = entries(root, names), output.with_suffix(".json"), root / "ploidy.bed"
-    call_interval(root / "reference", rows, intervals, output, SETTINGS, ledger, ploidy_regions=bed)
+    call_variants(root / "reference", rows, intervals, output, SETTINGS, ledger, ploidy_regions=bed)
     return lines_of(output)
 
 
@@ -168,10 +166,10 @@ def by_gvcf(root: Path, folder: Path, names: list[str], intervals=WHOLE) -> list
     for row in entries(root, names):
         path = folder / f"{row['sample']}.g.vcf.gz"
         ledger, bed = path.with_suffix(".json"), root / "ploidy.bed"
-        call_gvcf_interval(root / "reference", row, intervals, path, SETTINGS, ledger, ploidy_regions=bed)
+        call_gvcf(root / "reference", [row], intervals, path, SETTINGS, ledger, ploidy_regions=bed)
         pysam.tabix_index(str(path), preset="vcf", force=True)
         paths.append(path)
-    genotype_interval(root / "reference", paths, intervals, folder / "joint.vcf.gz", SETTINGS["minimum_quality"])
+    genotype_gvcfs(root / "reference", paths, intervals, folder / "joint.vcf.gz", SETTINGS["minimum_quality"])
     return lines_of(folder / "joint.vcf.gz")
 
 
@@ -253,7 +251,7 @@ def test_every_site_of_an_absent_chromosome(world: Path, tmp_path: Path) -> None
     by_gvcf(world, tmp_path, list(SEXES))
     paths = [tmp_path / f"{name}.g.vcf.gz" for name in SEXES]
     output = tmp_path / "every.vcf.gz"
-    genotype_interval(world / "reference", paths, WHOLE, output, SETTINGS["minimum_quality"], all_sites=True)
+    genotype_gvcfs(world / "reference", paths, WHOLE, output, SETTINGS["minimum_quality"], all_sites=True)
     seen = {contig: set() for contig in CONTIGS}
     for fields in lines_of(output):
         genotypes = [sample_of(fields, column)["GT"].replace("|", "/") for column in range(3)]
@@ -279,12 +277,12 @@ def test_ploidy_regions_are_gatks(tmp_path: Path) -> None:
     interval = [("chr22_8kb", 0, 8000)]
     bed, ledger = REAL / "ploidy.bed", tmp_path / "ledger.json"
     ours, gvcf = tmp_path / "ours.vcf.gz", tmp_path / "ours.g.vcf.gz"
-    call_interval(tmp_path / "reference", [row], interval, ours, SETTINGS, ledger, ploidy_regions=bed)
+    call_variants(tmp_path / "reference", [row], interval, ours, SETTINGS, ledger, ploidy_regions=bed)
     mine, theirs = lines_of(ours), lines_of(REAL / "gatk_ploidy.vcf.gz")
     assert [f[:6] for f in mine] == [f[:6] for f in theirs]
     for own, other in zip(mine, theirs, strict=True):
         assert {key: sample_of(own)[key] for key in ("GT", "AD", "DP", "GQ", "PL")}.items() <= sample_of(other).items()
-    call_gvcf_interval(tmp_path / "reference", row, interval, gvcf, SETTINGS, ledger, ploidy_regions=bed)
+    call_gvcf(tmp_path / "reference", [row], interval, gvcf, SETTINGS, ledger, ploidy_regions=bed)
     mine_at, theirs_at = (ploidies_of(path) for path in (gvcf, REAL / "gatk_ploidy.g.vcf.gz"))
     assert mine_at.keys() == theirs_at.keys()
     differing = [p for p in mine_at if mine_at[p] != theirs_at[p]]

@@ -7,11 +7,10 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.rescore.__main__ import main
-from quire.rescore.caller import call_interval, open_job
-from quire.rescore.filters import filters_of
-from quire.rescore.gvcf import call_gvcf_interval
+from quire.rescore.job import Output, open_job
 from quire.rescore.why import explain
 
+from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL, lines_of, sample_of
 from tests.support.simulation import indexed_bam
@@ -35,16 +34,17 @@ def why(root: Path, position: int, samples: str = "A", gvcf: bool = False, **set
     """What is said of a position (1-based)."""
     rows = [{"sample": name, "ploidy": 2, "sex": "female", "bam": root / f"{name}.bam"} for name in samples]
     regions = settings.pop("ploidy_regions", None)
-    job = open_job(root / "reference", rows, SETTINGS | settings, None, regions)  # type: ignore[arg-type]
-    return "\n".join(explain(job, CONTIG, position - 1, gvcf, filters_of(SETTINGS["filters"]))) + "\n"
+    output = Output.GVCF if gvcf else Output.VARIANTS
+    job = open_job(output, root / "reference", rows, SETTINGS | settings, None, regions)  # type: ignore[arg-type]
+    return "\n".join(explain(job, CONTIG, position - 1)) + "\n"
 
 
 def test_every_call_is_said_as_it_is_written(world: Path, tmp_path: Path) -> None:
     """By both roads: the caller itself runs, so that its record, its QUAL and its likelihoods come back."""
-    row = {"sample": "A", "ploidy": 2, "bam": world / "A.bam"}
+    rows = [{"sample": "A", "ploidy": 2, "bam": world / "A.bam"}]
     whole = [(CONTIG, 0, LENGTH)]
-    call_interval(world / "reference", [row], whole, tmp_path / "a.vcf.gz", SETTINGS, tmp_path / "l.json")
-    call_gvcf_interval(world / "reference", row, whole, tmp_path / "a.g.vcf.gz", SETTINGS, tmp_path / "l.json")
+    call_variants(world / "reference", rows, whole, tmp_path / "a.vcf.gz", SETTINGS, tmp_path / "l.json")
+    call_gvcf(world / "reference", rows, whole, tmp_path / "a.g.vcf.gz", SETTINGS, tmp_path / "l.json")
     lines = lines_of(tmp_path / "a.vcf.gz")
     assert len(lines) > 15
     for fields in lines:

@@ -78,13 +78,15 @@ from quire.io.vcf import read_head
 from quire.io.vcf_parts import join
 from quire.rescore.caller import call_interval
 from quire.rescore.counting import CountingPool
+from quire.rescore.job import CallingRequest, Output
 
 part = folder / "part.vcf.gz"
-call_interval(
-    packed, [{"sample": "sample", "ploidy": 2, "bam": bam}], [("chr20", 9_999_999, 10_100_000)], part,
+request = CallingRequest(
+    Output.VARIANTS, packed, [{"sample": "sample", "ploidy": 2, "bam": bam}], [("chr20", 9_999_999, 10_100_000)], part,
     {"minimum_quality": 30.0, "minimum_mapping_quality": 20, "maximum_reads_per_start": 50, "minimum_support": 2,
      "error_model": "gatk", "long_indels": True}, folder / "part.json",
 )
+call_interval(request)
 with CountingPool(read_head(part), 1) as counting:
     print(join([part], folder / "all.vcf.gz", folder / "all.vcf.gz.tbi", counting.add), "variants")
 require_nothing_new("rescore", known)

@@ -5,7 +5,7 @@ import logging
 from pathlib import Path
 
 from quire.device.backend import cpu_only
-from quire.rescore.joint import genotype_interval
+from quire.rescore.joint import JointRequest, genotype_interval
 from quire.run.job import run_job
 
 log = logging.getLogger("quire.rescore")
@@ -16,11 +16,11 @@ def main(job) -> None:
     backend = cpu_only(job.params.device.backend, "joint genotyping")
     log.info("backend %s: %s", backend.name, backend.reason)
     pieces = json.loads(Path(job.input.pieces).read_text())
-    genotype_interval(
+    request = JointRequest(
         reference_directory=Path(job.input.reference).parent,
         gvcfs=job.input.gvcfs,
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
-        output_vcf_part=job.output.part,
+        part=job.output.part,
         minimum_quality=job.params.minimum_quality,
         filters=job.params.filters,
         all_sites=job.params.emit == "all_sites",
@@ -28,6 +28,7 @@ def main(job) -> None:
         fasta=job.input.fasta,
         threads=job.threads,
     )
+    genotype_interval(request)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

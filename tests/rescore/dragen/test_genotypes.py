@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.rescore import caller, chunks
-from quire.rescore.caller import call_interval
 from quire.rescore.dragen import oracle
 from quire.rescore.dragen.disqualification import MOMENTS, least_likelihoods
 from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
@@ -26,8 +25,8 @@ from quire.rescore.dragen.priors import (
     repeat_prior,
 )
 from quire.rescore.dragen.tables import DEFAULT
-from quire.rescore.gvcf import call_gvcf_interval
 
+from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL
 
@@ -211,7 +210,7 @@ def compare(found: dict, expected: dict) -> tuple[int, int]:
 def test_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
     """All but one of B's calls are GATK's; GATK counts one more read at 5384, a homozygous deletion."""
     part = tmp_path / "part.vcf.gz"
-    call_interval(world / "reference", [sample_of(world, sample)], WHOLE, part, SETTINGS, tmp_path / "ledger.json")
+    call_variants(world / "reference", [sample_of(world, sample)], WHOLE, part, SETTINGS, tmp_path / "ledger.json")
     found, expected = records(part), gatks(sample, "variants")
     assert found.keys() == expected.keys()
     assert compare(found, expected) == {"A": (22, 22), "B": (23, 22)}[sample]
@@ -221,7 +220,7 @@ def test_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
 def test_gvcf_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
     """All but two of B's calls are GATK's: the deletion, and a PL of 160 where GATK has 159."""
     part = tmp_path / "part.g.vcf.gz"
-    call_gvcf_interval(world / "reference", sample_of(world, sample), WHOLE, part, SETTINGS, tmp_path / "ledger.json")
+    call_gvcf(world / "reference", [sample_of(world, sample)], WHOLE, part, SETTINGS, tmp_path / "ledger.json")
     found, expected = records(part), gatks(sample, "gvcf")
     assert found.keys() == expected.keys()
     assert compare(found, expected) == {"A": (22, 22), "B": (24, 22)}[sample]
@@ -233,7 +232,7 @@ def test_pieces_batches_and_threads_do_not_show(world: Path, tmp_path: Path, mon
     def call(name: str, intervals: list[tuple[str, int, int]], threads: int = 1) -> list[str]:
         part = tmp_path / f"{name}.vcf.gz"
         samples = [sample_of(world, sample) for sample in "AB"]
-        call_interval(world / "reference", samples, intervals, part, SETTINGS, tmp_path / "l.json", threads=threads)
+        call_variants(world / "reference", samples, intervals, part, SETTINGS, tmp_path / "l.json", threads=threads)
         with pysam.BGZFile(str(part)) as stream:
             return [line.decode() for line in stream if not line.startswith(b"#")]
 
@@ -249,7 +248,7 @@ def test_pieces_batches_and_threads_do_not_show(world: Path, tmp_path: Path, mon
 def test_quality_is_held_against_the_posterior(world: Path, tmp_path: Path) -> None:
     part = tmp_path / "part.vcf.gz"
     strict = SETTINGS | {"minimum_quality": 40}
-    call_interval(world / "reference", [sample_of(world, "A")], WHOLE, part, strict, tmp_path / "ledger.json")
+    call_variants(world / "reference", [sample_of(world, "A")], WHOLE, part, strict, tmp_path / "ledger.json")
     expected = {key for key, values in gatks("A", "variants").items() if float(values[0]) >= 40}
     assert 0 < len(expected) < 22
     assert records(part).keys() == expected

@@ -12,11 +12,10 @@ from typing import Any
 
 from quire.errors import InputError, QuireError
 from quire.io.bam.regions import IndexedAlignments
-from quire.rescore.caller import open_job
-from quire.rescore.filters import filters_of
+from quire.rescore.job import Output, open_job
 from quire.rescore.why import explain
 from quire.run.config_file import DEFAULT, read_config_file
-from quire.run.schema import SCHEMAS, complete_settings, read_schema
+from quire.run.schema import SCHEMAS, complete_settings, default_settings, read_schema
 from quire.run.sheets import read_sheet
 
 
@@ -48,19 +47,19 @@ def _lines(given: argparse.Namespace) -> Iterator[str]:
     if not contig or not place.isdecimal():
         raise InputError(f"--at: {given.at!r} is no position; give contig:position, as in chr20:10001298.")
     facts = _of_files(given) if given.reference or given.bam else _of_run(given)
-    groups = [[sample] for sample in facts["samples"]] if facts["gvcf"] else [facts["samples"]]
+    output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
+    groups = [[sample] for sample in facts["samples"]] if output is Output.GVCF else [facts["samples"]]
     for number, samples in enumerate(groups):
         if number:
             yield ""
-        job = open_job(facts["reference"], samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"])
-        yield from explain(job, contig, int(place) - 1, facts["gvcf"], filters_of(facts["parameters"]["filters"]))
+        inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"]
+        yield from explain(open_job(output, facts["reference"], *inputs), contig, int(place) - 1)
 
 
 def _of_files(given: argparse.Namespace) -> dict[str, Any]:
     """What is needed, of a reference and alignments."""
     if not (given.reference and given.bam):
         raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
-    defaults = complete_settings({"reference": {"fasta": "-"}}, read_schema(SCHEMAS / "config.schema.yaml"))
     if not 1 <= given.ploidy <= 99:
         raise InputError(f"--ploidy: {given.ploidy} is none; give a whole number from 1 to 99.")
     samples = []
@@ -70,7 +69,7 @@ def _of_files(given: argparse.Namespace) -> dict[str, Any]:
     return {
         "reference": given.reference,
         "samples": samples,
-        "parameters": defaults["rescore"],
+        "parameters": default_settings("rescore"),
         "fasta": given.fasta,
         "ploidy_regions": None,
         "gvcf": given.gvcf,

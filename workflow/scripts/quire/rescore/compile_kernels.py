@@ -13,22 +13,17 @@ import numpy as np
 import pysam
 
 from quire import reference
-from quire.rescore.caller import call_interval
+from quire.io import vcf
 from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
 from quire.rescore.dragen.cases import CASE
 from quire.rescore.dragen.estimation import estimate
-from quire.rescore.gvcf import call_gvcf_interval
-from quire.rescore.joint import genotype_interval
+from quire.rescore.gvcf.records import header_lines
+from quire.rescore.job import Output, contigs_of, open_job
+from quire.rescore.joint import JointRequest, genotype_interval
+from quire.rescore.units import FIELDS_OF, call_unit
+from quire.run.schema import default_settings
 
 _BASES, _READS, _LENGTH = 2000, 60, 100
-_SETTINGS: dict[str, Any] = {
-    "minimum_quality": 10,
-    "minimum_mapping_quality": 10,
-    "maximum_reads_per_start": 100,
-    "error_model": "gatk",
-    "minimum_support": 2,
-    "long_indels": True,
-}
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
 # So many variants in a region that its graph is not plain (assembly/plain.py), and at the first a third allele.
 _CLUSTER = tuple(range(1300, 1385, 17))
@@ -48,19 +43,20 @@ def compile_kernels(gvcf: bool, dragen: bool) -> None:
         pysam.index(str(bam))
         sample: dict[str, Any] = {"sample": "warm", "ploidy": 2, "bam": str(bam)}
         piece = [("compiling", 0, _BASES)]
-        settings = _SETTINGS
+        settings = default_settings("rescore") | {"long_indels": True}
         if dragen:
             repeats = root / "repeats.txt"
             calibrate_sample(root / "reference", "warm", bam, piece, CalibrationFiles(repeats, root / "ledger.json"))
             estimate(np.array([(1, 0, 20, 1)], CASE))
             settings, sample = settings | {"error_model": "dragen"}, sample | {"repeats": repeats}
-        if not gvcf:
-            call_interval(root / "reference", [sample], piece, root / "part.vcf.gz", settings, root / "ledger.json")
-            return
-        own = root / "warm.g.vcf.gz"
-        call_gvcf_interval(root / "reference", sample, piece, own, settings, root / "ledger.json")
-        pysam.tabix_index(str(own), preset="vcf")
-        genotype_interval(root / "reference", [own], piece, root / "joint.vcf.gz", settings["minimum_quality"])
+        job = open_job(Output.GVCF if gvcf else Output.VARIANTS, root / "reference", [sample], settings)
+        lines, own = call_unit(job, piece).lines, root / "warm.g.vcf.gz"
+        extras = header_lines() if gvcf else []
+        vcf.write_part(own, vcf.header(contigs_of(job.reference), ["warm"], FIELDS_OF[job.output], extras), lines)
+        if gvcf:
+            pysam.tabix_index(str(own), preset="vcf")
+            joint = root / "joint.vcf.gz"
+            genotype_interval(JointRequest(root / "reference", [own], piece, joint, settings["minimum_quality"]))
 
 
 def load_kernels(gvcf: bool, dragen: bool) -> None:

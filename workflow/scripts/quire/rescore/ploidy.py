@@ -1,4 +1,4 @@
-"""Ploidy by region and sex: what is called jointly is cut where the ploidy of a sample changes.
+"""Ploidy by region and sex.
 
 GATK's `--ploidy-regions` gives a whole active region the largest ploidy of the rows that it touches
 (HaplotypeCallerEngine.getLocalGenotypingEngine). Here a variant has the ploidies of the position at which it starts: a
@@ -10,17 +10,12 @@ A sample of ploidy 0 takes no part in the stretch: its reads are counted in the 
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from quire.io.bed import Interval
 from quire.io.ploidy import SEXES, UNKNOWN, PloidyRegion
-from quire.io.vcf import VariantRecord
-from quire.rescore.chunks import CalledSample, CallingJob, stretches
-from quire.rescore.reads.filters import NO_COPIES, THINNED, USED
 
 logger = logging.getLogger("quire.rescore")
 HEADER_KEY = "quirePloidy"
@@ -102,63 +97,3 @@ def ploidy_of_sample(name: str, usual: int, sex: str, rows: Sequence[PloidyRegio
     if sex == UNKNOWN and any(row.sex != UNKNOWN for row in rows):
         logger.warning("sample %s has no sex in the sheet: ploidies of one sex are not for it", name)
     return PloidyMap.of(usual, [row for row in rows if row.sex in (UNKNOWN, sex)])
-
-
-def by_ploidy(
-    job: CallingJob,
-    intervals: Sequence[Interval],
-    call: Callable[[CallingJob, Sequence[Interval]], Iterator[VariantRecord]],
-) -> Iterator[VariantRecord]:
-    """Call intervals, cut where the ploidy of a sample changes; samples that are absent get a column all the same.
-
-    Args:
-        job: its samples' ploidies are their usual ones.
-        intervals: in genome order.
-        call: gives the records of intervals in which the samples of its job have one ploidy throughout.
-    """
-    pieces = [piece for interval in intervals for piece in _cut(job.samples, interval)]
-    for ploidies, group in groupby(pieces, key=lambda piece: piece[0]):
-        part = [interval for _, interval in group]
-        samples = [replace(sample, ploidy=own) for sample, own in zip(job.samples, ploidies, strict=True)]
-        present = [sample for sample in samples if sample.ploidy]
-        for sample in samples:
-            if not sample.ploidy:
-                _count(job, sample, part)
-        if not present:
-            continue
-        for record in call(replace(job, samples=present), part):
-            yield record if len(present) == len(samples) else _with_absent(record, ploidies)
-
-
-def _cut(samples: Sequence[CalledSample], interval: Interval) -> Iterator[tuple[tuple[int, ...], Interval]]:
-    """The pieces of an interval in which every sample has one ploidy, and these."""
-    contig, start, end = interval
-    maps = [sample.ploidies for sample in samples]
-    inner = {
-        border for own in maps if own is not None for border in own.borders.get(contig, ()) if start < border < end
-    }
-    edges = [start, *sorted(inner), end]
-    for low, high in pairwise(edges):
-        yield (
-            tuple(
-                sample.ploidy if own is None else own.at(contig, low) for sample, own in zip(samples, maps, strict=True)
-            ),
-            (contig, low, high),
-        )
-
-
-def _count(job: CallingJob, sample: CalledSample, intervals: Sequence[Interval]) -> None:
-    """Put the reads of a sample that is absent from some intervals into the ledger."""
-    for contig, owned in stretches(intervals):
-        start, end = int(owned[0, 0]), int(owned[-1, 1])
-        _, counts = sample.source.fetch(contig, start, end, owned, job.parameters)
-        counts[NO_COPIES] += counts[USED] + counts[THINNED]
-        counts[[USED, THINNED]] = 0
-        job.ledger[sample.name][:] += counts
-
-
-def _with_absent(record: VariantRecord, ploidies: Sequence[int]) -> VariantRecord:
-    """A record with columns for the samples of ploidy 0 too."""
-    present = iter(record.samples)
-    nothing = dict.fromkeys(record.samples[0]) | {"GT": "."}
-    return replace(record, samples=[next(present) if ploidy else nothing for ploidy in ploidies])

@@ -22,6 +22,12 @@ def read_schema(path: Path) -> dict[str, Any]:
     return schema
 
 
+def default_settings(block: str) -> dict[str, Any]:
+    """Return the defaults of a block of the configuration, such as `rescore`."""
+    settings: dict[str, Any] = _with_defaults({}, read_schema(SCHEMAS / "config.schema.yaml")["properties"][block])
+    return settings
+
+
 def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with the schema's defaults filled in and `reference.index_directory` resolved.
 

@@ -5,6 +5,7 @@ the k-mers grow by 10 bases until one graph is.
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from quire.rescore.assembly.graph import (
 )
 from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.assembly.paths import best_paths
-from quire.rescore.assembly.plain import REFUSED, UNKNOWN, PlainGraphs, plain_graphs
+from quire.rescore.assembly.plain import REFUSED, UNKNOWN, PlainGraphs, TriedGraph, plain_graphs
 from quire.rescore.assembly.runs import room_for_runs, threading_order, write_runs
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
@@ -31,14 +32,23 @@ from quire.rescore.parameters import (
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping import RegionReads
-from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
 
-def assemble_all(
-    reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int
-) -> tuple[list[list[bytes]], PlainGraphs]:
-    """Return the haplotypes of all regions, see `assemble`, and the graphs that were solved without being built.
+class Assembly(NamedTuple):
+    """The assembly of one region.
+
+    Attributes:
+        haplotypes: byte strings of codes, the reference first, the others in the order of discovery.
+        graphs: the graphs that were tried, in order of k.
+    """
+
+    haplotypes: list[bytes]
+    graphs: list[TriedGraph]
+
+
+def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[Assembly]:
+    """Assemble all regions; graphs that `plain` solves are not built.
 
     Args:
         reads: clipped reads of all regions.
@@ -52,16 +62,16 @@ def assemble_all(
     for region, (start, end) in enumerate(spans.tolist()):
         reference = window[start:end]
         if settled[region]:
-            found.append(plain.haplotypes(region, reference.tobytes()))
+            found.append(Assembly(plain.haplotypes(region, reference.tobytes()), plain.graphs(region)))
         else:
             found.append(assemble(reads, region, reference, support, plain))
-    return found, plain
+    return found
 
 
 def assemble(
     reads: RegionReads, region: int, reference: np.ndarray, support: int, plain: PlainGraphs | None = None
-) -> list[bytes]:
-    """Return a region's haplotypes as byte strings of codes: the reference first, the others in the order of discovery.
+) -> Assembly:
+    """Assemble one region.
 
     Args:
         reads: clipped reads of all regions.
@@ -71,7 +81,7 @@ def assemble(
         plain: graphs of all regions that need not be built.
     """
     whole = reference.tobytes()
-    found = {whole: None}
+    found, graphs = {whole: None}, []
     first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
     sequences = threaded_sequences(reads, first, last, reference)
     assembled = False
@@ -87,9 +97,9 @@ def assemble(
         else:
             succeeded, complete, own = _assemble_graph(sequences, k, k == largest, support)
         assembled |= succeeded
-        tell("graph", region=region, k=k, succeeded=succeeded, complete=complete, haplotypes=len(own))
+        graphs.append(TriedGraph(k, bool(succeeded), bool(complete), len(own)))
         found |= dict.fromkeys(own if complete else chosen_haplotypes(sequences, k, k == largest, support))
-    return list(found)
+    return Assembly(list(found), graphs)
 
 
 def _assemble_graph(

@@ -41,6 +41,22 @@ _MOST_DETOURS = 3
 _NOVEL_SHARE = 4  # every fourth base of the reads may begin a k-mer that the reference lacks
 
 
+class TriedGraph(NamedTuple):
+    """The outcome of the graph of one k-mer size.
+
+    Attributes:
+        k: length of the k-mers.
+        serves: True if haplotypes were taken from it.
+        complete: False if it has more than MAXIMUM_HAPLOTYPES paths, of which only the most likely were kept.
+        haplotypes: number of paths.
+    """
+
+    k: int
+    serves: bool
+    complete: bool
+    haplotypes: int
+
+
 class PlainGraphs(NamedTuple):
     """The solved graphs of some regions; the second axis is that of K_MER_SIZES.
 
@@ -101,10 +117,10 @@ class PlainGraphs(NamedTuple):
                 found |= dict.fromkeys(self.sequences(region, size, reference))
         return list(found)
 
-    def graphs(self, region: int) -> list[tuple[int, bool, bool, int]]:
-        """Return k, usability, True (all paths are kept) and number of haplotypes of each graph of a settled region."""
+    def graphs(self, region: int) -> list[TriedGraph]:
+        """Return the graphs of a settled region, one for each of K_MER_SIZES."""
         return [
-            (k, kind == SERVES, True, 1 << detours if kind == SERVES else 0)
+            TriedGraph(k, kind == SERVES, True, 1 << detours if kind == SERVES else 0)
             for k, kind, detours in zip(
                 K_MER_SIZES, self.kind[region].tolist(), self.detours[region].tolist(), strict=True
             )

@@ -91,6 +91,7 @@ def call_site(
     Returns:
         The call, or None if no variant is likely enough.
     """
+    given = site
     lowest = minimum_quality if model is None else DRAGEN_SITE_QUALITY
     site = limit_alleles(site, likelihoods, int(ploidies.max()))
     by_allele = marginalise(likelihoods, site.carriers)
@@ -111,7 +112,18 @@ def call_site(
         if absent[a] + 1e-10 < -lowest / 10 and (site.alleles[a] != SPANNING or covered)
     ]
     written = [site.alleles[a] for a in kept[1:]]
-    tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=quality, absent=absent, kept=kept)
+    tell(
+        "judged",
+        given=given,
+        site=site,
+        touching=np.bincount(sample, minlength=len(ploidies)),
+        depths=allele_depths(by_allele, sample, len(ploidies)),
+        phreds=phreds,
+        ploidies=ploidies,
+        quality=quality,
+        absent=absent,
+        kept=kept,
+    )
     if quality < lowest or not written or written == [SPANNING]:
         return None
     scored = _ScoredReads(by_allele, sample)

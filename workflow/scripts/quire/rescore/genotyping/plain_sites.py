@@ -101,17 +101,17 @@ class _Rules(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """Results by site; the other columns are undefined for sites that are not called.
+    """Results by site; the columns from `genotype` on are undefined for sites that are not called.
 
     Attributes:
         called: bool[n].
         quality: float64[n], QUAL.
         phreds: int64[n, genotypes], PL.
+        depth: int64[n], reads that touch the site.
+        allele_depths: int64[n, 2], AD.
         genotype: int64[n], number of the best genotype, NO_CALL if it is too uncertain.
         genotype_quality: int64[n], GQ.
         likeliest_count: int64[n], MLEAC.
-        allele_depths: int64[n, 2], AD.
-        depth: int64[n], reads that touch the site.
         figures: float64[n, 4]: FS, SOR, MQ, QD; NaN for none.
         tests: float64[n, 3]: z of the rank sums, or p if `exact`; NaN for none.
         exact: bool[n, 3].
@@ -120,11 +120,11 @@ class Verdicts(NamedTuple):
     called: NDArray[np.bool_]
     quality: NDArray[np.float64]
     phreds: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    allele_depths: NDArray[np.int64]
     genotype: NDArray[np.int64]
     genotype_quality: NDArray[np.int64]
     likeliest_count: NDArray[np.int64]
-    allele_depths: NDArray[np.int64]
-    depth: NDArray[np.int64]
     figures: NDArray[np.float64]
     tests: NDArray[np.float64]
     exact: NDArray[np.bool_]
@@ -199,9 +199,9 @@ def _judge(sites, reads, scored, rules):  # type: ignore[no-untyped-def]
         np.empty(n),
         np.empty((n, genotype_count(rules.ploidies[0], 2)), np.int64),
         np.empty(n, np.int64),
+        np.zeros((n, 2), np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
-        np.empty((n, 2), np.int64),
         np.empty(n, np.int64),
         np.empty((n, 4)),
         np.empty((n, len(RANK_SUMS))),
@@ -226,22 +226,20 @@ def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyp
     phreds = genotype_phreds(by_allele, sample, ploidies)
     nothing, _, expected = no_variant_log10(phreds / -10.0, ploidies, sites.prior[i], -1)
     quality = -10.0 * nothing + 0.0
-    if quality < minimum_quality or not nothing + 1e-10 < -minimum_quality / 10:
-        return
-    result.called[i], result.quality[i] = True, quality
     own, number, second = from_the_best(phreds)
-    certain = not (number == 0 and second < NO_CALL_PHRED)
-    result.phreds[i] = own
-    result.genotype[i] = number if certain else NO_CALL
-    result.genotype_quality[i] = min(second, MAXIMUM_GQ) if certain else NO_CALL
-    result.likeliest_count[i] = np.int64(np.floor(expected[1] + 0.5))
-    result.depth[i] = len(chosen)
-    source = scored.source[chosen]
     best = best_alleles(by_allele)
-    result.allele_depths[i] = 0
     for allele in best:
         if allele >= 0:
             result.allele_depths[i, allele] += 1
+    result.quality[i], result.phreds[i], result.depth[i] = quality, own, len(chosen)
+    if quality < minimum_quality or not nothing + 1e-10 < -minimum_quality / 10:
+        return
+    result.called[i] = True
+    certain = not (number == 0 and second < NO_CALL_PHRED)
+    result.genotype[i] = number if certain else NO_CALL
+    result.genotype_quality[i] = min(second, MAXIMUM_GQ) if certain else NO_CALL
+    result.likeliest_count[i] = np.int64(np.floor(expected[1] + 0.5))
+    source = scored.source[chosen]
     table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
     result.figures[i, _FS] = fisher_strand(sum_of_rows(table, 2), rules.factorials)
     a, b, c, d = sum_of_rows(table, 0)

@@ -12,7 +12,7 @@ from quire.rescore.chunks import padded_spans
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.reference_confidence import ReadColumns, reference_confidence
 from quire.rescore.reference_confidence.columns import Placement, clipped_columns, placed_columns
-from quire.rescore.regions import Window
+from quire.rescore.window import Window
 
 
 class ChunkConfidence:

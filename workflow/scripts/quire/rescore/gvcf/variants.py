@@ -89,7 +89,7 @@ def call_gvcf_site(
         The call, or None if no other allele is possible at all.
     """
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
-    site = limit_alleles(site, likelihoods, ploidy)
+    given, site = site, limit_alleles(site, likelihoods, ploidy)
     by_allele = marginalise(likelihoods, site.carriers)
     scored = with_other(by_allele)
     clear = best_alleles(scored)
@@ -107,7 +107,18 @@ def call_gvcf_site(
     nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
     other = len(site.alleles)
     kept = [0] + [a for a in range(1, other) if site.alleles[a] != SPANNING or covered]
-    tell("judged", site=site, phreds=phreds, ploidies=ploidies, quality=-10.0 * nothing + 0.0, absent=absent, kept=kept)
+    tell(
+        "judged",
+        given=given,
+        site=site,
+        touching=np.array([len(likelihoods)]),
+        depths=allele_depths(with_other(by_allele), sample, 1)[:, :-1],
+        phreds=phreds,
+        ploidies=ploidies,
+        quality=-10.0 * nothing + 0.0,
+        absent=absent,
+        kept=kept,
+    )
     if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
         return None
     phreds = _subset(phreds, ploidy, other + 1, [*kept, other])

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from quire.io import vcf
 from quire.io.bed import Interval
 from quire.io.vcf import Fields, Value, VariantRecord
 from quire.reference import Reference
-from quire.rescore.caller import contigs_of
 from quire.rescore.filters import definitions, filtered, filters_of
 from quire.rescore.genotyping import NO_CALL
+from quire.rescore.job import contigs_of
 from quire.rescore.joint.all_sites import (
     LOW_QUALITY,
     LOW_QUALITY_LINE,
@@ -40,31 +40,36 @@ WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.for
 """What is written where every position is."""
 
 
-def genotype_interval(
-    reference_directory: str | Path,
-    gvcfs: Sequence[str | Path],
-    intervals: Sequence[Interval],
-    output_vcf_part: str | Path,
-    minimum_quality: float,
-    header_extras: Sequence[str] = (),
-    fasta: str | Path | None = None,
-    threads: int = 1,
-    filters: Mapping[str, Mapping[str, Any]] | None = None,
-    all_sites: bool = False,
-) -> int:
-    """Genotype the samples of some gVCFs together in one piece of the genome.
+class JointRequest(NamedTuple):
+    """A piece of the genome to genotype.
 
-    Args:
+    Attributes:
         reference_directory: of the reference stage.
         gvcfs: bgzip with an index beside each; Quire's or GATK's, of one or more samples each.
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
-        output_vcf_part: bgzip VCF to write; every sample is a column, in the order of the files.
+        part: bgzip VCF to write; every sample is a column, in the order of the files.
         minimum_quality: QUAL (phred) from which a variant is written.
         header_extras: further header lines.
         fasta: the reference, to be named in the header.
         threads: processes that share the piece.
         filters: the validated block `rescore.filters`; None for none.
         all_sites: whether every position is written, see `all_sites`.
+    """
+
+    reference_directory: str | Path
+    gvcfs: Sequence[str | Path]
+    intervals: Sequence[Interval]
+    part: str | Path
+    minimum_quality: float
+    header_extras: Sequence[str] = ()
+    fasta: str | Path | None = None
+    threads: int = 1
+    filters: Mapping[str, Mapping[str, Any]] | None = None
+    all_sites: bool = False
+
+
+def genotype_interval(request: JointRequest) -> int:
+    """Genotype the samples of some gVCFs together in one piece of the genome.
 
     Returns:
         The number of records.
@@ -73,15 +78,16 @@ def genotype_interval(
         InputError: a file that is no whole gVCF of this reference, has no index, or repeats a sample.
         QuireError: a process was killed.
     """
-    reference = Reference.open(reference_directory)
+    all_sites, minimum_quality = request.all_sites, request.minimum_quality
+    reference = Reference.open(request.reference_directory)
     contigs = contigs_of(reference)
-    files = GvcfFiles(gvcfs, dict(contigs))
-    judged = filters_of(filters or {})
+    files = GvcfFiles(request.gvcfs, dict(contigs))
+    judged = filters_of(request.filters or {})
     fields = WITH_REFERENCE_FIELDS if all_sites else FIELDS
     settings = {"minimum_quality": minimum_quality, "emit": "all_sites" if all_sites else "variants"}
     extras = [
-        *provenance("joint_genotype", settings, fasta),
-        *header_extras,
+        *provenance("joint_genotype", settings, request.fasta),
+        *request.header_extras,
         *definitions(judged),
         *([LOW_QUALITY_LINE] if all_sites else []),
     ]
@@ -101,7 +107,7 @@ def genotype_interval(
                     yield filtered(record, judged, fields).line(fields)
 
     try:
-        return vcf.write_part(output_vcf_part, head, lines_of_units(files, intervals, lines, threads))
+        return vcf.write_part(request.part, head, lines_of_units(files, request.intervals, lines, request.threads))
     finally:
         files.close()
 
@@ -115,7 +121,7 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
 
     Args:
         reference_directory: of the reference stage.
-        gvcfs: as of `genotype_interval`.
+        gvcfs: as of `JointRequest`.
         samples: names that the files must not have.
 
     Raises:

@@ -21,7 +21,7 @@ from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Carriers, Su
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import variant_record
-from quire.rescore.regions import Window
+from quire.rescore.window import Window
 
 LEAST_FRAGMENTS = 2  # of a sample that clearly support an indel
 LEAST_SHARE = 0.1  # of the sample's clear fragments

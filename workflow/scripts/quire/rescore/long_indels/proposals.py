@@ -7,7 +7,7 @@ import numpy as np
 
 from quire.rescore.long_indels import LONGEST, SHORTEST, LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints import MINIMUM_TAIL, Breakpoint
-from quire.rescore.regions import Window
+from quire.rescore.window import Window
 from quire.simd.compiled import compiled
 
 MISMATCH = 4  # matching bases that compensate a mismatch

@@ -19,7 +19,7 @@ from quire.rescore.long_indels import FLANK, LONGEST, LongIndel
 from quire.rescore.long_indels.breakpoints import Clips
 from quire.rescore.parameters import INFORMATIVE_LOG10, MINIMUM_READ_LENGTH, MISMAPPING_LOG10
 from quire.rescore.reads.aligned import AlignedReads
-from quire.rescore.regions import Window
+from quire.rescore.window import Window
 
 MOST_FRAGMENTS = 500  # of a sample at an indel, those of smallest name hash
 POOREST_LOG10_PER_BASE = -0.1  # a read with lower likelihoods comes from elsewhere

@@ -22,7 +22,8 @@ from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
 from quire.rescore.reference_confidence.columns import Placement, placement_spans
-from quire.rescore.regions import AssembledRegion, Window
+from quire.rescore.regions import AssembledRegion
+from quire.rescore.window import Window
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 from quire.simd.compiled import compiled
 

@@ -1,34 +1,26 @@
 """What happened at one position, step by step, and why a call was or was not made there.
 
-The caller itself runs on the position, by either road; `listener` keeps what its steps say (`quire.rescore.trace`) and
-`words` puts it into lines. `python -m quire.rescore why --at chr20:10001298` is the command.
+The position is called as a unit of a run is (`units.call_unit`); `listener` keeps what its steps tell
+(`quire.rescore.trace`) and `words` prints it. `python -m quire.rescore why --at chr20:10001298` is the command.
 """
 
 from collections.abc import Iterator
-from functools import partial
 
 from quire.errors import InputError
-from quire.io.vcf import VariantRecord
-from quire.rescore.caller import call_records, contigs_of
-from quire.rescore.chunks import CallingJob
-from quire.rescore.filters import Filters
-from quire.rescore.gvcf import call_gvcf_records
-from quire.rescore.gvcf.records import FIELDS as GVCF_FIELDS
-from quire.rescore.records import FIELDS
-from quire.rescore.trace import listening
+from quire.rescore.job import CallingJob, contigs_of
+from quire.rescore.trace import observing
+from quire.rescore.units import call_unit
 from quire.rescore.why.listener import Story
 from quire.rescore.why.words import lines_of
 
 
-def explain(job: CallingJob, contig: str, position: int, gvcf: bool, filters: Filters) -> Iterator[str]:
-    """Lines that say what happened at a position.
+def explain(job: CallingJob, contig: str, position: int) -> Iterator[str]:
+    """Yield lines that say what happened at a position.
 
     Args:
-        job: with all samples that are called jointly; one sample for a gVCF.
+        job: with all samples that are called jointly, or the one sample of a gVCF.
         contig: name.
         position: 0-based.
-        gvcf: whether by the sample's gVCF, rather than by calling all samples at once.
-        filters: for the FILTER of a record, without gvcf.
 
     Raises:
         InputError: the reference has no such contig or position.
@@ -41,11 +33,6 @@ def explain(job: CallingJob, contig: str, position: int, gvcf: bool, filters: Fi
             f"--at: position {position + 1} is not on contig {contig}; give one of its {lengths[contig]} bases."
         )
     story = Story({id(sample.source): sample.name for sample in job.samples}, contig, position)
-    call = call_gvcf_records if gvcf else partial(call_records, filters)
-    with listening(story.hear):
-        records = list(call(job, [(contig, position, position + 1)]))
-    fields = GVCF_FIELDS if gvcf else FIELDS
-    yield from lines_of(job, story, [(record, record.line(fields).rstrip("\n")) for record in records])
-
-
-__all__ = ["VariantRecord", "explain"]
+    with observing(story.hear):
+        called = call_unit(job, [(contig, position, position + 1)])
+    yield from lines_of(job, story, [line.rstrip("\n") for line in called.lines])

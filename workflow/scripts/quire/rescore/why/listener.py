@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode import Records, cigars_of
-from quire.rescore.assembly.plain import PlainGraphs
+from quire.rescore.assembly import Assembly
+from quire.rescore.assembly.plain import TriedGraph
+from quire.rescore.chunks import Batch
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -42,7 +44,7 @@ class RegionStory:
     Attributes:
         span, padded: 0-based, half-open.
         reads: that were assembled.
-        graphs: of each k-mer size tried: k, whether it served, whether all paths were kept, haplotypes.
+        graphs: that were tried.
         sequences: distinct haplotypes, the reference among them.
         aligned: those that could be aligned to the reference.
         region: what is left to genotype; None without variants.
@@ -53,7 +55,7 @@ class RegionStory:
     span: tuple[int, int]
     padded: tuple[int, int]
     reads: int
-    graphs: list[tuple[int, bool, bool, int]]
+    graphs: Sequence[TriedGraph]
     sequences: int
     aligned: Sequence[Haplotype] = ()
     region: AssembledRegion | None = None
@@ -66,24 +68,26 @@ class SiteStory:
     """A site that was judged.
 
     Attributes:
-        site: as it was looked at first.
-        sample: int64[reads] of the reads that touch it.
-        matrix: float64[reads, haplotypes] of these.
-        judged: the site with the alleles that were considered; None where it was not judged.
-        phreds: PL of all samples end to end; ploidies: int64[samples].
-        quality: QUAL; absent: log10 of the probability that an allele is absent.
-        kept: alleles that are likely enough.
+        given: with all alleles of its haplotypes.
+        site: with the alleles that were considered.
+        touching: int64[samples], reads that touch it.
+        depths: int64[samples, alleles], reads that clearly support each allele.
+        phreds: PL of all samples end to end.
+        ploidies: int64[samples].
+        quality: QUAL.
+        absent: log10 of the probability that each allele is absent.
+        kept: numbers of the alleles that are likely enough.
     """
 
+    given: Site
     site: Site
-    sample: NDArray[np.int64]
-    matrix: NDArray[np.float64]
-    judged: Site | None = None
-    phreds: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    ploidies: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    quality: float = 0.0
-    absent: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    kept: Sequence[int] = ()
+    touching: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    phreds: NDArray[np.int64]
+    ploidies: NDArray[np.int64]
+    quality: float
+    absent: NDArray[np.float64]
+    kept: Sequence[int]
 
 
 class Story:
@@ -113,7 +117,6 @@ class Story:
         self.region: RegionStory | None = None
         self.sites: list[SiteStory] = []
         self._names = names
-        self._graphs: dict[int, list[tuple[int, bool, bool, int]]] = {}
         self._ours = False  # whether the region at hand is the one
 
     def hear(self, step: str, facts: Mapping[str, Any]) -> None:
@@ -129,24 +132,17 @@ class Story:
         if start <= self.position < start + len(activity):
             self.activity, self.activity_start, self.spans = activity, start, spans
 
-    def _graph(self, region: int, k: int, succeeded: bool, complete: bool, haplotypes: int) -> None:
-        self._graphs.setdefault(region, []).append((k, bool(succeeded), bool(complete), haplotypes))
-
     def _assembled(
         self,
         contig: str,
-        spans: NDArray[np.int64],
-        padded: NDArray[np.int64],
-        reads: RegionReads,
-        sequences: list[list[bytes]],
-        plain: PlainGraphs,
+        batch: Batch,
+        assemblies: Sequence[Assembly],
     ) -> None:
-        for r, (span, around) in enumerate(zip(spans.tolist(), padded.tolist(), strict=True)):
+        for r, (span, around) in enumerate(zip(batch.spans.tolist(), batch.padded.tolist(), strict=True)):
             if contig == self.contig and span[0] <= self.position < span[1]:
-                count = int(reads.region_offsets[r + 1] - reads.region_offsets[r])
-                graphs = self._graphs.get(r) or plain.graphs(r)
-                self.region = RegionStory((span[0], span[1]), (around[0], around[1]), count, graphs, len(sequences[r]))
-        self._graphs.clear()
+                count = int(np.diff(batch.reads.region_offsets)[r])
+                haplotypes, graphs = assemblies[r]
+                self.region = RegionStory((span[0], span[1]), (around[0], around[1]), count, graphs, len(haplotypes))
 
     def _aligned(self, span: NDArray[np.int64], haplotypes: Sequence[Haplotype]) -> None:
         if self.region is not None and self.region.span == tuple(span.tolist()):
@@ -157,15 +153,9 @@ class Story:
         if self._ours and self.region is not None:
             self.region.region, self.region.likelihoods, self.region.clipped = region, scored, reads
 
-    def _site(self, site: Site, sample: NDArray[np.int64], matrix: NDArray[np.float64]) -> None:
+    def _judged(self, **facts: Any) -> None:
         if self._ours:
-            self.sites.append(SiteStory(site, sample, matrix))
-
-    def _judged(self, site: Site, kept: Sequence[int], quality: float, **facts: Any) -> None:
-        if self._ours:
-            own = self.sites[-1]
-            own.judged, own.kept, own.quality = site, kept, quality
-            own.phreds, own.ploidies, own.absent = facts["phreds"].copy(), facts["ploidies"], facts["absent"]
+            self.sites.append(SiteStory(**facts))
 
 
 def _over(records: Records, position: int) -> list[int]:

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.vcf import NON_REFERENCE, VariantRecord
-from quire.rescore.chunks import CallingJob
-from quire.rescore.genotyping import best_alleles, marginalise
+from quire.io.vcf import NON_REFERENCE
+from quire.rescore.genotyping import best_alleles
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.haplotypes import Haplotype
+from quire.rescore.job import CallingJob
 from quire.rescore.parameters import ACTIVITY_THRESHOLD, INFORMATIVE_LOG10, MAXIMUM_HAPLOTYPES
 from quire.rescore.records import allele_text, trim_right
 from quire.rescore.regions import AssembledRegion
@@ -22,13 +22,13 @@ _MOST_GENOTYPES = 15
 _OPERATIONS = "MIDNSHP=X"
 
 
-def lines_of(job: CallingJob, story: Story, records: Sequence[tuple[VariantRecord, str]]) -> Iterator[str]:
+def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[str]:
     """All lines.
 
     Args:
         job: that was run.
         story: what was heard.
-        records: what was written at the position, and as which line.
+        records: lines of the VCF that were written for the position.
     """
     contig, position = story.contig, story.position
     letter = job.reference.sequence(contig, position, position + 1).decode()
@@ -152,7 +152,7 @@ def _sites(job: CallingJob, story: Story) -> Iterator[str]:
     if not story.sites:
         return
     yield ""
-    places = ", ".join(f"{own.site.start + 1} {'/'.join(_names(own.site))}" for own in story.sites)
+    places = ", ".join(f"{own.site.start + 1} {'/'.join(_names(own.given))}" for own in story.sites)
     yield f"Sites of the region: {places}"
     present = [name for name, ploidy in _ploidies(job, story).items() if ploidy]
     for own in story.sites:
@@ -162,21 +162,16 @@ def _sites(job: CallingJob, story: Story) -> Iterator[str]:
 
 
 def _site(job: CallingJob, own: SiteStory, names: Sequence[str]) -> Iterator[str]:
-    yield f"Site {own.site.start + 1}: alleles {', '.join(_names(own.site))}; {len(own.sample)} reads touch it"
-    judged = own.judged
-    if judged is None:
-        return
-    dropped = [name for name in _names(own.site) if name not in _names(judged)]
+    yield f"Site {own.site.start + 1}: alleles {', '.join(_names(own.given))}; {own.touching.sum()} reads touch it"
+    dropped = [name for name in _names(own.given) if name not in _names(own.site)]
     if dropped:
         yield f"  too many alleles; the least likely are left out: {', '.join(dropped)}"
-    alleles = _names(judged)
-    by_allele = marginalise(own.matrix, judged.carriers)
-    best = best_alleles(by_allele)
+    alleles = _names(own.site)
     at = 0
     for s, ploidy in enumerate(own.ploidies.tolist()):
-        reads = [int(np.count_nonzero(best[own.sample == s] == a)) for a in range(len(alleles))]
-        unclear = int(np.count_nonzero(own.sample == s)) - sum(reads)
-        support = ", ".join(f"{name} {count}" for name, count in zip(alleles, reads, strict=True))
+        depths = own.depths[s].tolist()
+        unclear = int(own.touching[s]) - sum(depths)
+        support = ", ".join(f"{name} {count}" for name, count in zip(alleles, depths, strict=True))
         yield f"  {names[s]}: reads that clearly support {support}; unclear {unclear}"
         spelled = alleles
         # On the road by gVCF <NON_REF> is an allele too: there are then more genotypes than the named alleles make.
@@ -206,18 +201,20 @@ def _names(site: Site) -> list[str]:
     return [allele_text(allele) for allele in trim_right(site.alleles)]
 
 
-def _verdict(job: CallingJob, story: Story, records: Sequence[tuple[VariantRecord, str]]) -> Iterator[str]:
-    called = [line for record, line in records if record.start == story.position and _is_variant(record)]
+def _verdict(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[str]:
+    called = [line for line in records if _is_variant(line, story.position)]
     if called:
         yield "Called:"
         yield from (f"  {line}" for line in called)
         return
     yield f"Not called: {_reason(job, story)}."
-    yield from (f"  what is written instead: {line}" for _, line in records)
+    yield from (f"  what is written instead: {line}" for line in records)
 
 
-def _is_variant(record: VariantRecord) -> bool:
-    return any(allele != NON_REFERENCE for allele in record.alleles[1:])
+def _is_variant(line: str, position: int) -> bool:
+    """Return True for a record of a variant that starts at a position (0-based)."""
+    fields = line.split("\t", 5)
+    return int(fields[1]) == position + 1 and fields[4] != NON_REFERENCE
 
 
 def _reason(job: CallingJob, story: Story) -> str:
@@ -242,7 +239,7 @@ def _reason(job: CallingJob, story: Story) -> str:
     own = here[0]
     if own.quality < job.parameters.minimum_quality:
         return f"QUAL {own.quality:.2f} is below rescore.minimum_quality {job.parameters.minimum_quality:g}"
-    kept = [own.judged.alleles[a] for a in own.kept[1:]] if own.judged is not None else []
+    kept = [own.site.alleles[a] for a in own.kept[1:]]
     if not kept:
         return "a variant is likely, but no single allele is likely enough"
     if kept == [SPANNING]:

@@ -1,0 +1,74 @@
+"""The tally of a unit: what became of its reads, and what was given up so that hard regions stay bounded."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bed import Interval
+from quire.ledger import require_balance
+from quire.rescore.assembly import Assembly
+from quire.rescore.reads.filters import FILTERS
+
+ACTIVE, NOT_ASSEMBLED, TOO_MANY_HAPLOTYPES = "active", "not_assembled", "too_many_haplotypes"
+"""Active regions; regions that no graph served, whose variants are not seen; and regions of which only the most likely
+haplotypes were kept."""
+
+
+class Tally:
+    """Counts of reads and active regions.
+
+    Attributes:
+        reads: int64[filters] by sample: reads by what became of them, in the order of FILTERS.
+        regions: active regions by the names above.
+    """
+
+    def __init__(self, samples: Iterable[str], intervals: Sequence[Interval] = ()) -> None:
+        """Start at zero.
+
+        Args:
+            samples: names.
+            intervals: regions that start in them are counted.
+        """
+        self.reads: dict[str, NDArray[np.int64]] = {name: np.zeros(len(FILTERS), np.int64) for name in samples}
+        self.regions: Counter[str] = Counter({ACTIVE: 0, NOT_ASSEMBLED: 0, TOO_MANY_HAPLOTYPES: 0})
+        self._intervals = intervals
+        self._counted: set[tuple[str, int]] = set()
+
+    def count_region(self, contig: str, start: int, assembly: Assembly) -> None:
+        """Count an assembled region once; where the ploidy changes within it, it is assembled for both ploidies."""
+        inside = any(name == contig and low <= start < high for name, low, high in self._intervals)
+        if inside and (contig, start) not in self._counted:
+            self._counted.add((contig, start))
+            self.regions[ACTIVE] += 1
+            self.regions[NOT_ASSEMBLED] += not any(graph.serves for graph in assembly.graphs)
+            self.regions[TOO_MANY_HAPLOTYPES] += not all(graph.complete for graph in assembly.graphs)
+
+    def add(self, other: "Tally") -> None:
+        """Add the counts of another tally of the same samples."""
+        for name, counts in other.reads.items():
+            self.reads[name] += counts
+        self.regions.update(other.regions)
+
+    def reads_by_name(self) -> dict[str, dict[str, int]]:
+        """Return the reads of each sample by the names of FILTERS, with the total first.
+
+        Raises:
+            QuireError: the counts of a sample do not balance.
+        """
+        found = {}
+        for name, counts in self.reads.items():
+            by_filter = dict(zip(FILTERS, counts.tolist(), strict=True))
+            total = {"reads": int(counts.sum())}
+            require_balance("rescore", name, total, by_filter)
+            found[name] = total | by_filter
+        return found
+
+
+def sentence(regions: Mapping[str, int]) -> str:
+    """Return the counts of active regions in words, for the log."""
+    return (
+        f"{regions[ACTIVE]} active regions; {regions[NOT_ASSEMBLED]} could not be assembled, and of "
+        f"{regions[TOO_MANY_HAPLOTYPES]} only the likeliest haplotypes were kept"
+    )

@@ -1,0 +1,165 @@
+"""The variants of a chunk, called jointly over all samples: the output `Output.VARIANTS`."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import VariantRecord
+from quire.rescore.chunks import Chunk, batches, touched
+from quire.rescore.genotyping import Call, best_alleles, call_site
+from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.plain_sites import PlainSite, Verdicts, is_plain, judge, record_of
+from quire.rescore.genotyping.rank_sums import allele_groups, rank_sums
+from quire.rescore.genotyping.sites import Site
+from quire.rescore.job import CallingJob
+from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
+from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.records import variant_record
+from quire.rescore.reference_confidence.realignment import ScoredReads
+from quire.rescore.regions import (
+    AssembledRegion,
+    assemble_regions,
+    find_regions,
+    region_model,
+    region_sites,
+    unexplained_reads,
+)
+from quire.rescore.scoring import score_regions
+from quire.rescore.tally import Tally
+from quire.rescore.trace import tell
+from quire.rescore.window import Window
+from quire.simd.compiled import compiled
+
+
+def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Iterator[VariantRecord]:
+    """Yield the records of the variants of a chunk that start in its intervals, in order; regions are counted."""
+    window, reads, intervals = chunk.window, chunk.reads, chunk.intervals
+    if not any(len(own.start) for own in reads):
+        return
+    active, borders = find_regions(reads, job.ploidies.tolist(), window, chunk.tiles)
+    owned = borders[0], borders[-1]
+    long: list[Called] = []
+    if job.parameters.long_indels:
+        record_of = joint_record(window.contig, job.ploidies, job.parameters.long_indel_quality)
+        long = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, record_of)
+        reads = without_carried(reads, long)
+    active = active[touched(intervals, active[:, 0], active[:, 1])]
+    records: list[VariantRecord] = []
+    for batch in batches(job, window, reads, active):
+        regions = assemble_regions(job, window, batch, tally)
+        if regions:
+            scored, _ = score_regions(job, window, batch, regions)
+            records += call_regions(job, window, regions, batch.reads, scored)
+    starts, ends = intervals.T.tolist()
+    for record in merged(records, long, owned):
+        holding = bisect_right(ends, record.start)
+        if holding < len(starts) and starts[holding] <= record.start:
+            yield record
+
+
+def call_regions(
+    job: CallingJob,
+    window: Window,
+    regions: Sequence[AssembledRegion],
+    reads: RegionReads,
+    scored: Sequence[ScoredReads],
+) -> Iterator[VariantRecord]:
+    """Yield the records of the variants of some regions, in order; see `call_region`.
+
+    Regions whose sites are all plain (`genotyping.plain_sites`) are judged together.
+    """
+    parameters, ploidy = job.parameters, int(job.ploidies[0])
+    plain: list[PlainSite] = []
+    if len(job.samples) == 1 and not parameters.dragen:
+        for number, region in enumerate(regions):
+            sites = region_sites(region)
+            if is_plain(sites, ploidy):
+                plain += [PlainSite(number, site) for site in sites]
+    held = {region for region, _ in plain}
+    verdicts = None
+    if plain:
+        verdicts = judge(plain, reads, scored, ploidy, parameters.minimum_quality, parameters.genotyping_margin)
+        called = verdicts.called.tolist()
+    at = 0
+    for number, region in enumerate(regions):
+        tell("scored", region=region, reads=reads, scored=scored[number].likelihoods)
+        if verdicts is None or number not in held:
+            yield from call_region(job, window, region, reads, scored[number])
+            continue
+        while at < len(plain) and plain[at].region == number:
+            _tell_verdict(plain[at].site, verdicts, at, job.ploidies)
+            if called[at]:
+                yield record_of(window.contig, plain[at].site, verdicts, at, ploidy)
+            at += 1
+
+
+def _tell_verdict(site: Site, verdicts: Verdicts, i: int, ploidies: NDArray[np.int64]) -> None:
+    quality = float(verdicts.quality[i])
+    tell(
+        "judged",
+        given=site,
+        site=site,
+        touching=verdicts.depth[i : i + 1],
+        depths=verdicts.allele_depths[i : i + 1],
+        phreds=verdicts.phreds[i],
+        ploidies=ploidies,
+        quality=quality,
+        absent=np.array([0.0, -quality / 10.0]),
+        kept=[0, 1] if verdicts.called[i] else [0],
+    )
+
+
+def call_region(
+    job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored: ScoredReads
+) -> Iterator[VariantRecord]:
+    """Yield the records of the variants of a region.
+
+    Args:
+        job: samples and settings.
+        window: the reference around the region.
+        region: with its haplotypes.
+        reads: of all regions, which the scored ones point into.
+        scored: the region's reads where its haplotypes place them, and their likelihoods under its haplotypes.
+    """
+    likelihoods, placed = scored
+    margin, model = job.parameters.genotyping_margin, region_model(job, window, region)
+    deletions: list[tuple[int, int]] = []
+    for site in region_sites(region):
+        touching = _touching(likelihoods, site.start - margin, site.end + margin)
+        chosen = likelihoods.source[touching]
+        site_model = None
+        if model is not None:
+            site_model = model.at(site, reads, chosen, unexplained_reads(site, likelihoods, margin))
+        sample = reads.sample[chosen].astype(np.int64)
+        covered = any(a < site.start <= b for a, b in deletions)
+        matrix, quality = likelihoods.matrix[touching], job.parameters.minimum_quality
+        call = call_site(site, matrix, sample, job.ploidies, quality, covered, site_model)
+        if call is None:
+            continue
+        deletions += _deletions(call)
+        if site.start >= region.variants[0]:
+            info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
+            groups = allele_groups(best_alleles(call.likelihoods), call.kept)
+            info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
+            yield variant_record(window.contig, call, info)
+
+
+@compiled
+def _touching(scored, start, end):  # type: ignore[no-untyped-def]
+    """int64: the reads over a span, but for those that no haplotype explains."""
+    found = np.empty(len(scored.start), np.int64)
+    count = 0
+    for i in range(len(found)):
+        modelled = scored.usable[i] == 0 or not np.isnan(scored.matrix[i, 0])
+        if modelled and scored.start[i] < end and scored.end[i] > start:
+            found[count] = i
+            count += 1
+    return found[:count]
+
+
+def _deletions(call: Call) -> list[tuple[int, int]]:
+    """First position and last of the deletions that a call's alleles are."""
+    start, length = call.site.start, len(call.site.alleles[0])
+    return [(start, start + length - len(allele)) for allele in call.site.alleles[1:] if len(allele) < length]

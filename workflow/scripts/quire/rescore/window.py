@@ -1,0 +1,32 @@
+"""A window of the reference."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of a contig of the reference.
+
+    Attributes:
+        contig: name.
+        contig_length: of the whole contig.
+        start: position of the first code, 0-based.
+        codes: uint8, A0 C1 G2 T3, 4 elsewhere.
+    """
+
+    contig: str
+    contig_length: int
+    start: int
+    codes: NDArray[np.uint8]
+
+    @property
+    def end(self) -> int:
+        """Position after the last code."""
+        return self.start + len(self.codes)
+
+    def between(self, start: int, end: int) -> NDArray[np.uint8]:
+        """Return the codes of [start, end), cut at the contig's end; `start` must lie in the window."""
+        return self.codes[start - self.start : end - self.start]
