@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.rescore.activity import (
     FILTER_WING,
+    PlaceSums,
     add_reads,
     band_pass_weights,
     likelihood_table,
@@ -89,13 +90,13 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
     log10 = np.zeros((900, ploidy + 1))
     clips, clipped = np.zeros(900), np.zeros(900, np.int64)
     letters = np.frombuffer(codes(reference), np.uint8).copy()
-    add_reads(reads, letters, 0, np.arange(900), likelihood_table(ploidy), log10, clips, clipped)
+    add_reads(reads, letters, 0, np.arange(900), likelihood_table(ploidy), PlaceSums(log10, clips, clipped))
     # Sums of some tens of log10 in the same order; the tables are computed in another way.
     np.testing.assert_allclose(log10, slow_pileup(lines, reference, ploidy), atol=1e-9)
 
     some = np.arange(0, 900, 7)
     picked, clips_there, clipped_there = np.zeros((len(some), ploidy + 1)), np.zeros(len(some)), clipped[some] * 0
-    add_reads(reads, letters, 0, some, likelihood_table(ploidy), picked, clips_there, clipped_there)
+    add_reads(reads, letters, 0, some, likelihood_table(ploidy), PlaceSums(picked, clips_there, clipped_there))
     assert (picked == log10[some]).all()
     assert (clips_there == clips[some]).all()
     assert (clipped_there == clipped[some]).all()

@@ -7,6 +7,7 @@ any variant, BandPassActivityProfile for smoothing. Each position's raw value de
 
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +67,9 @@ def _weights(
     likelihoods = []
     for reads, ploidy in zip(samples, ploidies, strict=True):
         ploidy = max(2, ploidy)  # MINIMUM_PUTATIVE_PLOIDY_FOR_ACTIVE_REGION_DISCOVERY
-        log10 = np.zeros((size, ploidy + 1))
-        add_reads(reads, reference, start, places, likelihood_table(ploidy), log10, clips, clipped_reads)
-        likelihoods.append(phred_rounded(log10))
+        sums = PlaceSums(np.zeros((size, ploidy + 1)), clips, clipped_reads)
+        add_reads(reads, reference, start, places, likelihood_table(ploidy), sums)
+        likelihoods.append(phred_rounded(sums.log10))
     if len(samples) == 1:
         probability = single_sample_probability(likelihoods[0], posterior_terms(max(2, ploidies[0])))
     else:
@@ -143,8 +144,22 @@ def _mark_differing(reads, query, reference, doubted, at, size):
         doubted[place + k] |= differs & usable
 
 
+class PlaceSums(NamedTuple):
+    """Sums over the reads at some places.
+
+    Attributes:
+        log10: float64[places, genotypes], log10 likelihoods.
+        clips: float64[places], good soft-clipped bases of the reads with a base there that is beside a soft clip.
+        clipped_reads: int64[places], these reads.
+    """
+
+    log10: NDArray[np.float64]
+    clips: NDArray[np.float64]
+    clipped_reads: NDArray[np.int64]
+
+
 @compiled
-def add_reads(reads, reference, start, places, table, log10, clips, clipped_reads):
+def add_reads(reads, reference, start, places, table, sums):
     """Add every usable base of the reads over some places to the genotypes' log10 likelihoods.
 
     Args:
@@ -153,9 +168,9 @@ def add_reads(reads, reference, start, places, table, log10, clips, clipped_read
         start: position of the block's first base.
         places: int64[places], ascending indices in the block.
         table: from `likelihood_table`.
-        log10: float64[places, genotypes], in and out.
-        clips, clipped_reads: sums of good soft-clipped bases, and their reads, at bases beside soft clips; in and out.
+        sums: in and out.
     """
+    log10, clips, clipped_reads = sums.log10, sums.clips, sums.clipped_reads
     end = start + len(reference)
     genotypes = log10.shape[1]
     before = np.empty(len(reference) + 1, np.int64)  # how many places lie before each index

@@ -70,6 +70,4 @@ def reference_confidence(
         low: position of the first code.
         ploidy: of the sample.
     """
-    return Confidence(
-        *span_confidence(reads, spans, padded, reference, low, base_table(ploidy), indel_table(ploidy), ploidy)
-    )
+    return Confidence(*span_confidence(reads, spans, padded, reference, low, base_table(ploidy), indel_table(ploidy)))

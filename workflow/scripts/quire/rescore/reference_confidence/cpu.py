@@ -1,6 +1,9 @@
 """Numba: reference confidence of whole spans, each read visited once."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.rescore.reference_confidence.model import (
     DELETED,
@@ -14,9 +17,31 @@ from quire.simd.compiled import compiled, inlined
 _N = 4
 
 
+class _ReadOverSpan(NamedTuple):
+    """The columns of a read over a span.
+
+    Attributes:
+        bases, qualities, before_indel: uint8 per column, as in `ReadColumns`.
+        begin, stop: the columns within the span.
+        query_length: bases of the read, inserted ones too.
+        shift: index of column 0 in the reference of the padded span.
+        first: index of column 0 in the span.
+    """
+
+    bases: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    before_indel: NDArray[np.uint8]
+    begin: int
+    stop: int
+    query_length: int
+    shift: int
+    first: int
+
+
 @compiled
-def span_confidence(reads, spans, padded, reference, low, table, indels, ploidy):
+def span_confidence(reads, spans, padded, reference, low, table, indels):
     """Columns of `Confidence`; arguments as of `reference_confidence`, and the tables of `model`."""
+    ploidy = table.shape[2] - 1
     n = len(spans)
     offsets = np.zeros(n + 1, np.int64)
     for s in range(n):
@@ -36,23 +61,27 @@ def span_confidence(reads, spans, padded, reference, low, table, indels, ploidy)
         own_depth = depth[offsets[s] : offsets[s + 1]]
         for i in range(reads.span_offsets[s], reads.span_offsets[s + 1]):
             first, end = reads.column_offsets[i], reads.column_offsets[i + 1]
-            bases, qualities = reads.bases[first:end], reads.qualities[first:end]
-            before_indel = reads.before_indel[first:end]
-            shift = reads.start[i] - padded[s, 0]
-            begin = max(0, spans[s, 0] - reads.start[i])
-            stop = min(len(bases), spans[s, 1] - reads.start[i])
-            _add_bases(bases, qualities, begin, stop, near, shift, reads.start[i] - spans[s, 0],
-                       table, likelihoods, own_depth)  # fmt: skip
-            _add_informative(bases, qualities, before_indel, begin, stop, reads.query_length[i], near, shift,
-                             reads.start[i] - spans[s, 0], plausible, baseline, informative)  # fmt: skip
+            read = _ReadOverSpan(
+                reads.bases[first:end],
+                reads.qualities[first:end],
+                reads.before_indel[first:end],
+                max(0, spans[s, 0] - reads.start[i]),
+                min(end - first, spans[s, 1] - reads.start[i]),
+                reads.query_length[i],
+                reads.start[i] - padded[s, 0],
+                reads.start[i] - spans[s, 0],
+            )
+            _add_bases(read, near, table, likelihoods, own_depth)
+            _add_informative(read, near, plausible, baseline, informative)
         _finish(likelihoods, own_depth, informative, indels, np.log10(ploidy), phreds[offsets[s] : offsets[s + 1]])
     return offsets, depth, phreds
 
 
 @inlined
-def _add_bases(bases, qualities, begin, stop, near, shift, first, table, likelihoods, depth):
-    """Add the bases of columns [begin, stop) to the likelihoods of the positions first + column of the span."""
-    for c in range(begin, stop):
+def _add_bases(read, near, table, likelihoods, depth):
+    """Add the bases of a read within the span to the likelihoods of the span's positions."""
+    bases, qualities, shift, first = read.bases, read.qualities, read.shift, read.first
+    for c in range(read.begin, read.stop):
         deleted = bases[c] == DELETED
         quality = DELETION_QUALITY if deleted else qualities[c]
         if quality <= MINIMUM_BASE_QUALITY:
@@ -64,21 +93,21 @@ def _add_bases(bases, qualities, begin, stop, near, shift, first, table, likelih
 
 
 @compiled
-def _add_informative(
-    bases, qualities, before_indel, begin, stop, query_length, near, shift, first, plausible, baseline, informative
-):
+def _add_informative(read, near, plausible, baseline, informative):
     """Count the read at every position where it shows that no indel starts there.
 
     Costs are summed from the read's end, so that one pass per indel answers for all columns. A pass ends once its cost
     exceeds what the alignment costs in all: no column before can be explained as well.
     """
+    bases, qualities, before_indel = read.bases, read.qualities, read.before_indel
+    begin, shift = read.begin, read.shift
     columns, room = len(bases), len(near) - shift
     last = columns - LONGEST_INDEL if columns <= room else room - LONGEST_INDEL + 1
-    query_last = query_length - LONGEST_INDEL
+    query_last = read.query_length - LONGEST_INDEL
     limit = query_last + 1
     if last <= query_last:
         limit = last - 1 if columns > room else last
-    stop = min(stop, limit)
+    stop = min(read.stop, limit)
     if begin >= stop:
         return
     total = 0
@@ -88,11 +117,11 @@ def _add_informative(
         baseline[c] = total
     plausible[begin:stop] = False
     for size in range(1, LONGEST_INDEL + 1):
-        _pass(bases, qualities, begin, stop, near, shift, size, 0, baseline, plausible)
-        _pass(bases, qualities, begin, stop, near, shift, 0, size, baseline, plausible)
+        _pass(read, near, stop, size, 0, baseline, plausible)
+        _pass(read, near, stop, 0, size, baseline, plausible)
     for c in range(begin, stop):
         if not plausible[c] and not before_indel[c] and bases[c] != DELETED:
-            informative[first + c] += 1
+            informative[read.first + c] += 1
 
 
 @inlined
@@ -101,8 +130,9 @@ def _mismatch(base, other):
 
 
 @inlined
-def _pass(bases, qualities, begin, stop, near, shift, read_ahead, reference_ahead, baseline, plausible):
-    """Mark the columns at which this indel explains the read as well as its alignment does."""
+def _pass(read, near, stop, read_ahead, reference_ahead, baseline, plausible):
+    """Mark the columns before `stop` at which this indel explains the read as well as its alignment does."""
+    bases, qualities, begin, shift = read.bases, read.qualities, read.begin, read.shift
     cost = 0
     for c in range(min(len(bases) - read_ahead, len(near) - shift - reference_ahead) - 1, begin - 1, -1):
         if _mismatch(bases[c + read_ahead], near[shift + c + reference_ahead]):

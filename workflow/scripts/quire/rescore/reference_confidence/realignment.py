@@ -40,6 +40,33 @@ class ScoredReads(NamedTuple):
     placed: PlacedReads
 
 
+class _CutReads(NamedTuple):
+    """Reads that are placed anew, each cut to the span of its region.
+
+    Attributes:
+        first_base, end_base: int64[n], the run of a read's bases in `RegionReads`.
+        bases: uint8 codes of all runs.
+        offsets: int64[n + 1] into bases.
+        chosen: int64[n], the haplotype of each read.
+        spans: int64[n, 2], what each read and its haplotype are cut to.
+    """
+
+    first_base: NDArray[np.int64]
+    end_base: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    spans: NDArray[np.int64]
+
+
+class _Alignments(NamedTuple):
+    """The arrays of `SemiglobalAlignments`, as kernels take them."""
+
+    offsets: NDArray[np.int32]
+    cigars: NDArray[np.uint32]
+    cigar_offsets: NDArray[np.int64]
+
+
 def realigned(
     reads: RegionReads,
     scored: Sequence[RegionLikelihoods],
@@ -108,15 +135,14 @@ def _placement(
         [length << CIGAR_SHIFT | op for haplotype in haplotypes for op, length in haplotype.cigar], np.uint32
     )
     cigar_offsets = offsets_from_lengths(np.array([len(haplotype.cigar) for haplotype in haplotypes], np.int64))
-    first_base, end_base, read_bases, read_offsets = _cut_all(reads, source, spans)
+    first_base, end_base, read_bases, offsets = _cut_all(reads, source, spans)
+    cut = _CutReads(first_base, end_base, read_bases, offsets, chosen, spans)
     tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
-    batch = SemiglobalBatch(bases, base_offsets, read_bases, read_offsets, tasks)
-    alignments = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
-    positions = _place_all(
-        reads.positions, first_base, read_bases, read_offsets, alignments.offsets, alignments.cigars,
-        alignments.cigar_offsets, cigars, cigar_offsets, chosen, spans, window.codes, window.start,
-    )  # fmt: skip
-    return first_base, end_base, positions, read_offsets
+    batch = SemiglobalBatch(bases, base_offsets, cut.bases, cut.offsets, tasks)
+    aligned = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
+    to_haplotypes = _Alignments(aligned.offsets, aligned.cigars, aligned.cigar_offsets)
+    positions = _place_all(reads.positions, cut, to_haplotypes, (cigars, cigar_offsets), window.codes, window.start)
+    return cut.first_base, cut.end_base, positions, cut.offsets
 
 
 @compiled
@@ -185,11 +211,21 @@ def _cut_all(reads, source, spans):
 
 
 @compiled
-def _place_all(
-    aligned, first_base, read_bases, read_offsets, offsets, cigars, cigar_offsets, haplotype_cigars,
-    haplotype_cigar_offsets, chosen, spans, reference, low,
-):  # fmt: skip
-    """int64 per base: reference positions of all reads."""
+def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
+    """int64 per base: reference positions of all reads.
+
+    Args:
+        unmoved: positions of all bases of `RegionReads`.
+        cut: `_CutReads`.
+        alignments: of the reads to their haplotypes.
+        haplotypes: CIGARs of all haplotypes to the reference, and their offsets.
+        reference: uint8 codes.
+        low: position of the first code.
+    """
+    first_base, read_bases, read_offsets = cut.first_base, cut.bases, cut.offsets
+    chosen, spans = cut.chosen, cut.spans
+    offsets, cigars, cigar_offsets = alignments.offsets, alignments.cigars, alignments.cigar_offsets
+    haplotype_cigars, haplotype_cigar_offsets = haplotypes
     positions = np.empty(len(read_bases), np.int64)
     for i in range(len(chosen)):
         h, size = chosen[i], read_offsets[i + 1] - read_offsets[i]
@@ -206,7 +242,7 @@ def _place_all(
         query = read_bases[read_offsets[i] : read_offsets[i + 1]]
         own = positions[read_offsets[i] : read_offsets[i + 1]]
         if offsets[i] < 0:  # no alignment: the read stays where it was
-            own[:] = aligned[first_base[i] : first_base[i] + len(query)]
+            own[:] = unmoved[first_base[i] : first_base[i] + len(query)]
             continue
         place(
             query,
