@@ -1,4 +1,4 @@
-"""Processes that share a job: the order of the answers, errors, processes that die, and parents that do."""
+"""Processes that share a job: the order of results, errors, processes that die, and parents that die."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from tests.support.orphans import assert_none_outlives
 
 
 def slowest_first(unit: int) -> tuple[int, int]:
-    """The unit and the process that did it; the first units take longest."""
+    """Return the unit and the process id; the first units take longest."""
     time.sleep(0.02 * (5 - unit % 5))
     return unit, os.getpid()
 
@@ -48,7 +48,7 @@ def test_the_parent_prepares_once_where_others_are_forked(units: int, processes:
 
 @pytest.mark.parametrize("slow", [None, 0])
 def test_few_units_are_begun_ahead_of_what_is_taken(slow: int | None) -> None:
-    """While the consumer stands still, and while the first unit keeps it waiting."""
+    """Few units are begun while the consumer pauses, or while it waits for the first unit."""
     begun = get_context("fork").Value("i", 0)
 
     def count(unit: int) -> int:
@@ -71,7 +71,7 @@ def test_few_units_are_begun_ahead_of_what_is_taken(slow: int | None) -> None:
 
 
 class Held:
-    """A result that can be watched."""
+    """A result that can be referenced weakly."""
 
 
 def test_what_is_taken_is_let_go_of() -> None:
@@ -93,14 +93,14 @@ def test_closing_ends_the_processes() -> None:
 
 
 def refuse_seven(unit: int) -> int:
-    """Refuse one of the units."""
+    """Raise an error for one unit."""
     if unit == 7:
         raise InputError("x.bam: the block at byte 7 is damaged; copy the file or align again.")
     return unit
 
 
 def test_an_error_crosses() -> None:
-    """Behind the answers before it, with its sentence."""
+    """An error is raised after the results before it, with its sentence."""
     answers = in_processes(refuse_seven, range(50), 3)
     assert [next(answers) for _ in range(7)] == list(range(7))
     with pytest.raises(InputError, match="the block at byte 7 is damaged"):
@@ -108,7 +108,7 @@ def test_an_error_crosses() -> None:
 
 
 def die_at_three(unit: int) -> int:
-    """End the process as the kernel does where memory lacks."""
+    """End the process as the kernel does when memory runs out."""
     if unit == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return unit
@@ -126,7 +126,7 @@ import os, sys, time
 from quire.rescore.processes import in_processes
 
 def wait(unit):
-    os.write(1, b"%d\n" % os.getpid())  # in one piece, also where PYTHONUNBUFFERED makes print() write two
+    os.write(1, b"%d\n" % os.getpid())  # in one write; print() makes two with PYTHONUNBUFFERED
     time.sleep(60)
 
 list(in_processes(wait, range(4), 2))

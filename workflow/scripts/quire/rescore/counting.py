@@ -1,7 +1,7 @@
-"""A VCF's records counted while its parts are put together, several stretches at a time.
+"""A pool of processes that count the records of a VCF while its parts are joined.
 
-Each process has one counter, which is fetched in the end: a counter holds figures of each two samples, 48 MB for 1,000.
-No figure depends on which process counted what.
+Each process has one counter, which is fetched only at the end, since a counter holds figures for each pair of samples
+(48 MB for 1,000 samples). The counts do not depend on which process counted which record.
 """
 
 from collections import deque
@@ -19,20 +19,25 @@ from quire.rescore.processes import die_with
 from quire.rescore.variant_counts import VariantCounter
 
 Result = TypeVar("Result")
-_LEAST_BYTES = 4 << 20  # of lines that are counted in another process
+_LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
 _FETCHING_SECONDS = 600  # for which a process waits until the others are asked too
-_own: tuple[VariantCounter, Barrier] | None = None  # of a process of the pool
+_own: tuple[VariantCounter, Barrier] | None = None  # set in the processes of the pool
 
 
 class CountingPool:
-    """Counts lines in processes of its own; a context manager.
+    """A context manager that counts lines in several processes.
 
     Attributes:
-        counter: everything, once the block has ended.
+        counter: complete once the block has ended.
     """
 
     def __init__(self, head: Sequence[str], processes: int) -> None:
-        """Count below a header, with so many processes; with one, in this process alone."""
+        """Start the processes; one process counts in this process.
+
+        Args:
+            head: lines of the header.
+            processes: their number.
+        """
         self.counter = VariantCounter(head)
         self._pool = None
         self._processes = processes if processes > 1 else 0
@@ -68,7 +73,7 @@ class CountingPool:
             self._waiting.append(self._pool.submit(_count_here, lines[begin:end]))
 
     def _finish(self) -> None:
-        """Add what the processes have counted, once they have counted everything."""
+        """Wait for the processes and add their counts."""
         while self._waiting:
             counted(self._waiting.popleft())
         if self._pool is None or not self._is_used:
@@ -79,18 +84,22 @@ class CountingPool:
 
 
 def counted(future: "Future[Result]") -> Result:
-    """What a process of a pool returned, or the sentence of a job one of whose processes was killed."""
+    """Return the result of a process of a pool.
+
+    Raises:
+        QuireError: a process was killed.
+    """
     try:
         return future.result()
     except (BrokenProcessPool, BrokenBarrierError):
         raise QuireError(
-            f"{MEMORY}: a process of the job was killed, as happens where memory lacks; give the rule more memory "
+            f"{MEMORY}: a process of the job was killed, probably for lack of memory; give the rule more memory "
             "(mem_mb) or fewer threads."
         ) from None
 
 
 def _stretches(lines: bytes) -> list[tuple[int, int]]:
-    """Begins and ends of runs of whole lines of at least _LEAST_BYTES, but for the last."""
+    """Return begins and ends of runs of whole lines of at least _LEAST_BYTES, except for the last."""
     found, begin = [], 0
     while begin < len(lines):
         end = lines.find(b"\n", begin + _LEAST_BYTES) + 1 or len(lines)
@@ -100,7 +109,7 @@ def _stretches(lines: bytes) -> list[tuple[int, int]]:
 
 
 def _start(parent: int, head: Sequence[str], all_fetch: Barrier) -> None:
-    """Begin a process of the pool."""
+    """Initialise a process of the pool."""
     global _own
     die_with(parent)
     _own = VariantCounter(head), all_fetch
@@ -112,7 +121,7 @@ def _count_here(lines: bytes) -> None:
 
 
 def _fetch() -> VariantCounter:
-    """What this process has counted; each process answers once, since it waits for the others to be asked."""
+    """Return the counter of this process; each process answers once, since it waits until the others are asked."""
     assert _own is not None
     counter, all_fetch = _own
     all_fetch.wait(_FETCHING_SECONDS)

@@ -1,11 +1,12 @@
 """Ploidy by region and sex.
 
 GATK's `--ploidy-regions` gives a whole active region the largest ploidy of the rows that it touches
-(HaplotypeCallerEngine.getLocalGenotypingEngine). Here a variant has the ploidies of the position at which it starts: a
-stretch of the genome in which every sample keeps its ploidy is called as if that were its ploidy everywhere. So nothing
-depends on where active regions, tiles or pieces lie. Where rows overlap the largest ploidy counts, as in GATK.
+(HaplotypeCallerEngine.getLocalGenotypingEngine). Here a variant has the ploidies of the position at which it starts:
+`units` cuts the genome where the ploidy of a sample changes, and calls each part as if its ploidies applied everywhere.
+So the answer does not depend on where active regions, tiles or pieces lie. If rows overlap, the largest ploidy counts,
+as in GATK.
 
-A sample of ploidy 0 takes no part in the stretch: its reads are counted in the ledger and not used.
+A sample of ploidy 0 is absent from the part: its reads are counted in the ledger and not used.
 """
 
 import logging
@@ -23,12 +24,12 @@ HEADER_KEY = "quirePloidy"
 
 @dataclass(frozen=True)
 class PloidyMap:
-    """The ploidy of one sample everywhere.
+    """The ploidies of one sample along the genome.
 
     Attributes:
-        usual: where nothing else is said.
+        usual: the ploidy outside all rows.
         borders: by contig, positions at which the ploidy may change, ascending, the first 0.
-        ploidies: by contig, from each border on.
+        ploidies: by contig, the ploidy from each border on.
     """
 
     usual: int
@@ -37,7 +38,7 @@ class PloidyMap:
 
     @classmethod
     def of(cls, usual: int, rows: Sequence[PloidyRegion]) -> "PloidyMap":
-        """From the rows that are about the sample; where several overlap, the largest ploidy counts."""
+        """Make the map from the rows for the sample; if several overlap, the largest ploidy counts."""
         borders: dict[str, list[int]] = {}
         ploidies: dict[str, list[int]] = {}
         for contig in dict.fromkeys(row.contig for row in rows):
@@ -53,13 +54,13 @@ class PloidyMap:
         return cls(usual, borders, ploidies)
 
     def at(self, contig: str, position: int) -> int:
-        """The ploidy at a position."""
+        """Return the ploidy at a position."""
         if contig not in self.borders:
             return self.usual
         return self.ploidies[contig][bisect_right(self.borders[contig], position) - 1]
 
     def header_lines(self) -> list[str]:
-        """What a gVCF says of it: the usual ploidy, and spans of others (1-based, end included; 0 is the contig's)."""
+        """Return header lines for a gVCF: the usual ploidy, and spans of others (1-based, inclusive; end 0 is open)."""
         lines = [f"##{HEADER_KEY}=<Ploidy={self.usual}>"]
         for contig, borders in self.borders.items():
             for start, end, ploidy in zip(borders, [*borders[1:], 0], self.ploidies[contig], strict=True):
@@ -69,7 +70,7 @@ class PloidyMap:
 
     @classmethod
     def from_header(cls, lines: Sequence[str]) -> "PloidyMap | None":
-        """The map that a gVCF's header holds; None where it holds none."""
+        """Read the map from the header of a gVCF; None without one."""
         usual, rows = None, []
         for line in lines:
             if line.startswith(f"##{HEADER_KEY}=<"):
@@ -85,7 +86,7 @@ class PloidyMap:
 
 
 def ploidy_of_sample(name: str, usual: int, sex: str, rows: Sequence[PloidyRegion]) -> PloidyMap:
-    """The ploidies of a sample.
+    """Return the ploidies of a sample.
 
     Args:
         name: for messages.
@@ -95,5 +96,5 @@ def ploidy_of_sample(name: str, usual: int, sex: str, rows: Sequence[PloidyRegio
     """
     sex = SEXES[sex.lower()]
     if sex == UNKNOWN and any(row.sex != UNKNOWN for row in rows):
-        logger.warning("sample %s has no sex in the sheet: ploidies of one sex are not for it", name)
+        logger.warning("sample %s has no sex in the sheet: ploidy regions of one sex are ignored for it", name)
     return PloidyMap.of(usual, [row for row in rows if row.sex in (UNKNOWN, sex)])

@@ -1,8 +1,8 @@
-"""Work shared out among processes of one job: forked from a parent that has imported and opened everything already.
+"""Processes that share the work of one job, forked from a parent that has imported and opened everything.
 
-A fork costs milliseconds where a job of its own costs seconds of imports. What each process takes next is decided when
-it is free, so that a unit with many reads holds up nobody else; results come back in the order of the units. Few
-units are begun ahead of what has been taken: a job of a whole contig need not fit into memory.
+A fork takes milliseconds, a separate job seconds of imports. A process takes its next unit when it is free, so a unit
+with many reads delays no other. Results come back in the order of the units. Only a few units are begun ahead of the
+results that were taken, so the results of a whole contig need not fit into memory.
 """
 
 import ctypes
@@ -20,9 +20,9 @@ from quire.errors import MEMORY, QuireError
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-AHEAD = 4  # units for each process, begun or done, beyond what has been taken: enough behind one that is slow
+AHEAD = 4  # units per process that may be begun or done beyond the results taken: enough to wait for a slow one
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
-# What the processes are forked for. A module's variable, since open files and mapped arrays cannot be sent to them.
+# The function and units of the forked processes. A global, since open files and mapped arrays cannot be sent to them.
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
 
 
@@ -32,23 +32,23 @@ def in_processes(
     processes: int,
     prepare: Callable[[], object] = lambda: None,
 ) -> Iterator[Result]:
-    """Yield function(unit) of all units in their order, and hold no result that has been yielded.
+    """Yield function(unit) for all units, in their order, and keep no result that was yielded.
 
-    At most AHEAD units for each process are begun, or done and held, beyond those that have been yielded.
+    At most AHEAD units for each process are begun, or done and held, beyond the yielded ones.
 
     Args:
-        function: called in the processes; what it returns, and a QuireError that it raises, must pickle.
-        units: what to do.
-        processes: how many; with one, or one unit, everything happens in this process.
-        prepare: called once before others are forked, with what each of them would have to do for itself.
+        function: called in the processes; its result, and a QuireError that it raises, must pickle.
+        units: its arguments.
+        processes: their number; with one process or one unit, this process does everything.
+        prepare: called once before the fork, for work that each process would otherwise repeat.
 
     Raises:
-        QuireError: one of the function's, or a process was killed.
+        QuireError: raised by the function, or a process was killed.
     """
     processes = min(processes, len(units))
     if processes > 1:
         prepare()
-    # What is imported stays: the garbage collector need not visit it, nor copy its pages in each process.
+    # Imported objects stay: the garbage collector need not visit them, which would copy their pages in each process.
     gc.freeze()
     if processes <= 1:
         yield from map(function, units)
@@ -68,7 +68,7 @@ def in_processes(
                     yield waiting.popleft().result()
             except BrokenProcessPool:
                 raise QuireError(
-                    f"{MEMORY}: a process of the job was killed, as happens where memory lacks; give the rule more "
+                    f"{MEMORY}: a process of the job was killed, probably for lack of memory; give the rule more "
                     "memory (mem_mb) or fewer threads."
                 ) from None
             finally:
@@ -84,7 +84,7 @@ def _run(number: int) -> Any:
 
 
 def die_with(parent: int) -> None:
-    """End with the parent, also where that is killed; leave an interrupt of the terminal to it."""
+    """Make this process end with its parent, even a killed one, and leave a terminal's interrupt to the parent."""
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

@@ -1,7 +1,7 @@
-"""gVCFs as they are read: checked once when opened, then one light record at a time.
+"""Input gVCFs: checked once when opened, then read one record at a time and parsed lazily.
 
-Of most records, those of reference blocks, only position and kind are ever looked at; the rest of a line is taken apart
-when a site that overlaps it is genotyped.
+Most records are reference blocks, of which only position and kind are used. The rest of a line is parsed only when a
+site that overlaps it is genotyped.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from quire.rescore.ploidy import PloidyMap
 
 _END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # BGZF's last, empty block
 _FIRST_SAMPLE = 9  # column
-_RECORDS_COMPARED = 1000  # of a contig with the reference
-_FURTHEST = 1 << 31  # position that no contig reaches
+_RECORDS_COMPARED = 1000  # records of each contig that are compared with the reference
+_FURTHEST = 1 << 31  # a position beyond any contig
 _BASES = frozenset("ACGT")
-_NONE_SPELT = (NON_REFERENCE,)  # of nearly every record: the alternates of a block
+_NONE_SPELT = (NON_REFERENCE,)  # the alternates of a block, shared by nearly all records
 
 
 class GvcfRecord:
@@ -29,13 +29,14 @@ class GvcfRecord:
     Attributes:
         start: 0-based.
         reference: the reference allele; for a block, its first base.
-        alternates: the other alleles, NON_REFERENCE the last as a rule.
+        alternates: the other alleles, usually with NON_REFERENCE as the last.
+        source: the file.
     """
 
     __slots__ = ("__dict__", "_rest", "alternates", "reference", "source", "start")
 
     def __init__(self, line: str, source: "Gvcf") -> None:
-        """Split what is needed of every record."""
+        """Parse the columns that are needed of every record."""
         _, position, _, self.reference, alternates, self._rest = line.split("\t", 5)
         self.start = int(position) - 1
         self.alternates = _NONE_SPELT if alternates == NON_REFERENCE else tuple(alternates.split(","))
@@ -43,7 +44,7 @@ class GvcfRecord:
 
     @property
     def is_variant(self) -> bool:
-        """Whether an allele starts here that the record spells out."""
+        """True if an allele other than NON_REFERENCE and '*' starts here."""
         if self.alternates is _NONE_SPELT:
             return False
         return any(allele not in (NON_REFERENCE, SPANNING_DELETION) for allele in self.alternates)
@@ -54,18 +55,18 @@ class GvcfRecord:
 
     @cached_property
     def info(self) -> Mapping[str, str]:
-        """INFO by key; flags are empty."""
+        """INFO by key; flags have an empty value."""
         pairs = (item.partition("=") for item in self._columns[2].split(";"))
         return {key: value for key, _, value in pairs}
 
     @cached_property
     def end(self) -> int:
-        """Position after the last that the record says something of."""
+        """Position after the last that the record covers."""
         return int(self.info["END"]) if "END" in self.info else self.start + len(self.reference)
 
     @cached_property
     def samples(self) -> list[dict[str, str]]:
-        """FORMAT by key for every sample of the file, missing values left out."""
+        """FORMAT by key for every sample of the file, without missing values."""
         keys = self._columns[3].split(":")
         return [
             {key: value for key, value in zip(keys, column.split(":"), strict=False) if value.strip("./,|")}
@@ -76,12 +77,12 @@ class GvcfRecord:
 
     @property
     def genotypes(self) -> list[str]:
-        """GT of every sample as it is written."""
+        """GT of every sample as written."""
         at = self._columns[3].split(":").index("GT")
         return [column.split(":")[at] for column in self._columns[4:]]
 
     def at(self) -> str:
-        """Where the record stands, for messages."""
+        """Return file and position of the record, for messages."""
         return f"{self.source.path}: the record at position {self.start + 1}"
 
 
@@ -91,18 +92,18 @@ class Gvcf:
     Attributes:
         path: as given.
         samples: names.
-        ploidies: where it says so itself, as Quire's do.
+        ploidies: from the header, which has them in Quire's files; else None.
     """
 
     def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:
         """Open the file and check its header.
 
         Args:
-            path: bgzip, with its index beside it.
+            path: bgzip, with an index next to it.
             contigs: lengths of the reference's contigs by name.
 
         Raises:
-            InputError: no such file, no gVCF, truncated, without an index or of another reference.
+            InputError: the file does not exist, is not a gVCF, is truncated, lacks an index or is of another reference.
         """
         self.path = str(path)
         self._lengths = contigs
@@ -110,11 +111,11 @@ class Gvcf:
         try:
             self._file = pysam.TabixFile(self.path, encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: has no index beside it; run bcftools index --tbi on it.") from error
+            raise InputError(f"{path}: has no index next to it; run bcftools index --tbi on it.") from error
         header = list(self._file.header)
         if not any(line.startswith(f"##ALT=<ID={NON_REFERENCE[1:-1]},") for line in header):
             raise InputError(
-                f"{path}: its header has no allele {NON_REFERENCE}, so that it is no gVCF; "
+                f"{path}: its header has no allele {NON_REFERENCE}, so it is not a gVCF; "
                 "make one with `rescore.gvcf: true` or with GATK's HaplotypeCaller -ERC GVCF."
             )
         self._check_contigs(header, contigs)
@@ -124,7 +125,7 @@ class Gvcf:
         self.ploidies = PloidyMap.from_header(header)
 
     def _require_whole(self) -> None:
-        """Whether the file is bgzip and ends as it should."""
+        """Refuse a file that is not bgzip or lacks the end of one."""
         path = Path(self.path)
         if not path.is_file():
             raise InputError(f"{self.path}: no such file; correct rescore.more_gvcfs.")
@@ -147,7 +148,10 @@ class Gvcf:
                     )
 
     def require_letters(self, sequence: Callable[[str, int, int], bytes]) -> None:
-        """Hold the first records of each contig against the reference; `sequence` gives its letters in a span.
+        """Compare the first records of each contig with the reference.
+
+        Args:
+            sequence: returns the letters of the reference in a span.
 
         Raises:
             InputError: a letter differs, or a record is beyond its contig: the file is of another reference.
@@ -167,7 +171,7 @@ class Gvcf:
                         )
 
     def records(self, contig: str, start: int, end: int) -> Iterator[GvcfRecord]:
-        """Records that overlap [start, end) of a contig, by start."""
+        """Yield the records that overlap [start, end) of a contig, by start."""
         if contig not in self._file.contigs:
             return
         try:
@@ -182,15 +186,15 @@ class Gvcf:
 
 
 def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: Mapping[str, str]) -> list[Gvcf]:
-    """Open gVCFs whose samples are all different; see `Gvcf`.
+    """Open gVCFs, whose samples must all be different; see `Gvcf`.
 
     Args:
         paths: of the files.
         contigs: lengths of the reference's contigs by name.
-        taken: samples that no file may have, and where each is.
+        taken: samples that no file may have, with the source of each.
 
     Raises:
-        InputError: as of `Gvcf`, or a sample that is in two files.
+        InputError: as in `Gvcf`, or a sample in two files.
     """
     found = dict(taken)
     opened = []
