@@ -1,10 +1,9 @@
-"""Quire, GATK, freebayes and bcftools on one BAM: everywhere, in short tandem repeats and in low complexity, and how
-well each one's QUAL ranks its calls.
+"""Accuracy of Quire, GATK, freebayes and bcftools on one BAM: in all regions, tandem repeats and low complexity.
 
 Reads of a part of chr20 with the real variants of HG001 are mapped by bwa mem and marked by samtools; all four call
-from that BAM. The windows are found in the reference, not in the truth. `--curve` prints SNV recall and precision from
-ever higher QUALs on, of calls without any limit of QUAL; `--filters` says what hard filters take away: Quire's own, and
-the same limits on GATK's records. GATK is run where its jars are found (GATK_JARS, docs/benchmarks.md).
+from that BAM. The windows are found in the reference, not in the truth. `--curve` prints SNV recall and precision by
+minimum QUAL, of calls without a limit of QUAL. `--filters` prints the calls that hard filters remove: Quire's, and the
+same limits on GATK's records. GATK is run if its jars are found (GATK_JARS, docs/benchmarks.md).
 """
 
 import os
@@ -49,7 +48,7 @@ FILTERS = {
 
 
 def tandem_repeats(letters: str) -> Iterator[tuple[int, int]]:
-    """Spans of repeats of units of up to six bases, widened, in no order."""
+    """Find spans of repeats of units of up to six bases, widened, in no order."""
     codes = np.frombuffer(letters.encode(), np.uint8)
     for unit in range(1, LONGEST_UNIT + 1):
         same = np.concatenate([[False], (codes[unit:] == codes[:-unit]) & (codes[unit:] != ord("N")), [False]])
@@ -60,7 +59,7 @@ def tandem_repeats(letters: str) -> Iterator[tuple[int, int]]:
 
 
 def low_complexity(letters: str) -> Iterator[tuple[int, int]]:
-    """Spans of windows whose triplets repeat more than DUST_SCORE, in order."""
+    """Find spans of windows whose triplets score above DUST_SCORE, in order."""
     codes = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), np.frombuffer(letters.encode(), np.uint8)).clip(0, 3)
     triplets = codes[:-2] * 16 + codes[1:-1] * 4 + codes[2:]
     inside = DUST_WINDOW - 2
@@ -74,7 +73,7 @@ def low_complexity(letters: str) -> Iterator[tuple[int, int]]:
 
 
 def write_bed(path: Path, contig: str, offset: int, size: int, found: Iterator[tuple[int, int]]) -> Path:
-    """A BED of spans of a stretch that starts at `offset`; those that touch are one."""
+    """Write a BED of spans of a stretch that starts at `offset`; touching spans are joined."""
     marked = np.zeros(size, np.bool_)
     for start, end in found:
         marked[start:end] = True
@@ -89,7 +88,7 @@ def write_bed(path: Path, contig: str, offset: int, size: int, found: Iterator[t
 
 
 def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: bool, support: int) -> dict[str, Path]:
-    """The VCF of each program; `unlimited` is whether Quire and GATK write variants of any QUAL."""
+    """Return the VCF of each program; with `unlimited` Quire and GATK write variants of any QUAL."""
     folder = bam.with_suffix(".unlimited" if unlimited else ".calls")
     folder.mkdir(exist_ok=True)
     found = {name: folder / f"{name}.vcf.gz" for name in ("Quire", "GATK", "freebayes", "bcftools")}
@@ -120,7 +119,7 @@ def call_all(inputs: Inputs, fasta: Path, bam: Path, region: str, unlimited: boo
 
 
 def mapped(inputs: Inputs, fasta: Path, mates: tuple[Path, Path], threads: int) -> Path:
-    """The marked BAM of the reads, made once."""
+    """Return the marked BAM of the reads, made once."""
     bam = Path(str(mates[0]).removesuffix("_1.fq.gz") + ".bam")
     if not Path(f"{bam}.bai").exists():
         run(bwa_command(inputs.bwa_index(fasta), mates, bam.with_suffix(".unsorted"), threads))
@@ -137,7 +136,7 @@ Compare = Callable[[Path, str, float, bool], Comparison]
 
 
 def comparer(inputs: Inputs, fasta: Path, windows: Mapping[str, Path]) -> Compare:
-    """Compares a VCF with the truth inside named windows, from a QUAL on, passing records alone or all."""
+    """Return a function that compares a VCF with the truth inside named windows, by QUAL and FILTER."""
     with pysam.FastaFile(str(fasta)) as stream:
         lengths = dict(zip(stream.references, stream.lengths, strict=True))
         letters = {name: stream.fetch(name).upper() for name in lengths}
@@ -153,7 +152,7 @@ def comparer(inputs: Inputs, fasta: Path, windows: Mapping[str, Path]) -> Compar
 
 
 def f1_rows(compare: Compare, calls: Mapping[str, Path], windows: Sequence[str]) -> Iterator[tuple]:
-    """Rows of F1, missed and false, by window and program."""
+    """Return rows of F1, missed and false calls, by window and program."""
     for where in windows:
         for name, vcf in calls.items():
             counts = compare(vcf, where, LOWEST_QUALITY[name], False).counts
@@ -162,7 +161,7 @@ def f1_rows(compare: Compare, calls: Mapping[str, Path], windows: Sequence[str])
 
 
 def curve_rows(compare: Compare, calls: Mapping[str, Path]) -> Iterator[tuple]:
-    """Rows of SNV recall and precision by QUAL, of false calls, and of those that are false by their genotype alone."""
+    """Return rows of SNV recall and precision by QUAL, of false calls, and of calls with only the genotype wrong."""
     for name, vcf in calls.items():
         for quality in STEPS:
             comparison = compare(vcf, "everywhere", quality, False)
@@ -174,7 +173,7 @@ def curve_rows(compare: Compare, calls: Mapping[str, Path]) -> Iterator[tuple]:
 
 
 def filter_rows(compare: Compare, calls: Mapping[str, Path]) -> Iterator[tuple]:
-    """Rows of true and false SNVs that each hard filter takes, of Quire and of GATK."""
+    """Return rows of true and false SNVs that each hard filter removes, of Quire and of GATK."""
     for name in ("Quire", "GATK"):
         if name not in calls:
             continue

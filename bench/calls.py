@@ -1,7 +1,7 @@
 """Calls on 3 Mb of chr20 at 30x, simulated with the real variants of HG001: Quire against freebayes and bcftools.
 
 Quire maps and calls through its workflow; the peers call after bwa mem and samtools markdup. Bars: SNV F1 at least
-0.998, indel F1 at least 0.98, calling in at most 3 times freebayes' time. The peers' calls are taken from QUAL 20 on.
+0.998, indel F1 at least 0.98, calling in at most 3 times freebayes' time. The peers' calls count from QUAL 20 on.
 """
 
 import json
@@ -34,7 +34,7 @@ SAMPLE = "HG001"
 
 
 def write_run(folder: Path, fasta: Path, index: Path, mates: tuple[Path, Path], region_bed: Path) -> Path:
-    """Write sheets and configuration of a run of the workflow; its configuration file."""
+    """Write sheets and configuration of a run of the workflow; return the configuration file."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "samples.tsv").write_text(f"sample\tploidy\n{SAMPLE}\t2\n")
     fields = [SAMPLE, "lane1", *(str(mate.resolve()) for mate in mates), "ILLUMINA", "library1"]
@@ -52,7 +52,7 @@ def write_run(folder: Path, fasta: Path, index: Path, mates: tuple[Path, Path], 
 
 
 def run_quire(folder: Path, configuration: Path, threads: int) -> tuple[Path, Timing]:
-    """Run the workflow up to the alignments, then time the rest up to the VCF (Snakemake's own start included)."""
+    """Run the workflow up to the alignments, then time the rest up to the VCF (Snakemake's start included)."""
     where = f"-s {REPOSITORY}/Snakefile --configfile {configuration.resolve()} --directory {folder}"
     snakemake = python(f"snakemake {where} --quiet all --cores {threads}")
     run(f"{snakemake} results/align/{SAMPLE}.bam results/.compiled/rescore.done")
@@ -61,7 +61,7 @@ def run_quire(folder: Path, configuration: Path, threads: int) -> tuple[Path, Ti
 
 
 def run_peers(inputs: Inputs, fasta: Path, mates: tuple[Path, Path], region: str, threads: int) -> dict[str, tuple]:
-    """Map with bwa, mark duplicates, call with both peers; for each its VCF and what calling took."""
+    """Map with bwa, mark duplicates and call with both peers; return the VCF and the time of calling of each."""
     folder = inputs.work / "calls_peers"
     folder.mkdir(exist_ok=True)
     bam = folder / "bwa.bam"
@@ -85,7 +85,7 @@ def run_peers(inputs: Inputs, fasta: Path, mates: tuple[Path, Path], region: str
 
 
 def comparer(inputs: Inputs, fasta: Path, bed: Path) -> Callable[[Path, float], Comparison]:
-    """A function that compares a VCF, from a quality on, with the truth inside the BED."""
+    """Return a function that compares the calls of a VCF from a QUAL on with the truth inside the BED."""
     with pysam.FastaFile(str(fasta)) as stream:
         lengths = dict(zip(stream.references, stream.lengths, strict=True))
         letters = {name: stream.fetch(name).upper() for name in lengths}

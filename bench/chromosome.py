@@ -1,8 +1,8 @@
-"""A whole chromosome at 30x, from FASTQ.gz to the VCF: time and processor time of each step.
+"""A whole chromosome at 30x, from FASTQ.gz to the VCF: wall-clock and CPU time of each step.
 
-Reads of chr20 with the real variants of HG001 and real quality strings are simulated in parts side by side, indexed,
-mapped (on a card if there is one), sorted and marked, and called by one job of `--threads` processes. The first
-calls, of 300 kb by one process, compile the kernels and are not counted.
+Reads of chr20 with the real variants of HG001 and real quality strings are simulated in parallel, indexed,
+mapped (on a card if there is one), sorted and marked, and called by one job of `--threads` processes. The first calls,
+of 300 kb by one process, compile the kernels and are not counted.
 """
 
 import subprocess
@@ -37,7 +37,7 @@ SMALL = [(CONTIG, 10_000_000, 10_300_000)]
 
 
 def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> list[tuple[Path, Path]]:
-    """Simulate paired reads of the whole chromosome, in parts in parallel; return both gzip files of each unit."""
+    """Simulate paired reads of the whole chromosome in parallel; return both gzip files of each unit."""
     folder = inputs.work / f"chromosome_{coverage:g}_{units}"
     found = [(folder / f"unit{unit}_1.fq.gz", folder / f"unit{unit}_2.fq.gz") for unit in range(1, units + 1)]
     if found[-1][1].exists():
@@ -64,7 +64,7 @@ def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> li
 
 
 def call(work: Path, threads: int, small: bool) -> None:
-    """Call the chromosome, or 300 kb of it, in this process, which is timed."""
+    """Call the chromosome, or 300 kb of it; run in a separate process that is timed."""
     reference = Reference.open(work / "quire_index" / "reference")
     contigs = list(zip(reference.contig_names, map(int, reference.contig_lengths), strict=True))
     names = reference.contig_names
@@ -79,7 +79,7 @@ def call(work: Path, threads: int, small: bool) -> None:
 
 
 def main() -> None:
-    """Simulate, and time every later step."""
+    """Simulate reads, and time every later step."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--call", choices=("small", "all"), help="only call, in this process; used by this program")

@@ -1,11 +1,10 @@
-"""Calls against the reference of a cousin: reads of a diverged sample, mapped by Quire and by bwa mem, called by Quire.
+"""Calls against a diverged reference: reads mapped by Quire and by bwa mem, and called by Quire.
 
-The sample is planted (--divergence: so many bases of every contig are changed, one change in ten an insertion or a
-deletion, on both haplotypes alike), and its reads are compared with what was planted; or it is another strain's real
-genome (--sample), and the truth is what MUMmer's dnadiff reports of the two: nucmer, the one-to-one alignments, their
-SNVs and indels outside ambiguous alignments. Of indels in a row, as show-snps lists them base by base, one is made.
-Bar: SNV and indel recall no more than 0.001 below bwa's. Missed indels differ in how they are written too: both
-programs' calls are compared as pairs of haplotypes (`quire.report.truth`).
+With --divergence, variants are planted at this fraction of the bases of every contig, on both haplotypes; one in ten is
+an insertion or a deletion. They are the truth. With --sample, the sample is another strain's real genome, and the truth
+is what MUMmer's dnadiff reports: nucmer, the one-to-one alignments, their SNVs and indels outside ambiguous alignments.
+Adjacent indels of one base, as show-snps lists them, are joined. Bar: SNV and indel recall no more than 0.001 below
+bwa's. Calls are compared as pairs of haplotypes (`quire.report.truth`), since an indel can be written in several ways.
 """
 
 import argparse
@@ -39,7 +38,7 @@ BASES = "ACGT"
 
 
 def plant(letters: str, contig: str, rate: float, generator: np.random.Generator) -> list[Variant]:
-    """Variants at so many bases of a contig, left-aligned, in order, none within a base of another."""
+    """Draw variants at a fraction of the bases of a contig, left-aligned, in order, at least two bases apart."""
     places = np.flatnonzero(generator.random(len(letters)) < rate)
     kinds = generator.random(places.size)
     lengths = np.minimum(generator.geometric(1 / MEAN_INDEL, places.size), LONGEST_INDEL)
@@ -65,7 +64,7 @@ def plant(letters: str, contig: str, rate: float, generator: np.random.Generator
 
 
 def of_strain(fasta: Path, sample: Path, folder: Path, letters: dict[str, str]) -> dict[str, list[Variant]]:
-    """Variants between two strains' genomes as MUMmer sees them."""
+    """Return the variants between two strains' genomes by MUMmer."""
     run(
         f"nucmer -p {folder}/strain {fasta} {sample} 2> {folder}/nucmer.log"
         f" && delta-filter -1 {folder}/strain.delta > {folder}/strain.1delta"
@@ -79,7 +78,7 @@ def of_strain(fasta: Path, sample: Path, folder: Path, letters: dict[str, str]) 
 
 
 def _rows_of_contigs(path: Path) -> Iterator[tuple[str, list[tuple[int, str, str, int, int]]]]:
-    """Of each contig: 1-based position, reference and sample base ("." for none), position and strand of the sample."""
+    """Yield each contig's rows: 1-based position, reference and sample base (or "."), sample position and strand."""
     rows: dict[str, list[tuple[int, str, str, int, int]]] = {}
     for line in path.read_text().splitlines():
         fields = line.split("\t")
@@ -88,12 +87,12 @@ def _rows_of_contigs(path: Path) -> Iterator[tuple[str, list[tuple[int, str, str
 
 
 def _joined(rows: list[tuple[int, str, str, int, int]], letters: str) -> Iterator[Variant]:
-    """SNVs as they are; bases that are deleted or inserted side by side as one indel."""
+    """Yield SNVs, and runs of deleted or inserted bases as one indel."""
     i = 0
     while i < len(rows):
         position, here, there, at, strand = rows[i]
         j = i + 1
-        if here == ".":  # inserted behind `position`
+        if here == ".":  # inserted after `position`
             inserted = [there]
             while j < len(rows) and rows[j][:2] == (position, ".") and abs(rows[j][3] - at) == j - i:
                 inserted.append(rows[j][2])
@@ -111,7 +110,7 @@ def _joined(rows: list[tuple[int, str, str, int, int]], letters: str) -> Iterato
 
 
 def write_truth(path: Path, lengths: dict[str, int], variants: dict[str, list[Variant]]) -> None:
-    """Homozygous phased variants as indexed VCF."""
+    """Write homozygous phased variants as indexed VCF."""
     header = pysam.VariantHeader()
     for name, length in lengths.items():
         header.add_line(f"##contig=<ID={name},length={length}>")
@@ -128,7 +127,7 @@ def write_truth(path: Path, lengths: dict[str, int], variants: dict[str, list[Va
 
 
 def marked(folder: Path, name: str, command: str) -> Path:
-    """The sorted and marked BAM of a mapper, in whose command {} stands for what it writes; made once."""
+    """Return the sorted and marked BAM of a mapper, made once; {} in its command is the output file."""
     bam, unsorted = folder / f"{name}.bam", folder / f"{name}.unsorted.bam"
     if not Path(f"{bam}.bai").exists():
         run(command.replace("{}", str(unsorted)))
@@ -185,7 +184,7 @@ def main() -> None:
 def _sample(
     given: argparse.Namespace, inputs: Inputs, fasta: Path, folder: Path, letters: dict[str, str]
 ) -> tuple[Path, tuple[Path, Path]]:
-    """The truth (VCF) and the reads of the sample."""
+    """Return the truth (VCF) and the reads of the sample."""
     truth, prefix = folder / "truth.vcf.gz", folder / "reads"
     lengths = {name: len(bases) for name, bases in letters.items()}
     options = f"--seed {given.seed} --quals {inputs.qualities} --coverage {given.coverage}"
@@ -205,7 +204,7 @@ def _sample(
 
 
 def _interval(region: str | None, lengths: dict[str, int]) -> list[tuple[str, int, int]]:
-    """What is called: (contig, start, end)."""
+    """Return the intervals to call: (contig, start, end)."""
     if region is None:
         return [(name, 0, length) for name, length in lengths.items()]
     contig, _, span = region.partition(":")
@@ -214,7 +213,7 @@ def _interval(region: str | None, lengths: dict[str, int]) -> list[tuple[str, in
 
 
 def _print(comparisons: Mapping[str, Mapping[str, TruthCounts]]) -> None:
-    """The table, and whether the bar is met."""
+    """Print the table, and whether the bar is met."""
     rows = []
     for name, counts in comparisons.items():
         row: list[object] = [name]

@@ -1,4 +1,4 @@
-"""How the fields of two VCFs agree, key by key, over the records that both have with the same alleles.
+"""Agreement of the fields of two VCFs, key by key, over the records that both have with the same alleles.
 
 python -m bench.fields OURS.vcf.gz PEER.vcf.gz
 """
@@ -13,19 +13,19 @@ import pysam
 
 from bench.common import print_table
 
-# GATK prints three or four digits, by size; QD above 35 is a random number there and 35 here.
+# GATK prints three or four digits, by size; it replaces QD above 35 by a random number, Quire by 35.
 RELATIVE, ABSOLUTE = 0.005, 0.0011
 RANDOM_QD = 35.0
 
 
 class Agreement(NamedTuple):
-    """Of one key.
+    """Agreement of one key.
 
     Attributes:
         both: records where both files have a value.
-        equal: of these, with the same value.
-        ours, peers: records where one file alone has a value.
-        examples: position, our value and the peer's of the first that differ.
+        equal: records of these with the same value.
+        ours, peers: records where only one file has a value.
+        examples: position, our value and the peer's value of the first differing records.
     """
 
     both: int
@@ -36,7 +36,7 @@ class Agreement(NamedTuple):
 
 
 def records(path: Path) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
-    """Contig, position and alleles, and the fields of each variant; of FORMAT those of the first sample."""
+    """Yield contig, position and alleles, and the fields of each variant, with FORMAT of the first sample."""
     with pysam.BGZFile(str(path), "rb", None) as stream:
         for line in stream:
             columns = line.decode().split("\t")
@@ -53,7 +53,7 @@ def records(path: Path) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
 
 
 def is_equal(key: str, ours: str, peers: str) -> bool:
-    """Whether two values are the same, numbers as far as both files print them."""
+    """Return True if two values are equal, numbers to the digits that both files print."""
     if ours == peers:
         return True
     mine, theirs = ours.split(","), peers.split(",")
@@ -72,7 +72,7 @@ def is_equal(key: str, ours: str, peers: str) -> bool:
 
 
 def compare(ours: Path, peer: Path) -> dict[str, Agreement]:
-    """Agreement by key, of the records that both files have."""
+    """Return the agreement by key over the records that both files have."""
     mine, theirs = dict(records(ours)), dict(records(peer))
     both, equal, only_ours, only_peers = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     examples: dict[str, list[str]] = {}

@@ -1,9 +1,9 @@
-"""Where a card pays for calling: the same reads called on the CPU and with a card, at several depths.
+"""When a card speeds up calling: the same reads called on the CPU and with a card, at several depths.
 
-Reads are drawn from the demo's 100 kb of chr20 with the truth's phased variants, errors by their qualities (the
-demo's own), and placed where they come from, so that no mapper is needed. Every VCF is compared with the CPU's. Before,
-a batch of PairHMM of growing size goes to both, the way to the card's process and back included: where the card is
-ahead is `LEAST_CELLS` of quire/rescore/engines.py; `CELLS_PER_BYTE` and the seconds come from the depths.
+Reads are drawn from the demo's 100 kb of chr20 with the truth's phased variants, and errors by the demo's qualities.
+They are placed at their origin, so no mapper is needed. All records are compared with the CPU's. Before that, both
+backends compute batches of PairHMM of growing size, with transfers to the card's process included: the size from which
+the card is faster is `LEAST_CELLS` of quire/rescore/engines.py. `CELLS_PER_BYTE` and the seconds come from the depths.
 """
 
 import os
@@ -41,14 +41,14 @@ QUALITY_STRINGS = 5000
 SETTINGS = calling_settings(minimum_quality=10, minimum_mapping_quality=10, maximum_reads_per_start=1000)
 DEPTHS = (30, 300, 1000, 5000)
 TIMES = (1, 2, 4, 16, 64)  # the real regions of tests/data, 62 M cells, in the order of the table
-PARTS = (64, 16, 4, 2)  # and shares of them
+PARTS = (64, 16, 4, 2)  # and fractions of them
 MATCH, INSERTION, DELETION, SOFT_CLIP = 0, 1, 2, 4
 CALLING_HEADER = ("depth", "reads", "backend", "s to open", "s", "core-s", "PairHMM G cells", "s in PairHMM of all",
                   "aligned G cells", "s in the aligner", "cells per byte")  # fmt: skip
 
 
 class Region(NamedTuple):
-    """What reads are drawn from: its haplotypes, whose positions begin with 0, and strings of qualities."""
+    """The source of reads: haplotypes, whose positions begin with 0, and strings of qualities."""
 
     letters: str
     haplotypes: list[Haplotype]
@@ -56,7 +56,7 @@ class Region(NamedTuple):
 
 
 def read_region(bases: int) -> Region:
-    """The first bases of the demo's region that are known."""
+    """Read the first bases of the demo's region, with its haplotypes and qualities."""
     _, first, last = (DEMO / "region.bed").read_text().split()[:3]
     start = int(first)
     fasta = igzip.decompress((DEMO / "hg19.chr20.masked.fa.gz").read_bytes())
@@ -72,7 +72,7 @@ def read_region(bases: int) -> Region:
 
 
 def cigar_of(positions: np.ndarray) -> list[tuple[int, int]]:
-    """(operation, length) of a stretch of a haplotype; bases at one position are inserted behind its first."""
+    """Return (operation, length) of a stretch of a haplotype; further bases at one position are inserted."""
     steps = np.diff(positions)
     if (steps == 1).all():
         return [(MATCH, len(positions))]
@@ -85,12 +85,12 @@ def cigar_of(positions: np.ndarray) -> list[tuple[int, int]]:
             cigar.append([operation, 0])
         cigar[-1][1] += 1
     if cigar[-1][0] == INSERTION:
-        cigar[-1][0] = SOFT_CLIP  # no alignment ends so
+        cigar[-1][0] = SOFT_CLIP  # no alignment ends with an insertion
     return [(operation, length) for operation, length in cigar]
 
 
 def write_reads(region: Region, depth: float, path: Path, seed: int = 0) -> int:
-    """Write reads in pairs, sorted and indexed; returns their number."""
+    """Write reads in pairs, sorted and indexed; return their number."""
     generator = np.random.default_rng(seed)
     pairs = int(depth * len(region.letters) / (2 * LENGTH))
     header = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": CONTIG, "LN": len(region.letters)}],
@@ -121,7 +121,7 @@ def write_reads(region: Region, depth: float, path: Path, seed: int = 0) -> int:
 
 
 class Meter:
-    """Cells and seconds of both algorithms, counted in all processes."""
+    """Cells and seconds of both algorithms, over all processes."""
 
     def __init__(self) -> None:
         self.counts = {name: Value("d", 0.0) for name in ("cells", "seconds", "aligned cells", "aligning seconds")}
@@ -130,7 +130,7 @@ class Meter:
         return self.counts[name].value
 
     def around(self, engine: CallingEngine) -> CallingEngine:
-        """The engine, counted."""
+        """Return the engine with its work counted."""
 
         def timed(work, cells: int, counted: str, seconds: str) -> Any:
             begun = time.perf_counter()
@@ -152,13 +152,13 @@ class Meter:
 
 
 def core_seconds() -> float:
-    """Of this process and those that ended."""
+    """Return the CPU seconds of this process and its ended children."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 class Called(NamedTuple):
-    """What calling took: seconds until the engine was there, seconds and core-seconds from then on, and its records."""
+    """A run of calling: seconds to open the engine, seconds and core-seconds from then on, and its records."""
 
     opening: float
     seconds: float
@@ -184,7 +184,7 @@ def call(work: Path, bam: Path, backend: str, threads: int, unit_bases: int) -> 
 
 
 def measure_batches(backend: str, most_times: int) -> None:
-    """Print what batches of one size take one thread of the CPU, and the card's process with the way there and back."""
+    """Print the time of batches on one thread of the CPU, and in the card's process with transfers."""
     regions = join_batches(read_regions(REPOSITORY / "tests/data/kernel_vectors/10s.in"))
     rows = []
     with everything_to_the_card(), calling_engine(DeviceSettings(backend, "auto"), lambda: 0, 1) as (chosen, engine):
@@ -202,7 +202,7 @@ def measure_batches(backend: str, most_times: int) -> None:
 
 @contextmanager
 def everything_to_the_card() -> Iterator[None]:
-    """Have batches of any size go to the card."""
+    """Send batches of any size to the card."""
     least, engines.LEAST_CELLS = engines.LEAST_CELLS, 1
     try:
         yield

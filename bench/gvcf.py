@@ -1,9 +1,9 @@
 """gVCFs and joint genotyping against GATK, on the reads and expected files of GATK's own regression test.
 
-The sample's gVCF of chr20:10,000,000-10,100,000 is held against GATK's: bars are 99 % of bases in the same state and
-95 % in the same band of GQ. Joint genotyping reads GATK's gVCF and Quire's; GATK's GenotypeGVCFs reads both too, where
-GATK is found (--gatk). Every field is held against GATK's, and every position where both write all sites. Then the same
-gVCF joins under many names: time and memory by number of samples.
+The sample's gVCF of chr20:10,000,000-10,100,000 is compared with GATK's: bars are 99 % of bases in the same state and
+95 % in the same band of GQ. Joint genotyping reads GATK's gVCF and Quire's; GATK's GenotypeGVCFs also reads both, if
+GATK is found (--gatk). Every field is compared with GATK's, and every position if both write all sites. Then the same
+gVCF is joined under many names, for time and memory by number of samples.
 """
 
 import json
@@ -31,18 +31,18 @@ from bench.fields import print_fields
 
 CONTIG, START, END = "20", 9_999_999, 10_100_000
 SAMPLE = "NA12878"
-# GATK's jar and those that it needs lie in one folder, named by the environment's GATK_JARS.
+# GATK's jars are in one folder, named by the environment variable GATK_JARS.
 GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 VARIANT = -1
 COHORTS = (1, 10, 100, 400)
 
 
 class Site(NamedTuple):
-    """A record of a variant: alleles spelled out, so that their order does not matter.
+    """A record of a variant, with a genotype of spelled alleles, so that their order does not matter.
 
     Attributes:
         alleles: all of them.
-        genotype: those of the sample, sorted.
+        genotype: alleles of the sample, sorted.
         values: FORMAT by key.
     """
 
@@ -52,13 +52,13 @@ class Site(NamedTuple):
 
 
 def records(path: Path) -> list[list[str]]:
-    """Fields of all records."""
+    """Return the fields of all records."""
     with pysam.BGZFile(str(path), "rb", None) as stream:
         return [line.decode().split("\t") for line in stream if line and not line.startswith(b"#")]
 
 
 def states(path: Path) -> dict[int, int]:
-    """Of every position the band of its block's GQ, or VARIANT."""
+    """Return for every position the band of its block's GQ, or VARIANT."""
     found: dict[int, int] = {}
     for fields in records(path):
         start = int(fields[1])
@@ -73,7 +73,7 @@ def states(path: Path) -> dict[int, int]:
 
 
 def variants(path: Path) -> dict[int, Site]:
-    """Records of variants by position, the first sample's genotype."""
+    """Return the records of variants by position, with the first sample's genotype."""
     found = {}
     for fields in records(path):
         if fields[4] == "<NON_REF>":
@@ -87,7 +87,7 @@ def variants(path: Path) -> dict[int, Site]:
 
 
 def agreement(name: str, ours: dict[int, Site], peers: dict[int, Site]) -> list[Any]:
-    """A row: records of each, in both with the same alleles, and what is the same in these."""
+    """Return a row: records of each, records of both with the same alleles, and equal values in these."""
     both = [p for p in ours.keys() & peers.keys() if ours[p].alleles == peers[p].alleles]
     same = [sum(ours[p].values.get(key) == peers[p].values.get(key) for p in both) for key in ("AD", "GQ", "PL")]
     genotypes = sum(ours[p].genotype == peers[p].genotype for p in both)
@@ -95,7 +95,7 @@ def agreement(name: str, ours: dict[int, Site], peers: dict[int, Site]) -> list[
 
 
 def call(mode: str, output: Path, packed: Path, fasta: Path, alignment: Path) -> None:
-    """Call the region in a mode of `quire.rescore.job.Output`, timed in a process of its own."""
+    """Call the region in a mode of `quire.rescore.job.Output`, in a timed process."""
     sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(alignment)}
     interval = (CONTIG, START, END)
     code = "from quire.rescore.caller import call_interval as call; "
@@ -106,7 +106,7 @@ def call(mode: str, output: Path, packed: Path, fasta: Path, alignment: Path) ->
 
 
 def joint(output: Path, packed: Path, gvcfs: list[Path], all_sites: bool = False) -> Timing:
-    """Genotype gVCFs together, timed in a process of its own."""
+    """Genotype gVCFs together in a timed process."""
     paths = output.with_suffix(".json")
     paths.write_text(json.dumps([str(path) for path in gvcfs]))
     code = "import json; from quire.rescore.joint import JointRequest, genotype_interval as call; "
@@ -117,7 +117,7 @@ def joint(output: Path, packed: Path, gvcfs: list[Path], all_sites: bool = False
 
 
 def renamed(gvcf: Path, target: Path, name: str) -> Path:
-    """A copy of a gVCF under another sample's name, with its index."""
+    """Copy a gVCF under another sample's name, with its index."""
     if not target.exists():
         with pysam.BGZFile(str(gvcf), "rb", None) as stream, pysam.BGZFile(str(target), "wb", None) as copy:
             for line in stream:
@@ -182,7 +182,7 @@ def main() -> None:
 
 
 def print_every_site(gatk: str, folder: Path, packed: Path, gvcf: Path) -> None:
-    """Print at how many positions both write the same, where both write every position of GATK's gVCF."""
+    """Print at how many positions both agree, if both write every position of GATK's gVCF."""
     ours, theirs = folder / "every_ours.vcf.gz", folder / "every_gatk.vcf"
     joint(ours, packed, [gvcf], all_sites=True)
     region = f"{CONTIG}:{START + 1}-{END}"
@@ -222,7 +222,7 @@ def print_states(ours: dict[int, int], theirs: dict[int, int]) -> None:
 
 
 def genotype_by_gatk(gatk: str, folder: Path, fasta: Path, gvcfs: dict[str, Path]) -> dict[str, dict[int, Site]]:
-    """Genotypes of GATK's GenotypeGVCFs on each gVCF."""
+    """Run GATK's GenotypeGVCFs on each gVCF."""
     plain = folder / "genome.fa"
     if not plain.exists():
         run(f"samtools faidx {fasta} 20 21 > {plain} && samtools faidx {plain}")

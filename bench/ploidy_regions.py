@@ -1,7 +1,7 @@
 """Ploidy by region against GATK: its own regression test of `--ploidy-regions`, on its reads with its expected records.
 
-chr20:10,000,000-10,100,000 of NA12878 at ploidy 3, but 2, 4 and 1 in some regions. By ploidy: records of each,
-and how many of GATK's have the same genotype.
+chr20:10,000,000-10,100,000 of NA12878 at ploidy 3, except for 2, 4 and 1 in some regions. The table has for each ploidy
+the records of both programs, and how many of GATK's have the same genotype.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ USUAL_PLOIDY = 3
 
 
 def by_ploidy(ours: dict[int, Site], peers: dict[int, Site]) -> list[tuple[str, int, int, int, int]]:
-    """A row for each ploidy: records of both, and of the peer's those with the same genotype, and with the same PL."""
+    """Return a row for each ploidy: records of both, and records of the peer with the same genotype and PL."""
     counts = [Counter(len(site.genotype) for site in sites.values()) for sites in (ours, peers)]
     both = [(ours[p], site) for p, site in peers.items() if p in ours and ours[p].alleles == site.alleles]
     same = Counter(len(site.genotype) for own, site in both if own.genotype == site.genotype)
@@ -31,7 +31,7 @@ def by_ploidy(ours: dict[int, Site], peers: dict[int, Site]) -> list[tuple[str, 
 
 
 def call(folder: Path, data: Path) -> Path:
-    """Quire's records of the region."""
+    """Call the region and return Quire's VCF."""
     fasta, packed, output = data / "human_g1k_v37.20.21.fasta.gz", folder / "reference", folder / "ours.vcf.gz"
     if not packed.exists():
         reference.build(fasta, packed, 1 << 30)

@@ -32,7 +32,7 @@ OPERATIONS = {"M": 0, "I": 1, "D": 2, "S": 4}
 
 
 def slow_pileup(lines: list[str], reference: str, ploidy: int) -> list[list[float]]:
-    """Log10 likelihoods per position and number of alternates, read by read and base by base."""
+    """Return log10 likelihoods per position and number of alternates, read by read and base by base."""
     result = [[0.0] * (ploidy + 1) for _ in reference]
 
     def add(position: int, differs: bool, quality: int) -> None:
@@ -91,7 +91,7 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
     clips, clipped = np.zeros(900), np.zeros(900, np.int64)
     letters = np.frombuffer(codes(reference), np.uint8).copy()
     add_reads(reads, letters, 0, np.arange(900), likelihood_table(ploidy), PlaceSums(log10, clips, clipped))
-    # Sums of some tens of log10 in the same order; the tables are computed in another way.
+    # Sums of some tens of log10 in the same order; the tables are computed differently.
     np.testing.assert_allclose(log10, slow_pileup(lines, reference, ploidy), atol=1e-9)
 
     some = np.arange(0, 900, 7)
@@ -104,7 +104,7 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
     doubted = np.zeros(900, np.uint8)
     mark_doubted(reads, letters, 0, doubted)
     assert 0 < doubted.sum() < 900
-    # Where nothing is marked, the reference alone is likeliest; where it is not, something is.
+    # Where nothing is marked, the reference is the most likely; wherever it is not, a place is marked.
     assert doubted[log10.argmax(axis=1) > 0].all()
 
 

@@ -1,4 +1,4 @@
-"""Joint genotyping with every position: GATK's answers, each position once, pieces, and what is no reference."""
+"""Joint genotyping of every position: GATK's answers, each position once, pieces, and uncertain references."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ SMALL = "ACGTTGCAAC" * 30
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two packed references, and GATK's gVCFs of three samples with their indices."""
+    """Make two packed references, and GATK's gVCFs of three samples with their indices."""
     root = tmp_path_factory.mktemp("world")
     reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
     write_fasta(root / "small.fa", {"c": SMALL})
@@ -52,7 +52,7 @@ def test_every_position_is_gatks(world: Path, tmp_path: Path) -> None:
             ]
         if not same:
             different.append(mine[1])
-    assert different == ["5409"]  # GATK leaves the reference allele of the deletion that it drops: three bases
+    assert different == ["5409"]  # GATK keeps the three reference bases of the deletion that it drops
     kinds = {(fields[4] == ".", fields[6]) for fields in ours}
     assert kinds == {(True, "PASS"), (False, "PASS"), (False, "LowQual")}
     assert {fields[4] for fields in ours if fields[6] == "LowQual"} == {"*"}
@@ -71,7 +71,7 @@ def test_variants_are_those_without_the_other_sites(world: Path, tmp_path: Path)
 
 
 def test_reference_no_call_and_dropped_genotypes(world: Path, tmp_path: Path) -> None:
-    """A reference block, a gap, an unlikely SNV, an insertion beside a deletion, and a sample that ends early."""
+    """Test a reference block, a gap, an unlikely SNV, an insertion next to a deletion, and a sample that ends early."""
     contigs = {"c": 300}
     block, variant = "GT:DP:GQ:MIN_DP:PL", "GT:AD:DP:GQ:PL:SB"
     first = write_gvcf(tmp_path / "1.g.vcf.gz", ["one"], contigs, [
@@ -95,8 +95,13 @@ def test_reference_no_call_and_dropped_genotypes(world: Path, tmp_path: Path) ->
     assert lines[9][7:] == [".", "GT", "./.", "./."] == lines[32][7:]
     assert lines[11][5:] == [".", "PASS", "DP=24", "GT:DP:RGQ", "0/0:19:60", "0:5:99"]
     assert lines[15][7:] == ["DP=19", "GT:DP:RGQ", "0/0:19:60", "./.:.:."]
-    assert lines[21][7:] == ["DP=9", "GT:DP:RGQ", "./.:9:0", "./.:.:."]  # likelier a variant, though an unlikely one
+    assert lines[21][7:] == [
+        "DP=9",
+        "GT:DP:RGQ",
+        "./.:9:0",
+        "./.:.:.",
+    ]  # an unlikely variant, though likelier than none
     assert lines[22][9] == "./.:9:0"
     assert lines[23][9] == "./.:8:0"
-    assert lines[24][9] == lines[25][9] == "0/0:8:50"  # the insertion before takes no base away
+    assert lines[24][9] == lines[25][9] == "0/0:8:50"  # the earlier insertion removes no base
     assert lines[26][7:] == [".", "GT", "./.", "./."]

@@ -69,7 +69,7 @@ def slow_edges(texts: list[str], samples: list[int], k: int) -> list[list[int]]:
     vertices: list[str] = []
     vertex_of: dict[int, int] = {}
     edges: list[list[int]] = []
-    weights: list[Counter] = []  # of an edge by sample
+    weights: list[Counter] = []  # of each edge, by sample
 
     def add_vertex(number: int, k_mer: str) -> int:
         vertices.append(k_mer)

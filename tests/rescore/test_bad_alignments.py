@@ -1,4 +1,4 @@
-"""Alignments that cannot be called, as they come from outside: one sentence each, and no output."""
+"""Foreign alignments that cannot be called: one sentence each, and no output."""
 
 import shutil
 from collections.abc import Callable
@@ -19,7 +19,7 @@ INTERVALS = [("chr22_8kb", 0, 8000)]
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packed reference, and its FASTA beside it, plain."""
+    """Make the packed reference, with its plain FASTA next to it."""
     root = tmp_path_factory.mktemp("world")
     reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
     with pysam.BGZFile(str(REAL / "genome.fa.gz"), "rb", None) as stream:
@@ -28,7 +28,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rewritten(target: Path, header: Callable[[str], str], order: Callable[[list], list] = list) -> Path:
-    """The real BAM with another header, its records in another order, and no index."""
+    """Copy the real BAM with another header and its records in another order, without an index."""
     with pysam.AlignmentFile(str(REAL / "A.bam")) as stream:
         text = header(str(stream.header))
         lines = order([record.to_string() for record in stream.fetch(until_eof=True)])
@@ -40,7 +40,7 @@ def rewritten(target: Path, header: Callable[[str], str], order: Callable[[list]
 
 
 def with_lines(replace: Callable[[str], str | None]) -> Callable[[str], str]:
-    """A change of a header line by line; None leaves a line out."""
+    """Return a function that changes a header line by line; None drops a line."""
 
     def change(text: str) -> str:
         lines = [replace(line) for line in text.splitlines()]
@@ -83,7 +83,7 @@ HEADERS: dict[str, tuple[Callable[[str], str | None], str]] = {
 
 
 def refused(reference: Path, bam: Path, sentence: str, fasta: Path | None = None, sample: str = "A") -> None:
-    """Both ways of calling refuse it with a sentence that names the file, and write nothing."""
+    """Assert that both modes refuse it with a sentence that names the file, and write nothing."""
     entry = {"sample": sample, "ploidy": 2, "bam": bam}
     part, ledger = bam.with_suffix(".vcf.gz"), bam.with_suffix(".json")
     for function in (call_variants, call_gvcf):

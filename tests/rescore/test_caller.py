@@ -1,4 +1,4 @@
-"""The whole caller on planted variants: found, once, with the right genotypes, however the genome is shared out."""
+"""The whole caller on planted variants: each is found once, with the right genotype, however the genome is split."""
 
 import json
 import random
@@ -22,7 +22,7 @@ SETTINGS = default_settings("rescore")
 
 
 def planted(generator: random.Random, reference: str) -> list[Variant]:
-    """Variants of every kind, 250 bases apart."""
+    """Draw variants of every kind, 250 bases apart."""
     other = {base: "ACGT"["ACGT".index(base) - 1] for base in "ACGT"}
     found = []
     for number, position in enumerate(range(400, LENGTH - 400, 250)):
@@ -40,7 +40,7 @@ def planted(generator: random.Random, reference: str) -> list[Variant]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Variant], list[Variant]]:
-    """A reference of two contigs and the reads of a diploid, a haploid and a sample without reads."""
+    """Make a reference of two contigs and the reads of a diploid, a haploid and a sample without reads."""
     root = tmp_path_factory.mktemp("world")
     generator = random.Random(1)
     first, second = random_bases(generator, LENGTH), random_bases(generator, 900)
@@ -63,7 +63,7 @@ SAMPLES = (("diploid", 2), ("haploid", 1), ("empty", 2))
 def run(
     root: Path, output: Path, intervals: list[list[tuple[str, int, int]]], samples=SAMPLES, threads: int = 1
 ) -> list[str]:
-    """Lines of the gathered VCF of some pieces."""
+    """Return the lines of the gathered VCF of some pieces."""
     sheet = [{"sample": name, "ploidy": ploidy, "bam": root / f"{name}.bam"} for name, ploidy in samples]
     parts = []
     for i, piece in enumerate(intervals):
@@ -80,7 +80,7 @@ WHOLE = [[("HLA:1*01", 0, LENGTH), ("small", 0, 900)]]
 
 
 def spelled(reference: str, calls: list[tuple[int, str, str]]) -> str:
-    """The reference with calls put in."""
+    """Return the reference with calls applied."""
     text, at = "", 0
     for position, before, after in sorted(calls):
         assert reference[position : position + len(before)] == before
@@ -109,7 +109,7 @@ def test_planted_variants_are_found_with_their_genotypes(world, tmp_path: Path) 
         either.append(call)
         if genotype == (1, 1):
             every.append(call)
-    # The same haplotypes are spelled, wherever an indel stands in a repeat.
+    # The spelled haplotypes do not depend on where in a repeat an indel is placed.
     assert spelled(reference, either) == spelled(reference, one)
     assert spelled(reference, every) == spelled(reference, both)
 

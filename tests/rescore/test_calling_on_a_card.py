@@ -1,4 +1,4 @@
-"""Calling with a card: the same VCF as without, for any number of processes, and where the card fails in the middle."""
+"""Calling on a card: the same VCF as on the CPU, for any number of processes, also if the card fails midway."""
 
 import logging
 import os
@@ -30,13 +30,13 @@ CARD = Backend("gpu", "a card was found.", "emulated card")
 
 @contextmanager
 def emulated(*_settings, **_named) -> Iterator[tuple[Backend, Callable[[], EmulatedCard]]]:
-    """In place of `use_backend`."""
+    """Replace `use_backend`."""
     yield CARD, EmulatedCard
 
 
 @pytest.fixture
 def with_emulated_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every batch goes to the emulated card."""
+    """Send every batch to the emulated card."""
     monkeypatch.setattr(engines, "use_backend", emulated)
     monkeypatch.setattr(engines, "LEAST_CELLS", 1)
     monkeypatch.setattr(engines, "LEAST_ALIGNED_CELLS", 1)
@@ -44,7 +44,7 @@ def with_emulated_card(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def called(root: Path, output: Path, backend: str = "cpu", threads: int = 1) -> tuple[list[str], str]:
-    """The VCF's lines without the backend's, and that one."""
+    """Return the VCF's lines without that of the backend, and that line."""
     from isal import igzip
 
     sheet = [{"sample": name, "ploidy": ploidy, "bam": root / f"{name}.bam"} for name, ploidy in SAMPLES]
@@ -67,7 +67,7 @@ def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, 
     assert cpu == "##quireBackend=cpu: it was asked for."
     refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields[:2]))
     monkeypatch.setattr(engines, "cpu_engine", lambda: refusing)
-    monkeypatch.setattr(caller, "load_kernels", lambda *_: None)  # it calls a tiny genome on the processor
+    monkeypatch.setattr(caller, "load_kernels", lambda *_: None)  # it calls a tiny genome on the CPU
     found, card = called(root, tmp_path / "card", "gpu", threads)
     assert found == expected
     assert len([line for line in found if line[0] != "#"]) > 3
@@ -98,14 +98,14 @@ def _lines(path: Path) -> list[str]:
 
 
 def no_room(_card, number: int) -> int:
-    """Find no room for odd numbers."""
+    """Raise OutOfDeviceMemory for odd numbers."""
     if number % 2:
         raise OutOfDeviceMemory("no room for 8 bytes")
     return 10 * number
 
 
 def end(_card, _number: int) -> None:
-    """End as a driver's fault ends a process."""
+    """End the process as a driver's fault does."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -114,7 +114,7 @@ WORKS = {"no_room": no_room, "end": end, "tenfold": lambda _card, number: 10 * n
 
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Iterator[CardService]:
-    """The process of a card that nothing is asked of; `demanded` by the test's parameter."""
+    """Yield the service of a card; `demanded` is the test's parameter."""
     opened = CardService(emulated, WORKS, request.param)
     yield opened
     opened.close()
@@ -171,7 +171,7 @@ def test_a_card_that_ends_in_the_middle_changes_no_call(world, tmp_path: Path, m
 
 
 def opening_ends(*_settings, **_named):
-    """In place of `use_backend`: the driver ends the process."""
+    """Replace `use_backend` with a driver that ends the process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -191,9 +191,9 @@ def test_a_card_that_does_not_open(monkeypatch: pytest.MonkeyPatch, caplog) -> N
     ("cells", "processes"),
     [
         (10**6, 4),
-        (25e9, 1),  # less than 2 s of a process
-        (300e9, 16),  # less than 2 s of each process
-        (10**13, 32),  # faster than a card, which computes one batch at a time
+        (25e9, 1),  # saves less than 2 s of a process
+        (300e9, 16),  # saves less than 2 s of each process
+        (10**13, 32),  # 32 processes are faster than a card, which computes one batch at a time
     ],
 )
 def test_auto_looks_for_no_card_where_none_pays(
@@ -224,7 +224,7 @@ def test_auto_counts_processes_that_have_a_unit_and_samples_by_themselves(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """PIECE touches three stretches of 500 bases; reads of one sample make haplotypes of errors, not of all samples."""
+    """PIECE touches three units of 500 bases, and the estimates of samples add up."""
     root, _, _ = world
     monkeypatch.setattr(caller, "UNIT_BASES", size)
     sheet = [{"sample": name, "ploidy": ploidy, "bam": root / f"{name}.bam"} for name, ploidy in SAMPLES]
@@ -250,7 +250,7 @@ def test_auto_counts_processes_that_have_a_unit_and_samples_by_themselves(
 
 @pytest.mark.parametrize("backend", ["gpu", "auto"])
 def test_no_card_at_all(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The card's process finds none: its sentence is the job's."""
+    """If the card's process finds no card, its sentence is the job's."""
     from quire.device.choice import use_backend
 
     monkeypatch.setattr(engines, "use_backend", partial(use_backend, load_probe=lambda: Machine(driver=0)))
@@ -295,7 +295,7 @@ def test_no_process_outlives_a_killed_parent() -> None:
 
 
 def test_depth_brings_more_cells_than_bytes() -> None:
-    """As measured on 20 kb at 30 and at 3,000 times: 0.1 and 332 G cells; the estimate is right within three times."""
+    """The estimate is within a factor of three of measurements on 20 kb: 0.1 G cells at 30x and 332 at 3,000x."""
     shallow, deep = engines.cells_of_depth(252_000, 20_000), engines.cells_of_depth(22_000_000, 20_000)
     assert 0.1e9 / 6 < shallow < 0.3e9
     assert 332e9 / 3 < deep < 3 * 332e9

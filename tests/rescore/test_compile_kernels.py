@@ -1,4 +1,4 @@
-"""A run compiles its kernels before jobs run side by side: calling real reads afterwards asks for no others."""
+"""Kernels compiled before parallel jobs start: calling real reads afterwards needs no others."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Consequences of variants: the most severe of a record, and what is counted."""
+"""Consequences of variants: the most severe of a record, and the counts."""
 
 import pytest
 from quire.rescore.consequences import OUTSIDE, Consequence, ConsequenceCounts, most_severe
@@ -30,7 +30,7 @@ def test_the_most_severe_counts(info: str, expected: Consequence) -> None:
 
 
 def test_counts() -> None:
-    """Records of variants that pass, by sample where it carries an alternate; grave ones are listed."""
+    """Count records that pass, for each sample that carries an alternate; grave ones are listed."""
     counts = ConsequenceCounts(["a", "b", "c"])
     stop = "BCSQ=stop_gained|ONE|T1|protein_coding|+|4F>4*|6T>C"
     for line in (

@@ -1,4 +1,4 @@
-"""Deep samples and low complexity: right calls in little time, and what was given up is counted."""
+"""Deep samples and low complexity: right calls in little time, and counts of what was left out."""
 
 import json
 import logging
@@ -21,12 +21,12 @@ from tests.support.simulation import Genome, Variant, indexed_bam
 
 LENGTH, READ, DEPTH = 2000, 150, 5000
 SETTINGS = default_settings("rescore")
-MOST_SECONDS = 60  # of a processor; 13 were measured
+MOST_SECONDS = 60  # of CPU time; 13 were measured
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Variant], int]:
-    """A virus, its variants, and reads, one in ten of a second strain with variants of its own; the number of reads."""
+    """Make a virus with a second strain in a tenth of its reads; return folder, variants and number of reads."""
     root = tmp_path_factory.mktemp("world")
     generator = random.Random(7)
     letters = random_bases(generator, LENGTH)
@@ -36,7 +36,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Variant]
     def substitution(p: int) -> Variant:
         return p, letters[p], "ACGT"["ACGT".index(letters[p]) - 1]
 
-    # Indels are spelled leftmost: the base before them differs from their last one.
+    # Indels are left-aligned: the base before them differs from their last one.
     at = next(p for p in range(620, 700) if letters[p] != letters[p + 2])
     inserted = "ACGTTGC" + next(base for base in "AC" if base != letters[1200])
     real = [substitution(300), (at, letters[at : at + 3], letters[at]), substitution(900), substitution(905)]
@@ -70,7 +70,7 @@ def test_a_virus_at_five_thousand_times(world: tuple[Path, list[Variant], int], 
 
 
 def test_what_is_given_up_at_ten_thousand_times_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A repeat longer than any k-mer, with more haplotypes than are kept, and reads that start 125 at a time."""
+    """Call a repeat longer than any k-mer, with more haplotypes than are kept and 125 reads per start."""
     generator = random.Random(5)
     letters = random_bases(generator, 500) + "AC" * 200 + random_bases(generator, 500)
     write_fasta(tmp_path / "genome.fa", {"c": letters})
@@ -95,7 +95,7 @@ def test_what_is_given_up_at_ten_thousand_times_is_counted(tmp_path: Path, caplo
 
 
 def test_regions_are_counted_once() -> None:
-    """By the piece that holds their start, whatever their other graphs came to."""
+    """A region is counted once, in the interval that holds its start, and served by any of its graphs."""
     tally = Tally([], [("c", 100, 200), ("c", 300, 400)])
     graphs = [(True, False), (False, True), (True, False), (True, True)]
     assemblies = [

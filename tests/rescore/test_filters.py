@@ -1,4 +1,4 @@
-"""Hard filters: which limit a record is beyond, as it is written; the header; GATK's limits as defaults."""
+"""Hard filters: the limits that a record exceeds, as written; the header; GATK's limits as defaults."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def record(alleles: tuple[str, ...], quality: float = 100.0, **info: float) -> V
 
 
 def names(one: VariantRecord, limits: dict = DEFAULTS) -> tuple[str, ...]:
-    """Filters that a record fails."""
+    """Return the filters that a record fails."""
     found = filtered(one, filters_of(limits), FIELDS).filters
     assert found is not None
     return found
@@ -87,7 +87,7 @@ def test_the_header_says_the_expressions() -> None:
 
 
 def test_calls_stay_in_the_file(tmp_path: Path) -> None:
-    """Calls of real reads with and without a limit that many fail: the same records, other words in FILTER."""
+    """Filters change only the column FILTER of the calls of real reads."""
     reference_stage.build(REAL / "genome.fa.gz", tmp_path / "reference", 1 << 20)
     bam = tmp_path / "A.bam"
     bam.symlink_to(REAL / "A.bam")

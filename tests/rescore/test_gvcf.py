@@ -1,4 +1,4 @@
-"""A sample's gVCF: every position once, blocks as bands say, and what GATK writes of the same reads."""
+"""The gVCF of a sample: every position once, blocks by bands, and GATK's records of the same reads."""
 
 import json
 import random
@@ -29,7 +29,7 @@ CONTIG = "chr22_8kb"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packed reference and the indexed reads of three samples."""
+    """Make the packed reference and the indexed reads of three samples."""
     root = tmp_path_factory.mktemp("world")
     reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
     for sample in "ABC":
@@ -39,7 +39,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def called(root: Path, output: Path, sample: str, intervals: list[tuple[str, int, int]], ploidy: int = 2) -> Path:
-    """The gVCF of a sample in one piece."""
+    """Write the gVCF of a sample in one piece."""
     entry = {"sample": sample, "ploidy": ploidy, "bam": root / f"{sample}.bam"}
     variants = call_gvcf(
         root / "reference", [entry], intervals, output, default_settings("rescore"), output.with_suffix(".json")
@@ -50,7 +50,7 @@ def called(root: Path, output: Path, sample: str, intervals: list[tuple[str, int
 
 @pytest.fixture(scope="module")
 def whole(world: Path) -> Path:
-    """The gVCF of sample A."""
+    """Write the gVCF of sample A."""
     return called(world, world / "A.g.vcf.gz", "A", [(CONTIG, 0, LENGTH)])
 
 
@@ -63,7 +63,7 @@ def test_states_and_bands_are_gatks(whole: Path) -> None:
 
 
 def numbers_of(fields: list[str]) -> dict[str, list[float]]:
-    """INFO as numbers."""
+    """Return INFO as numbers."""
     return {key: [float(item) for item in value.split(",")] for key, value in info_of(fields).items()}
 
 
@@ -97,7 +97,7 @@ def test_pieces_make_no_difference(world: Path, whole: Path, tmp_path: Path) -> 
 
 
 def test_a_deletion_over_the_border_of_a_piece_is_in_no_block(tmp_path: Path) -> None:
-    """Cuts within deletions of 1 to 80 bases, some with a substitution behind or a second deletion close by."""
+    """Cut pieces within deletions of 1 to 80 bases, some with a substitution or a second deletion close by."""
     length = 12_000
     reference = spaced_genome(3, length)
     planted = [(998, 5), (1990, 13), (2995, 41), (3940, 81), (4985, 5), (4995, 12), (5930, 76), (6999, 2), (8000, 30)]
@@ -118,7 +118,7 @@ def test_a_deletion_over_the_border_of_a_piece_is_in_no_block(tmp_path: Path) ->
     for piece in pairwise(cuts):
         lines += lines_of(called(tmp_path, tmp_path / "piece.g.vcf.gz", "reads", [("c", *piece)]))
     assert lines == whole
-    # Nor does it matter what else is called: what a deletion outside takes away is not called the reference.
+    # Nor does it matter what else is called: a base that a deletion outside removes is not called the reference.
     parts = [("c", 2040, 2500), ("c", 3960, 4100), ("c", 5950, 6050), ("c", 8020, 8100)]
     together = lines_of(called(tmp_path, tmp_path / "parts.g.vcf.gz", "reads", parts))
     assert together == [

@@ -1,4 +1,4 @@
-"""Pieces of the genome: all of it once, in order, cut at fixed places, within the regions of a BED."""
+"""Pieces of the genome: every base once, in order, cut at fixed places, within the regions of a BED."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ WHOLE = [(name, 0, length) for name, length in CONTIGS]
 
 
 def flatten(pieces):
-    """All intervals of all pieces."""
+    """Return all intervals of all pieces."""
     return [interval for piece in pieces for interval in piece]
 
 
 def positions(intervals) -> set[tuple[str, int]]:
-    """Every position in some intervals."""
+    """Return every position in some intervals."""
     return {(contig, p) for contig, start, end in intervals for p in range(start, end)}
 
 
@@ -57,6 +57,6 @@ def test_a_bed_restricts_and_is_merged(tmp_path: Path) -> None:
         "gzip",
     )
     assert flatten(split(CONTIGS, WHOLE, bed, 1_000_000)) == [("chr1", 100, 400), ("chr3", 5, 10)]
-    # Between islands there is nothing to call, whatever the BED says.
+    # Nothing is called between islands, whatever the BED says.
     islands = [("chr1", 0, 150), ("chr1", 30_000, 50_000)]
     assert flatten(split(CONTIGS, islands, bed, 1_000_000)) == [("chr1", 100, 150)]

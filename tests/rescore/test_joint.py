@@ -1,4 +1,4 @@
-"""Joint genotyping of gVCFs: GATK's answers, alleles that meet, spanning deletions, and bad files."""
+"""Joint genotyping of gVCFs: GATK's answers, merged alleles, spanning deletions, and bad files."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ SMALL = "ACGTTGCAAC" * 30
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two packed references, and GATK's gVCFs of three samples with their indices."""
+    """Make two packed references, and GATK's gVCFs of three samples with their indices."""
     root = tmp_path_factory.mktemp("world")
     reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
     write_fasta(root / "small.fa", {"c": SMALL, "d": SMALL})
@@ -39,7 +39,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def joined(root: Path, output: Path, intervals: list[tuple[str, int, int]], quality: float = 30.0) -> list[list[str]]:
-    """Records of the three samples."""
+    """Return the records of the three samples."""
     gvcfs = [root / f"{sample}.g.vcf.gz" for sample in "ABC"]
     count = genotype_gvcfs(root / "reference", gvcfs, intervals, output, quality)
     lines = lines_of(output)
@@ -60,7 +60,7 @@ def test_genotypes_and_annotations_are_gatks(world: Path, tmp_path: Path) -> Non
             assert [a[k] for k in ("AD", "DP", "PL")] == [b[k] for k in ("AD", "DP", "PL")]
             assert a["GQ"] == b["GQ"] or (a["GT"], a["GQ"], b["GQ"]) == ("./.", ".", "0")
             assert [a.get(k, ".") for k in PHASE_KEYS] == [b.get(k, ".") for k in PHASE_KEYS]
-            if a.get("PGT", ".") != ".":  # GATK leaves the order of the genotype's alleles as it was: 0|1
+            if a.get("PGT", ".") != ".":  # GATK keeps the order of the genotype's alleles: 0|1
                 assert a["GT"] in (a["PGT"], "0|0")
         a, b = info_of(mine), info_of(theirs)
         same = ("AC", "AN", "DP", "FS", "SOR", "MQ", "ExcessHet", "MLEAC")
@@ -72,7 +72,7 @@ def test_genotypes_and_annotations_are_gatks(world: Path, tmp_path: Path) -> Non
             assert (key in a) == (key in b)
             if key in a:
                 assert float(a[key]) == pytest.approx(float(b[key]), abs=0.006)
-        # GATK puts a random number for what is larger.
+        # GATK replaces larger values by a random number.
         assert a["QD"] == b["QD"] or float(a["QD"]) == 35
 
 
@@ -117,7 +117,7 @@ def test_a_damaged_block_is_one_sentence_from_a_process(
 
 
 def test_alleles_meet_and_unknown_ones_count_as_non_ref(world: Path, tmp_path: Path) -> None:
-    """A deletion, a substitution at its start, another within it, a reference block and a sample without records."""
+    """Merge a deletion, substitutions at its start and within it, a reference block and a sample without records."""
     contigs = {"c": 300, "d": 300}
     block = "GT:DP:GQ:MIN_DP:PL"
     variant = "GT:AD:DP:GQ:PL:SB"
@@ -167,7 +167,7 @@ def test_alleles_meet_and_unknown_ones_count_as_non_ref(world: Path, tmp_path: P
     assert [sample_of(within, n)["GT"] for n in range(4)] == ["0/1", "0/2", "0/0", "./."]
     assert sample_of(within, 0)["PL"] == "400,0,400,430,430,860"
     assert sample_of(within, 3) == {"GT": "./.", "AD": "2,0,0", "DP": "2", "GQ": ".", "PL": "0,0,5,0,5,5"}
-    # A piece that begins within the deletion writes the same of what starts in it.
+    # A piece that begins within the deletion has the same records from its start on.
     genotype_gvcfs(world / "small", [first, second, third, fourth], [("c", 102, 300)], output, 30.0)
     assert lines_of(output) == [within]
 
@@ -189,7 +189,7 @@ def test_a_deletion_that_is_not_called_leaves_no_star(world: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("weak", [20, 30, 45])
 def test_a_piece_may_begin_within_a_chain_of_deletions(world: Path, tmp_path: Path, weak: int) -> None:
-    """Whether one deletion is called decides about '*' in the next, which decides about it in the one behind."""
+    """In a chain of deletions, calling one decides about '*' at the next."""
     contigs = {"c": 300, "d": 300}
     letters = (world / "small.fa").read_text().split(">")[1].replace("\n", "")[1:]
 
@@ -329,7 +329,7 @@ def test_each_bad_record_is_one_sentence(world: Path, tmp_path: Path, lines: lis
 
 
 def test_one_record_of_each_file_is_held(world: Path, tmp_path: Path) -> None:
-    """Forty samples: ten make InbreedingCoeff, and the order of files is that of the columns."""
+    """Join forty samples: ten are enough for InbreedingCoeff, and the columns have the order of the files."""
     contigs = {"c": 300, "d": 300}
     paths = []
     for number in range(40):

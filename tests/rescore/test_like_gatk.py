@@ -20,7 +20,7 @@ def records(path: Path) -> dict[int, pysam.VariantRecord]:
 
 
 def test_real_indels_in_repeats_are_called_as_by_gatk(tmp_path: Path) -> None:
-    """Many of these reads start or end in an indel, and count where their best haplotypes place them."""
+    """Many of these reads start or end in an indel, so they count where their best haplotypes place them."""
     fasta = tmp_path / "genome.fa"
     fasta.write_bytes(gzip.decompress((DATA / "genome.fa.gz").read_bytes()))
     reference_stage.build(fasta, tmp_path / "reference", 1 << 20)

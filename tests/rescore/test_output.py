@@ -1,4 +1,4 @@
-"""Annotations against hand-made and published values; VCF lines, parts and their gathering."""
+"""Annotations against computed and published values; VCF lines, parts and their gathering."""
 
 from itertools import product
 from math import comb
@@ -60,7 +60,7 @@ def test_samples_with_few_clear_reads_do_not_count_for_strands() -> None:
 
 
 def called(counts=(10, 10), ploidies=(2,), alleles=(b"\0", b"\1")):
-    """A call from clear reads of the first sample, and their strands and mapping qualities."""
+    """Make a call from clear reads of the first sample, with their strands and mapping qualities."""
     matrix = np.array(
         [[0.0 if a == h else -3.0 for h in range(len(counts))] for a, n in enumerate(counts) for _ in range(n)]
     )
@@ -102,7 +102,7 @@ CONTIGS = [("HLA:1*01", 3000), ("b", 900)]
 
 
 def part(path, places, samples=("s",), contigs=CONTIGS):
-    """A part with records at places (contig, position)."""
+    """Write a part with records at places (contig, position)."""
     records = [
         VariantRecord(contig, position - 1, ("A", "C"), 50.0, (), {"DP": 9}, [{"GT": "0/1"}] * len(samples))
         for contig, position in places

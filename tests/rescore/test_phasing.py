@@ -15,7 +15,7 @@ def test_the_same_haplotypes_and_the_others() -> None:
 
 
 def test_a_call_on_all_haplotypes_goes_with_the_first_that_it_meets() -> None:
-    # The third is on the haplotype that the pair of the first and second leaves out: opposite to the second.
+    # The third is on the haplotype without the first two: opposite to the second.
     assert phase_groups([{1, 2}, {1}, {2}]) == {0: (0, SECOND), 1: (0, SECOND), 2: (0, FIRST)}
     assert phase_groups([{1, 2, 3}, {1}, {2}]) == {0: (0, SECOND), 1: (0, SECOND)}
     assert phase_groups([{1}, {1, 2}]) == {0: (0, SECOND), 1: (0, SECOND)}
@@ -27,7 +27,7 @@ def test_two_groups_and_contradictions() -> None:
     assert phase_groups([{1}, {1}, {2}, {2}, {3}]) == {
         0: (0, SECOND), 1: (0, SECOND), 2: (1, SECOND), 3: (1, SECOND),
     }  # fmt: skip
-    # The second is in phase with the third, which the first is in phase with already, and the second is not.
+    # The second and first are both in phase with the third, but not with each other.
     assert phase_groups([{1}, {2}, {1, 2, 3}]) == {}
 
 

@@ -1,4 +1,4 @@
-"""Ploidy by region and sex: X, Y and MT of men and women, both roads, and what GATK says with its --ploidy-regions."""
+"""Ploidy by region and sex: X, Y and MT of men and women, in both modes, and GATK's --ploidy-regions."""
 
 import json
 import random
@@ -112,13 +112,13 @@ def test_ready_regions_of_the_human_genome(
 
 
 def snvs(reference: str, positions: list[int]) -> list[Variant]:
-    """Substitutions at some positions."""
+    """Draw substitutions at some positions."""
     return [(p, reference[p], "ACGT"["ACGT".index(reference[p]) - 1]) for p in positions]
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Father, mother and one whose sex nobody noted; some of the mother's reads were put on Y, with variants."""
+    """Make father, mother and a sample of unknown sex; some of the mother's reads are on Y, with variants."""
     root = tmp_path_factory.mktemp("world")
     generator = random.Random(2)
     letters = {name: random_bases(generator, length) for name, length in CONTIGS.items()}
@@ -134,7 +134,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     shared, fathers, mothers = list(SHARED), sorted([*SHARED, *FATHERS]), sorted([*SHARED, *MOTHERS])
     samples = {
-        # X from his mother, and from his Y what pairs with it: the PAR.
+        # X from his mother, and the PAR of his Y, which pairs with it.
         "father": [*reads("x", "chrX", [fathers], 20), *reads("p", "chrX", [shared], 20, PAR)],
         "mother": reads("x", "chrX", [shared, mothers], 40),
         "nobody": reads("x", "chrX", [fathers, mothers], 40),
@@ -149,19 +149,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def entries(root: Path, names: list[str]) -> list[dict]:
-    """Rows for calling."""
+    """Return the samples to call."""
     return [{"sample": name, "ploidy": 2, "sex": SEXES[name], "bam": root / f"{name}.bam"} for name in names]
 
 
 def at_once(root: Path, output: Path, names: list[str], intervals=WHOLE) -> list[list[str]]:
-    """Records of samples called together."""
+    """Return the records of samples called together."""
     rows, ledger, bed = entries(root, names), output.with_suffix(".json"), root / "ploidy.bed"
     call_variants(root / "reference", rows, intervals, output, SETTINGS, ledger, ploidy_regions=bed)
     return lines_of(output)
 
 
 def by_gvcf(root: Path, folder: Path, names: list[str], intervals=WHOLE) -> list[list[str]]:
-    """Records of samples called by themselves and genotyped together."""
+    """Return the records of samples called alone and genotyped together."""
     paths = []
     for row in entries(root, names):
         path = folder / f"{row['sample']}.g.vcf.gz"
@@ -174,7 +174,7 @@ def by_gvcf(root: Path, folder: Path, names: list[str], intervals=WHOLE) -> list
 
 
 def expected(contig: str, position: int) -> list[str]:
-    """Genotypes of father, mother and nobody at a planted position."""
+    """Return the genotypes of father, mother and the third sample at a planted position."""
     shared, fathers, mothers = position in SHARED, position in FATHERS, position in MOTHERS
     if contig == "chrM":
         return ["1", "1", "1"]
@@ -199,7 +199,7 @@ def test_every_sample_has_its_own_ploidy_at_every_site(world: Path, tmp_path: Pa
         if 150 < p < length - 150
     }
     found = {(fields[0], int(fields[1]) - 1): fields for fields in lines}
-    # What the mother's misplaced reads say on Y is nobody's variant.
+    # The mother's misplaced reads on Y make no variant.
     assert found.keys() == planted
     for (contig, position), fields in found.items():
         genotypes = [sample_of(fields, column)["GT"].replace("|", "/") for column in range(3)]
@@ -247,7 +247,7 @@ def test_reads_of_an_absent_chromosome_are_counted(world: Path, tmp_path: Path) 
 
 
 def test_every_site_of_an_absent_chromosome(world: Path, tmp_path: Path) -> None:
-    """Where every position is written, each sample has its ploidy in each, known or not."""
+    """If every position is written, each sample has its ploidy at each, with or without data."""
     by_gvcf(world, tmp_path, list(SEXES))
     paths = [tmp_path / f"{name}.g.vcf.gz" for name in SEXES]
     output = tmp_path / "every.vcf.gz"
@@ -269,7 +269,7 @@ def test_every_site_of_an_absent_chromosome(world: Path, tmp_path: Path) -> None
 
 
 def test_ploidy_regions_are_gatks(tmp_path: Path) -> None:
-    """Records to the last phred; in the gVCF but for regions over a border, which GATK gives one ploidy as a whole."""
+    """Records agree to the last phred, except in the gVCF for regions over a border, to which GATK gives one ploidy."""
     reference_stage.build(REAL / "genome.fa.gz", tmp_path / "reference", 1 << 20)
     (tmp_path / "A.bam").symlink_to(REAL / "A.bam")
     pysam.index(str(tmp_path / "A.bam"))
@@ -292,7 +292,7 @@ def test_ploidy_regions_are_gatks(tmp_path: Path) -> None:
 
 
 def ploidies_of(gvcf: Path) -> dict[int, int]:
-    """Ploidy by position (1-based) of a gVCF of one contig."""
+    """Return the ploidy by position (1-based) of a gVCF of one contig."""
     found = {}
     for fields in lines_of(gvcf):
         end = int(info_of(fields).get("END", fields[1]))

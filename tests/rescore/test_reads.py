@@ -23,13 +23,13 @@ NAME = "HLA:01,*x"
 def line(
     name: str, flag: int, position: int, cigar: str, bases: str, quality: int = 60, mate: int = 0, size: int = 0
 ) -> str:
-    """SAM text; positions are 1-based, a mate of 0 is none."""
+    """Return SAM text; positions are 1-based, and 0 means no mate."""
     fields = [name, flag, NAME, position, quality, cigar, "=" if mate else "*", mate, size, bases, "I" * len(bases)]
     return "\t".join(map(str, fields))
 
 
 def load(folder: Path, lines: list[str], start: int = 0, end: int = 5000, **settings: float):
-    """Reads and named counts of a BAM with these lines."""
+    """Return reads and named counts of a BAM with these lines."""
     lines = sorted(lines, key=lambda text: int(text.split("\t")[3]))
     bam = indexed_bam(folder / "reads.bam", CONTIGS, lines)
     reads, counts = ReadSource(bam).fetch(NAME, start, end, np.array([[start, end]]), calling_parameters(**settings))
@@ -95,7 +95,7 @@ def test_deep_positions_are_thinned_alike_by_all(tmp_path) -> None:
 
 
 def test_reads_are_not_expected_to_be_too_few(tmp_path, monkeypatch) -> None:
-    """Where a pile stands before what was fetched in the same window of the index, whose bytes are of both."""
+    """Test a pile before the fetched span in the same window of the index, whose bytes include both."""
     monkeypatch.setattr(source, "_TELLING_READS", 500)
     generator = random.Random(4)
     piles = ((1000, 12_000, 20_000), (13_000, 20_000, 1500), (100_000, 120_000, 10_000), (170_000, 250_000, 4000))
@@ -125,7 +125,7 @@ def test_an_unknown_contig_or_no_reads(tmp_path) -> None:
 def clipped(
     folder: Path, lines: list[str], low: int = 0, high: int = 5000
 ) -> dict[str, tuple[str, list[int], int, int]]:
-    """Bases, qualities and span of every read in a region, by order of the file."""
+    """Return bases, qualities and span of every read in a region, in the order of the file."""
     reads, _ = load(folder, lines)
     found = region_reads([reads], np.array([[low, high]]))
     result = {}
@@ -184,7 +184,7 @@ def test_insertions_at_the_edge_of_what_is_cut_stay(tmp_path) -> None:
     assert clipped(tmp_path, [text], 1010, 1020)["1010+"] == (bases[14:29], [40] * 15, 1010, 1020)
     assert clipped(tmp_path, [text], 1021, 1030)["1021+"] == (bases[30:39], [40] * 9, 1021, 1030)
     assert clipped(tmp_path, [text], 1010, 1019)["1010+"] == (bases[14:23], [40] * 9, 1010, 1019)
-    # Poor ends are cut within an insertion; an insertion alone is no read.
+    # Poor ends are cut within an insertion; a read with only an insertion left is dropped.
     poor = text[:-60] + "#" * 2 + "I" * 58
     assert clipped(tmp_path, [poor])["1000+"] == (bases[2:], [40] * 58, 1000, 1053)
     assert clipped(tmp_path, [text[:-60] + "I" * 4 + "#" * 56]) == {}
@@ -242,7 +242,7 @@ def test_samples_come_together_region_by_region(tmp_path) -> None:
 
 
 def test_samples_stand_side_by_side_in_every_region(tmp_path) -> None:
-    """As each sample's own: its reads of a region, one sample behind the other, with their bases."""
+    """Merged samples have the reads of each sample one after another in a region, with their bases."""
     generator = random.Random(5)
     spans = np.array([[1000, 1200], [1150, 1400], [3000, 3100], [4000, 4900]])
     alone = []

@@ -25,7 +25,7 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
 @st.composite
 def piles(draw: st.DrawFn) -> tuple[np.ndarray, list[Read]]:
-    """A reference with repeats, and reads of it with mismatches, deleted and inserted bases."""
+    """Draw a reference with repeats, and reads of it with mismatches, deleted and inserted bases."""
     unit = draw(st.lists(st.integers(0, 3), min_size=1, max_size=4))
     tail = draw(st.lists(st.integers(0, 4), min_size=0, max_size=40))
     reference = (unit * 20)[: draw(st.integers(10, 60))] + tail
@@ -52,7 +52,7 @@ def piles(draw: st.DrawFn) -> tuple[np.ndarray, list[Read]]:
 
 
 def packed(groups: list[list[Read]]) -> ReadColumns:
-    """Reads of several spans as the kernel takes them."""
+    """Return reads of several spans as the kernel takes them."""
     flat = [read for group in groups for read in group]
 
     def column(name: str) -> np.ndarray:
@@ -93,7 +93,7 @@ def test_the_kernel_says_what_the_oracle_says(first, second, ploidy: int, data: 
 
 
 def test_thirty_good_reads_are_as_sure_as_gatk_says() -> None:
-    # Ten bases before the end of the reads no indel can be ruled out any more.
+    # Within ten bases of the end of the reads no indel can be ruled out.
     generator = np.random.default_rng(1)
     reference = generator.integers(0, 4, 200).astype(np.uint8)
     read = Read(0, 200, reference.tolist(), [30] * 200, [0] * 200)
@@ -127,7 +127,7 @@ def test_sums_quantise_as_gatk_does() -> None:
 
 
 def region_reads_of(placed: list[tuple[list[int], list[int]]], usable: list[int]) -> RegionReads:
-    """One region with reads of these (bases, positions), quality 30."""
+    """Return one region with reads of these (bases, positions), quality 30."""
     sizes = [len(bases) for bases, _ in placed]
     n = len(placed)
     return RegionReads(
@@ -160,7 +160,7 @@ def test_columns_are_cut_to_the_span_and_know_their_indels() -> None:
         [1, 1, 1, 0],
     )
     columns = clipped_columns(reads, np.array([0, 0]), np.array([[90, 130], [103, 117]]))
-    assert columns.span_offsets.tolist() == [0, 2, 4]  # the third is too short, the fourth is not for genotyping
+    assert columns.span_offsets.tolist() == [0, 2, 4]  # the third is too short, and the fourth is not genotyped
     assert columns.start.tolist() == [100, 100, 103, 103]
     assert columns.query_length.tolist() == [20, 20, 12, 16]
     first = slice(0, 22)
@@ -176,12 +176,12 @@ def test_the_best_haplotype_is_the_simplest_of_those_that_explain_a_read_alike()
 
 
 def cigar(text: list[tuple[int, int]]) -> np.ndarray:
-    """CIGAR elements as in BAM."""
+    """Return CIGAR elements as in BAM."""
     return np.array([length << 4 | operation for operation, length in text], np.uint32)
 
 
 def by_base(elements: list[tuple[int, int]]) -> list[int | None]:
-    """For each base of the query the target's base, None for inserted ones."""
+    """Return for each base of the query the target's base, None for inserted ones."""
     answer: list[int | None] = []
     at = 0
     for operation, length in elements:
@@ -226,7 +226,7 @@ def test_an_alignment_is_carried_over_base_by_base(data: st.DataObject) -> None:
 
 def test_indels_are_moved_left_and_clipped_ends_are_no_part_of_the_pileup() -> None:
     reference = np.array([0, 1, 2, 3, 0, 0, 0, 0, 1, 2, 3, 1, 2, 0, 3, 3], np.uint8)
-    # The read lacks one of the four As; the aligner took the last one away and clipped two bases.
+    # The read lacks one of the four As; the aligner deleted the last one and clipped two bases.
     query = np.concatenate([reference[1:7], reference[8:14], np.array([1, 1], np.uint8)])
     positions = np.empty(len(query), np.int64)
     place(

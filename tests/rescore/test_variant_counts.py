@@ -1,4 +1,4 @@
-"""What is counted of a VCF beside its alleles: the support of genotypes by reads, and how alike samples are."""
+"""Counts of a VCF other than its alleles: read support of genotypes, and similarity of samples."""
 
 import itertools
 import random
@@ -12,7 +12,7 @@ HEAD = ["##fileformat=VCFv4.2\n", "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO
 
 
 def counted(samples: list[str], records: list[tuple[str, ...]]) -> dict:
-    """What is counted of records of contig, REF, ALT, FILTER, FORMAT and the samples' columns."""
+    """Count records given as contig, REF, ALT, FILTER, FORMAT and the samples' columns."""
     counter = VariantCounter([HEAD[0], HEAD[1].format("\t".join(samples))])
     for contig, reference, alternate, passed, names, *columns in records:
         fields = (contig, "10", ".", reference, alternate, "50", passed, ".", names, *columns)
@@ -48,7 +48,7 @@ def test_reads_behind_genotypes() -> None:
 
 @pytest.mark.parametrize("at_a_time", [7, 1000])
 def test_pairs_are_counted_as_one_by_one(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
-    """Against a count of each pair at each site by itself, with genotypes of all kinds."""
+    """Compare with counting each pair at each site, with genotypes of all kinds."""
     monkeypatch.setattr(cohort_counts, "SITES_AT_A_TIME", at_a_time)
     generator = random.Random(3)
     genotypes = ("0/0", "0|1", "1/0", "1/1", "./.", "1", "./1", "0/0/1")

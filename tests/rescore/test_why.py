@@ -1,4 +1,4 @@
-"""Why there is a call, or none: what is said is what the caller did, on real reads, for every kind of answer."""
+"""Explanations of calls on real reads, for every kind of answer: they repeat what the caller did."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ CONTIG, LENGTH = "chr22_8kb", 8000
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packed reference, and real reads of two samples."""
+    """Make the packed reference, and real reads of two samples."""
     root = tmp_path_factory.mktemp("world")
     reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
     for sample in "AB":
@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def why(root: Path, position: int, samples: str = "A", gvcf: bool = False, **settings: object) -> str:
-    """What is said of a position (1-based)."""
+    """Return the explanation of a position (1-based)."""
     rows = [{"sample": name, "ploidy": 2, "sex": "female", "bam": root / f"{name}.bam"} for name in samples]
     regions = settings.pop("ploidy_regions", None)
     output = Output.GVCF if gvcf else Output.VARIANTS
@@ -40,7 +40,7 @@ def why(root: Path, position: int, samples: str = "A", gvcf: bool = False, **set
 
 
 def test_every_call_is_said_as_it_is_written(world: Path, tmp_path: Path) -> None:
-    """By both roads: the caller itself runs, so that its record, its QUAL and its likelihoods come back."""
+    """In both modes the explanation has the caller's record, QUAL and likelihoods."""
     rows = [{"sample": "A", "ploidy": 2, "bam": world / "A.bam"}]
     whole = [(CONTIG, 0, LENGTH)]
     call_variants(world / "reference", rows, whole, tmp_path / "a.vcf.gz", SETTINGS, tmp_path / "l.json")

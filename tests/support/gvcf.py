@@ -1,4 +1,4 @@
-"""gVCFs for tests: written line by line, compressed and indexed, and read back in the terms of a comparison."""
+"""gVCFs for tests: written from lines, compressed and indexed, and read back for comparisons."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ BANDS = [*range(61), 70, 80, 90, 99]
 
 
 def write_gvcf(path: Path, samples: Sequence[str], contigs: Mapping[str, int], lines: Sequence[str]) -> Path:
-    """A gVCF of these lines (fields apart by blanks), bgzip with a .tbi."""
+    """Write a gVCF of these lines (fields separated by blanks), bgzip with a .tbi."""
     head = ["##fileformat=VCFv4.2", '##ALT=<ID=NON_REF,Description="Any other">']
     head += [f"##contig=<ID={name},length={length}>" for name, length in contigs.items()]
     head.append("\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *samples]))
@@ -26,23 +26,23 @@ def write_gvcf(path: Path, samples: Sequence[str], contigs: Mapping[str, int], l
 
 
 def lines_of(path: Path) -> list[list[str]]:
-    """Fields of the records of a VCF, compressed or not."""
+    """Return the fields of the records of a VCF, compressed or not."""
     with pysam.BGZFile(str(path), "rb", None) as stream:
         return [line.decode().split("\t") for line in stream if line and not line.startswith(b"#")]
 
 
 def sample_of(fields: Sequence[str], column: int = 0) -> dict[str, str]:
-    """FORMAT of a sample by key."""
+    """Return FORMAT of a sample by key."""
     return dict(zip(fields[8].split(":"), fields[9 + column].split(":"), strict=False))
 
 
 def info_of(fields: Sequence[str]) -> dict[str, str]:
-    """INFO by key."""
+    """Return INFO by key."""
     return dict(item.partition("=")[::2] for item in fields[7].split(";"))
 
 
 def states(path: Path) -> dict[int, Any]:
-    """For every position (1-based) "variant" or the band of its block's GQ; a variant covers its reference allele."""
+    """Return "variant" or the block's band of GQ for each position (1-based); a variant covers its reference allele."""
     found: dict[int, Any] = {}
     for fields in lines_of(path):
         start = int(fields[1])

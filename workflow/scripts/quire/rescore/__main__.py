@@ -20,7 +20,7 @@ from quire.run.sheets import read_sheet
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Parse the command line and say why."""
+    """Parse the command line and explain the position."""
     parser = argparse.ArgumentParser(prog="python -m quire.rescore", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     why = commands.add_parser("why", help="what happened at a position")
@@ -57,7 +57,7 @@ def _lines(given: argparse.Namespace) -> Iterator[str]:
 
 
 def _of_files(given: argparse.Namespace) -> dict[str, Any]:
-    """What is needed, of a reference and alignments."""
+    """Return the inputs of a reference and alignments that were given."""
     if not (given.reference and given.bam):
         raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
     if not 1 <= given.ploidy <= 99:
@@ -77,7 +77,7 @@ def _of_files(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _of_run(given: argparse.Namespace) -> dict[str, Any]:
-    """What is needed, of a run whose alignments are finished."""
+    """Return the inputs of a run with finished alignments."""
     settings = complete_settings(
         read_config_file(given.configfile or DEFAULT), read_schema(SCHEMAS / "config.schema.yaml")
     )

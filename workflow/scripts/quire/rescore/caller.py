@@ -21,7 +21,7 @@ from quire.rescore.tally import Tally, sentence
 from quire.rescore.units import FIELDS_OF, call_unit
 
 logger = logging.getLogger("quire.rescore")
-UNIT_BASES = 250_000  # that one process calls at a time
+UNIT_BASES = 250_000  # bases that one process calls at a time
 
 
 def call_interval(request: CallingRequest) -> int:

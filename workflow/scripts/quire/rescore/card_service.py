@@ -1,9 +1,9 @@
-"""A card for a calling job: one process of the job holds it, and answers what the processes that call ask of it.
+"""A GPU for a calling job: one process of the job holds the card and computes batches for the processes that call.
 
-CUDA cannot be used in a process whose parent has used it before the fork. So the card's process is forked first, and
-nothing of CUDA happens in any other: neither in the job's own process nor in those that are forked from it later. These
-share one connection and take turns, since the card computes one batch at a time anyway. The card's process ends when
-nobody holds the connection any more, or with the job's process, however that ends.
+CUDA cannot be used in a process whose parent used it before the fork. The card's process is therefore forked first, and
+no other process uses CUDA: neither the job's own process nor the workers that are forked from it later. The workers
+share one connection and take turns, since the card computes one batch at a time. The card's process ends when nobody
+holds the connection any more, or when the job's process ends for any reason.
 """
 
 import logging
@@ -23,37 +23,38 @@ from quire.rescore.processes import die_with
 log = logging.getLogger("quire.rescore")
 _FORK = multiprocessing.get_context("fork")
 _SECONDS_TO_END = 10.0
-HOST_THREADS = 2  # of the card's process, which copy to and from the card's staging memory
+HOST_THREADS = 2  # threads of the card's process that copy to and from the card's staging memory
 
 OpenBackend = Callable[[], AbstractContextManager[tuple[Backend, Callable[[], Card] | None]]]
-"""Such as `quire.device.choice.use_backend` with its arguments."""
+"""A context that opens the backend, such as `quire.device.choice.use_backend` with its arguments bound."""
 Work = Callable[..., Any]
 
 
 class _NoAnswer:
-    """Why a batch was not computed."""
+    """The reason why a batch was not computed."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
 class CardService:
-    """The card's process, as the job's other processes see it.
+    """The client of the card's process.
 
     Attributes:
-        backend: what the process has found: a card, or none, and why.
+        backend: the backend that the process chose, and why.
     """
 
     def __init__(self, open_backend: OpenBackend, works: dict[str, Work], demanded: bool) -> None:
-        """Fork the process; it opens the card before this returns.
+        """Fork the process and wait until it has opened the card.
 
         Args:
             open_backend: called in the process.
-            works: by name what can be asked for; called there with the card and what `ask` is given.
-            demanded: whether a batch that is not answered is an error.
+            works: functions by the name that `ask` takes; called in the process with the card and the arguments of
+                `ask`.
+            demanded: True if a batch without an answer is an error.
 
         Raises:
-            QuireError: what opening the card raised, or the process ended and the card is demanded.
+            QuireError: opening the card failed, or the process ended and the card is demanded.
         """
         self._demanded = demanded
         self._turn, self._said, self._lost = _FORK.Lock(), _FORK.Value("b", 0), _FORK.Value("b", 0)
@@ -61,7 +62,7 @@ class CardService:
         arguments = (open_backend, works, its_end, self._connection, os.getpid())
         self._process = _FORK.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
-        its_end.close()  # so that its end is seen when it ends
+        its_end.close()  # otherwise this process would not notice when the card's process ends
         try:
             found = self._connection.recv()
         except EOFError:
@@ -76,7 +77,11 @@ class CardService:
         self.backend: Backend = found
 
     def ask(self, work: str, *arguments: Any) -> Any | None:
-        """What the card gives for a batch; None where there is no answer, with a line in the log the first time.
+        """Return the card's answer for a batch, or None without one; the first missing answer is logged.
+
+        Args:
+            work: name of the function.
+            *arguments: its arguments after the card.
 
         Raises:
             QuireError: there is no answer, and the card is demanded.
@@ -108,7 +113,7 @@ class CardService:
             self._said.value = 1
 
     def close(self) -> None:
-        """Let the process end; it does so by itself where nobody calls this."""
+        """End the process; it also ends when the connection is dropped."""
         self._connection.close()
         self._process.join(_SECONDS_TO_END)
         if self._process.is_alive():
@@ -119,9 +124,9 @@ class CardService:
 def _serve(
     open_backend: OpenBackend, works: dict[str, Work], connection: Connection, other_end: Connection, parent: int
 ) -> None:
-    """The card's process."""
+    """Run the card's process."""
     die_with(parent)
-    other_end.close()  # so that the others' end is seen when all of them ended
+    other_end.close()  # otherwise this process would not notice when all others have ended
     try:
         with open_backend() as (backend, open_card):
             card = None if open_card is None else open_card()
@@ -133,7 +138,7 @@ def _serve(
 
 
 def _answer_all(card: Card, works: dict[str, Work], connection: Connection) -> None:
-    """Answer until nobody can ask any more."""
+    """Answer until the connection is closed."""
     batches, busy = 0, 0.0
     while True:
         try:
@@ -152,6 +157,6 @@ def _answer_all(card: Card, works: dict[str, Work], connection: Connection) -> N
         batches, busy = batches + 1, busy + time.perf_counter() - begun
         try:
             connection.send(answer)
-        except OSError:  # who asked is gone
+        except OSError:  # the process that asked has ended
             break
     log.info("the card computed %d batches in %.1f s", batches, busy)

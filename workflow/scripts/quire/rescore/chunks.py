@@ -1,4 +1,4 @@
-"""How the genome is read: stretches of intervals, chunks of tiles, batches of regions."""
+"""Reading of the genome in stretches of intervals, chunks of tiles and batches of regions."""
 
 import logging
 import time
@@ -21,9 +21,9 @@ from quire.rescore.window import Window
 
 logger = logging.getLogger("quire.rescore")
 
-# How much is handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on these.
+# Amounts handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on them.
 NEAR = 20_000
-FIRST_TILES = 10  # where an index does not tell how many reads there are
+FIRST_TILES = 10  # if the index does not tell the number of reads
 TILES_PER_CHUNK = 128
 READS_PER_CHUNK = 250_000
 BASES_PER_BATCH = 2_000_000
@@ -31,7 +31,7 @@ _REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases b
 
 
 class Chunk(NamedTuple):
-    """Some tiles of a contig with all that is needed to call them.
+    """Some tiles of a contig with the data to call them.
 
     Attributes:
         window: the reference, _REACH beyond the tiles.
@@ -89,7 +89,7 @@ def read_chunks(
     first, size, seen, begun = tiles.start, _first_size(job, contig, tiles), 0, time.monotonic()
     while first < tiles.stop:
         chunk = range(first, min(first + size, tiles.stop))
-        # The first and last chunk own what lies before and after their tiles: nothing in the intervals is uncounted.
+        # The first and last chunk also own the bases before and after their tiles, so every read is counted.
         owned = intervals.clip(
             start if first == tiles.start else chunk.start * TILE,
             end if chunk.stop == tiles.stop else chunk.stop * TILE,
@@ -117,13 +117,13 @@ def _first_size(job: CallingJob, contig: str, tiles: range) -> int:
 
 
 def _chunk_size(tiles: int, reads: int) -> int:
-    """Return the number of tiles of a chunk, given how many reads that number of tiles has."""
+    """Return the number of tiles of the next chunk, given the number of reads of some tiles."""
     return min(max(READS_PER_CHUNK * tiles // max(reads, 1), 1), TILES_PER_CHUNK)
 
 
 def touched(intervals: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return bool[n]: True for spans that share a base with any of the intervals."""
-    # Of all intervals that end after a position, the first is the one that may hold it or lies ahead of it.
+    # The first interval that ends after a position either holds it or is the next one.
     ahead = np.append(intervals[:, 0], np.iinfo(np.int64).max)
     return ahead[np.searchsorted(intervals[:, 1], starts, side="right")] < ends
 

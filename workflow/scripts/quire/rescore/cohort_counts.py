@@ -1,7 +1,7 @@
-"""How alike the genotypes of each two samples are: counts over the sites of a VCF, from which kinship is told.
+"""Counts of equal and different genotypes of each pair of samples, from which kinship is estimated.
 
-Sites are records of one alternate base for one reference base that pass the filters, outside the sex chromosomes and
-the mitochondrion; a sample counts at a site where its genotype is diploid and whole.
+A site is a record with one alternate base for one reference base that passes the filters, outside the sex chromosomes
+and the mitochondrion. A sample counts at a site if its genotype is diploid and complete.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 SITES_AT_A_TIME = 4096
 PAIR_COUNTS = ("sites", "same", "opposite_homozygous", "both_heterozygous", "heterozygous_first", "heterozygous_second")
 UNKNOWN, REFERENCE, HETEROZYGOUS, ALTERNATE = range(4)
-"""What a genotype at a site is; haploid and partial ones are unknown."""
+"""Codes of genotypes; haploid and partial ones are unknown."""
 _CODES = {(0, 0): REFERENCE, (0, 1): HETEROZYGOUS, (1, 0): HETEROZYGOUS, (1, 1): ALTERNATE}
 
 
 def genotype_code(genotype: bytes) -> int:
-    """The code of a genotype (GT) at a site of two alleles."""
+    """Return the code of a genotype (GT) at a site of two alleles."""
     alleles = genotype.replace(b"|", b"/").split(b"/")
     if len(alleles) != 2 or not all(allele.isdigit() for allele in alleles):
         return UNKNOWN
@@ -25,10 +25,10 @@ def genotype_code(genotype: bytes) -> int:
 
 
 class PairCounter:
-    """Adds sites up, for each two samples by the names of `PAIR_COUNTS`."""
+    """Counts of sites for each pair of samples, by the names of `PAIR_COUNTS`."""
 
     def __init__(self, samples: int) -> None:
-        """Nothing counted yet."""
+        """Start at zero."""
         self._samples = samples
         self._sites: list[Sequence[int]] = []
         self._sums = np.zeros((len(PAIR_COUNTS), samples, samples), np.int64)
@@ -42,13 +42,13 @@ class PairCounter:
             self._count()
 
     def merge(self, other: "PairCounter") -> None:
-        """Add what another counted of the same samples."""
+        """Add the counts of another counter of the same samples."""
         self._count()
         other._count()
         self._sums += other._sums
 
     def counts(self) -> dict[str, list[int]]:
-        """For each pair of samples, (0, 1), (0, 2), ... (1, 2), ..., the counts by name."""
+        """Return the counts of each pair of samples, (0, 1), (0, 2), ... (1, 2), ..., by name."""
         self._count()
         first, second = np.triu_indices(self._samples, 1)
         return {name: sums[first, second].tolist() for name, sums in zip(PAIR_COUNTS, self._sums, strict=True)}
@@ -58,7 +58,7 @@ class PairCounter:
         self._sites = []
 
         def shared(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.int64]:
-            # Whole numbers below 2^24, which float32 adds without an error in any order.
+            # Integers below 2^24, which float32 adds exactly in any order.
             return (left.T @ right).astype(np.int64)
 
         known = (codes != UNKNOWN).astype(np.float32)

@@ -1,6 +1,6 @@
-"""Compile every kernel of the rescore stage once, by calling variants of a few reads on a tiny genome.
+"""Compilation of all kernels of the rescore stage, by calling the variants of a few reads on a tiny genome.
 
-A job that forks processes does the same before, so that they find the kernels loaded.
+A job does the same before it forks its workers, so that they start with the kernels loaded.
 """
 
 import logging
@@ -25,13 +25,13 @@ from quire.run.schema import default_settings
 
 _BASES, _READS, _LENGTH = 2000, 60, 100
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
-# So many variants in a region that its graph is not plain (assembly/plain.py), and at the first a third allele.
+# Too many variants in a region for a plain graph (assembly/plain.py); the first has a third allele.
 _CLUSTER = tuple(range(1300, 1385, 17))
 _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 
 
 def compile_kernels(gvcf: bool, dragen: bool) -> None:
-    """Call SNVs, one deletion, and two long indels of one sample, as a run calls that is configured so."""
+    """Call SNVs, one deletion and two long indels of one sample, by gVCF and with DRAGEN's error models if asked."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
@@ -60,9 +60,9 @@ def compile_kernels(gvcf: bool, dragen: bool) -> None:
 
 
 def load_kernels(gvcf: bool, dragen: bool) -> None:
-    """Load the kernels into this process, for those that it will fork: each would take a third of a second for it."""
+    """Load the kernels into this process before it forks others, each of which would take 0.3 s to load them."""
     before = logging.root.manager.disable
-    logging.disable(logging.INFO)  # what calling a tiny genome says is no part of a job's log
+    logging.disable(logging.INFO)  # keeps the lines about the tiny genome out of the job's log
     try:
         compile_kernels(gvcf, dragen)
     finally:
@@ -70,7 +70,7 @@ def load_kernels(gvcf: bool, dragen: bool) -> None:
 
 
 def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
-    """Sorted reads over both variants."""
+    """Write sorted reads over all variants."""
     other = genome[:_SNV] + ("A" if genome[_SNV] != "A" else "C") + genome[_SNV + 1 :]
     drawn = (generator.randrange(_SNV - _LENGTH + 5, _DELETION - 5) for _ in range(_READS))
     reads = [(start, *_small(genome, other, start, number)) for number, start in enumerate(sorted(drawn))]
@@ -99,7 +99,7 @@ def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
 
 
 def _small(genome: str, other: str, start: int, number: int) -> tuple[str, str]:
-    """Bases and CIGAR of a read over the small variants."""
+    """Return bases and CIGAR of a read over the small variants."""
     before = _DELETION - start
     if number % 2 and 5 < before < _LENGTH - 5:
         bases = other[start:_DELETION] + other[_DELETION + 3 : start + _LENGTH + 3]
@@ -108,7 +108,7 @@ def _small(genome: str, other: str, start: int, number: int) -> tuple[str, str]:
 
 
 def _clustered(genome: str, start: int, number: int) -> tuple[int, str, str]:
-    """A read over many SNVs; each third read has others than the next, and each third none."""
+    """Return a read over many SNVs: of three reads, two have different SNVs, and one has none."""
     bases = list(genome[start : start + _LENGTH])
     for place, position in enumerate(_CLUSTER):
         if number % 3 and (place == 0 or place % 2 == number % 2) and start <= position < start + _LENGTH:
@@ -118,7 +118,7 @@ def _clustered(genome: str, start: int, number: int) -> tuple[int, str, str]:
 
 
 def _clipped(spelled: str, at: int, end: int | None, start: int | None) -> list[tuple[int, str, str]]:
-    """Reads over a joint of a haplotype, aligned on the side that the reference has: up to `end` or from `start` on."""
+    """Return reads over a breakpoint of a haplotype, aligned on one side of it: up to `end` or from `start` on."""
     reads = []
     for before in range(10, _LENGTH - 5, 5):
         bases = spelled[at - before : at - before + _LENGTH]

@@ -1,6 +1,6 @@
 """Consequences of variants for genes, by `bcftools csq` (Danecek & McCarthy 2017, doi:10.1093/bioinformatics/btx100).
 
-Each record is looked at by itself (`--local-csq`), since most genotypes are not phased. What comes out is the same VCF
+Each record is annotated independently (`--local-csq`), since most genotypes are not phased. The output is the same VCF
 with BCSQ in INFO, and counts by the most severe consequence of each record.
 """
 
@@ -28,12 +28,12 @@ SEVERITY = (
 OUTSIDE = "outside of genes"
 GRAVE = SEVERITY[:6]
 LISTED = 100
-_COLUMNS = 9  # before those of the samples
+_COLUMNS = 9  # columns before the samples
 _NO_VARIANT = (".", "*")
 
 
 class Consequence(NamedTuple):
-    """A consequence: its type, and gene, transcript and change of the protein, as csq has them."""
+    """A consequence: its type, gene, transcript and change of the protein, as csq writes them."""
 
     kind: str
     gene: str = ""
@@ -44,17 +44,18 @@ class Consequence(NamedTuple):
 def annotate_variants(
     variants: str | Path, gff3: str | Path, fasta: str | Path, output: str | Path, index: str | Path, counts: str | Path
 ) -> None:
-    """Write the variants with their consequences, and counts of these.
+    """Write the variants with their consequences, and counts of the consequences.
 
     Args:
         variants: VCF, bgzip.
         gff3: genes and transcripts as Ensembl writes them, plain, gzip or bgzip.
         fasta: the reference.
-        output, index: the VCF, bgzip, and its index.
+        output: the VCF, bgzip.
+        index: of the VCF.
         counts: JSON (docs/formats.md).
 
     Raises:
-        InputError: a GFF3 that csq does not understand, or of other contigs.
+        InputError: a GFF3 that csq cannot read, or of other contigs.
     """
     _require_contigs(gff3, variants)
     counted = ConsequenceCounts(_samples(variants))
@@ -74,7 +75,7 @@ def annotate_variants(
 
 
 class ConsequenceCounts:
-    """Takes the records of an annotated VCF, and counts those that pass the filters."""
+    """Counts of consequences over the records of an annotated VCF that pass the filters."""
 
     def __init__(self, samples: Sequence[str]) -> None:
         self._samples = list(samples)
@@ -88,7 +89,7 @@ class ConsequenceCounts:
             self._add_record(line)
 
     def _add_record(self, line: bytes) -> None:
-        """Take a record; a position without a variant, as in a VCF of all sites, has no consequence."""
+        """Count a record; positions without a variant, as in a VCF of all sites, are ignored."""
         columns = line.decode().split("\t")
         if columns[4] in _NO_VARIANT or columns[6] not in ("PASS", "."):
             return
@@ -106,7 +107,7 @@ class ConsequenceCounts:
             self._grave.append({"variant": place, **found._asdict(), "samples": carriers})
 
     def to_json(self) -> dict[str, Any]:
-        """Counts by consequence, the most severe first: `variants`, `samples`; and the first of the grave ones."""
+        """Return counts by consequence, the most severe first (`variants`, `samples`), and the first grave variants."""
         kinds = (*SEVERITY, *sorted(set(self._records) - set(SEVERITY) - {OUTSIDE}), OUTSIDE)
         seen = [kind for kind in kinds if self._records[kind]]
         return {
@@ -117,7 +118,7 @@ class ConsequenceCounts:
 
 
 def most_severe(info: str) -> Consequence:
-    """The most severe of the consequences in a record's INFO, the first of equals."""
+    """Return the most severe consequence in a record's INFO, the first of equally severe ones."""
     found = [_consequence(text) for text in _values(info)]
     rank = {kind: number for number, kind in enumerate(SEVERITY)}
     return min(found, key=lambda one: rank.get(one.kind, len(rank)), default=Consequence(OUTSIDE))
@@ -129,7 +130,7 @@ def _values(info: str) -> list[str]:
 
 
 def _consequence(text: str) -> Consequence:
-    """Of `missense&splice_region|gene|transcript|biotype|strand|amino acids|change` the most severe part."""
+    """Parse `missense&splice_region|gene|transcript|biotype|strand|amino acids|change`, keeping the most severe."""
     kinds, gene, transcript, _, _, amino_acids = [*text.split("|"), *[""] * 6][:6]
     parts = kinds.lstrip("*").split("&")
     kind = min(parts, key=lambda part: SEVERITY.index(part) if part in SEVERITY else len(SEVERITY))
@@ -141,7 +142,7 @@ def _samples(variants: str | Path) -> list[str]:
 
 
 def _require_contigs(gff3: str | Path, variants: str | Path) -> None:
-    """Refuse a GFF3 none of whose contigs the VCF has; `chr` in front of a name does not matter, nor to csq."""
+    """Refuse a GFF3 without any contig of the VCF; like csq, ignore `chr` in front of a name."""
     head = [line for line in read_head(variants) if line.startswith("##contig=")]
     known = [line.split("ID=")[1].split(",length")[0] for line in head]
     plain = {name.removeprefix("chr") for name in known}

@@ -1,4 +1,4 @@
-"""What the caller computes with: the algorithms of which each backend has its own version, chosen once for a job."""
+"""The computing engine of a job: PairHMM and aligner of one backend, chosen once for the job."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -20,39 +20,39 @@ from quire.errors import InputError
 from quire.rescore.card_service import HOST_THREADS, CardService
 
 log = logging.getLogger("quire.device.backend")
-# When a card pays, from `python -m bench.gpu_calling` (docs/benchmarks/results.md). No answer depends on these.
+# These decide when a card is used; measured with `python -m bench.gpu_calling`. No answer depends on them.
 CELLS_PER_BYTE, CELLS_OF_DEPTH = 80.0, 0.012
-"""PairHMM's cells for a byte of compressed BAM: so many, and so many more by the square of the bytes over a base, since
+"""Cells of PairHMM for each byte of compressed BAM: a constant, and a factor of the squared bytes per base, since
 errors of many reads become haplotypes."""
 CPU_CELLS_PER_SECOND = 14e9
-"""Of PairHMM in calling, one process: 11 to 16 with AVX2, 14 to 28 with AVX-512."""
+"""Speed of PairHMM in one calling process: 11 to 16 G cells/s with AVX2, 14 to 28 with AVX-512."""
 CARD_CELLS_PER_SECOND_WAITED = 100e9
-"""Of PairHMM in calling, for each second that a process waits for a card that it may share: 73 to 139."""
+"""Cells of PairHMM for each second that a process waits for a card, possibly shared: 73 to 139 G cells/s."""
 CARD_CELLS_PER_SECOND = 200e9
-"""What a card computes at most of batches as they come about, one at a time, the way there and back included."""
+"""Highest speed of a card for the batches that calling makes, one at a time, transfers included."""
 SECONDS_WORTH_A_CARD = 2.0
-"""That it has to save. Opening a card takes half a second, more where its kernels must be compiled, and others may want
-it."""
+"""Seconds that a card must save. Opening one takes half a second, or more if its kernels must be compiled, and other
+jobs may want it."""
 LITTLE_TO_SAVE = "a card would save little time, or none."
 LEAST_CELLS = 100_000_000
-"""Of a batch of PairHMM that goes to the card; on the way there and back the processor has done a smaller one."""
+"""Smallest batch of PairHMM that goes to the card; the CPU computes a smaller one in less time than the transfers."""
 LEAST_ALIGNED_CELLS = 5_000_000_000
-"""The same of GATK's aligner: all that calling aligns takes a processor less time than waiting for PairHMM's turn."""
+"""The same for GATK's aligner: on the CPU all alignments of calling take less time than waiting for the card."""
 
 CARD_BYTES = 8 << 30
-"""Of a card that are enough for batches as they come about; a larger one is halved."""
+"""Memory of a card that is enough for the batches that calling makes; a larger batch is halved."""
 
 CARD_BATCH_SCALE = 15
-"""Of batches for a card: larger ones than LEAST_CELLS come about."""
+"""Factor by which batches are larger with a card, so that most exceed LEAST_CELLS."""
 
 
 class CallingEngine(NamedTuple):
-    """One backend's functions; those of all backends give the same answers.
+    """The functions of one backend; all backends give the same answers.
 
     Attributes:
-        align: haplotypes to the reference.
-        log10_likelihoods: of reads under haplotypes, float64[tasks].
-        batch_scale: by how much larger its batches had better be than those that stay in a processor's caches.
+        align: aligns haplotypes to the reference, or reads to haplotypes.
+        log10_likelihoods: float64[tasks], of reads under haplotypes.
+        batch_scale: best size of its batches, as a multiple of a batch that stays in a CPU's caches.
     """
 
     align: Callable[[SemiglobalBatch, Scoring, Overhang], SemiglobalAlignments]
@@ -61,7 +61,7 @@ class CallingEngine(NamedTuple):
 
 
 class DeviceSettings(NamedTuple):
-    """The configuration's block `device`: "auto", "gpu" or "cpu", and how much of a card's memory."""
+    """The block `device` of the configuration: "auto", "gpu" or "cpu", and how much of a card's memory to use."""
 
     backend: str
     memory: str
@@ -71,7 +71,7 @@ ON_THE_CPU = DeviceSettings("cpu", "auto")
 
 
 def cpu_engine() -> CallingEngine:
-    """The CPU's functions."""
+    """Return the functions of the CPU."""
     from quire.algorithms.pairhmm import cpu as pairhmm
     from quire.algorithms.semiglobal import cpu as semiglobal
 
@@ -79,11 +79,11 @@ def cpu_engine() -> CallingEngine:
 
 
 def card_engine(service: CardService, least_cells: int | None = None) -> CallingEngine:
-    """The functions of a card that another process holds; small batches, and what it does not answer, are the CPU's.
+    """Return functions that use a card of another process, and the CPU for small batches and missing answers.
 
     Args:
-        service: that process.
-        least_cells: of a batch that goes to the card; None for LEAST_CELLS and LEAST_ALIGNED_CELLS.
+        service: the process.
+        least_cells: size from which a batch goes to the card; None for LEAST_CELLS and LEAST_ALIGNED_CELLS.
     """
     cpu = cpu_engine()
     least = LEAST_CELLS if least_cells is None else least_cells
@@ -96,7 +96,7 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
 
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
         cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
-        # The kernels for cards know one gap continuation quality for a batch, not one for each base.
+        # The GPU kernels take one gap continuation quality for a batch, not one for each base.
         on_card = cells >= least and batch.gap_continuation_qualities is None
         answer = service.ask("log10_likelihoods", batch) if on_card else None
         return cpu.log10_likelihoods(batch) if answer is None else answer
@@ -105,18 +105,19 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
 
 
 def cells_of_depth(bam_bytes: int, bases: int) -> float:
-    """About how many cells of PairHMM calling a sample takes, from the bytes of its compressed BAM over some bases.
+    """Estimate the cells of PairHMM of calling a sample from the bytes of its compressed BAM over some bases.
 
-    Those of samples that are called together add up: an error becomes a haplotype where reads of one sample share it.
+    The estimates of samples that are called jointly add up: an error becomes a haplotype if reads of one sample share
+    it.
     """
     return bam_bytes * (CELLS_PER_BYTE + CELLS_OF_DEPTH * (bam_bytes / max(bases, 1)) ** 2)
 
 
 def seconds_of_pairhmm(cells: float, processes: int) -> tuple[float, float]:
-    """About how long PairHMM of so many cells takes so many processes, and how long they wait for a card that does it.
+    """Estimate the seconds that PairHMM takes some processes, and the seconds that they would wait for a card.
 
-    The card works while other processes do what is not PairHMM, which takes them as long as PairHMM at least (at
-    3,000x 33 core-seconds beside 20): so long it may take without anybody waiting for it.
+    The card works while other processes do other work. That takes them at least as long as PairHMM (33 core-seconds of
+    other work and 20 of PairHMM at 3,000x), so the card may take that long before anybody waits for it.
     """
     own = cells / (CPU_CELLS_PER_SECOND * max(processes, 1))
     waited = cells / (CARD_CELLS_PER_SECOND_WAITED * max(processes, 1))
@@ -124,7 +125,7 @@ def seconds_of_pairhmm(cells: float, processes: int) -> tuple[float, float]:
 
 
 def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
-    """Cells of the matrices of all tasks."""
+    """Count the cells of the matrices of all tasks."""
     rows, columns = (np.diff(own)[column] for own, column in zip(offsets, tasks.T, strict=True))
     return int(rows @ columns)
 
@@ -142,25 +143,25 @@ def _likelihoods_on_card(card: Card, batch: PairHmmBatch) -> NDArray[np.float64]
 
 
 CARD_WORKS: dict[str, Callable[..., Any]] = {"align": _align_on_card, "log10_likelihoods": _likelihoods_on_card}
-"""What a card's process can be asked for."""
+"""The functions that a card's process offers."""
 
 
 @contextmanager
 def calling_engine(
     settings: DeviceSettings, expected_cells: Callable[[], float], processes: int
 ) -> Iterator[tuple[Backend, CallingEngine]]:
-    """Choose what a calling job computes with, and hold its card while the block runs.
+    """Choose the backend of a calling job, and hold its card while the block runs.
 
-    Yields the choice, which is also written to the log, and the functions, which processes that are forked in the block
-    may use. "auto" takes a card where it pays and none is waited for; "gpu" takes one in any case.
+    Yields the choice, which is also logged, and its functions, which processes that are forked in the block may use.
+    "auto" takes a card if it saves enough time and is free; "gpu" always takes one and waits for it.
 
     Args:
         settings: the user's.
-        expected_cells: tells how many cells PairHMM is to compute, about (`cells_of_depth`).
-        processes: that are to call, at once.
+        expected_cells: returns the estimated number of PairHMM's cells (`cells_of_depth`).
+        processes: number of processes that call at the same time.
 
     Raises:
-        InputError: "gpu" where no card can be used, or a wrong value.
+        InputError: "gpu" without a usable card, or a wrong value.
         QuireError: "gpu", and the card's process ended.
     """
     if settings.backend not in ("auto", "gpu", "cpu"):
@@ -170,7 +171,7 @@ def calling_engine(
         own, cards = seconds_of_pairhmm(expected_cells(), processes)
         log.info("PairHMM takes %d processes about %.1f s here, and with a card about %.1f s", processes, own, cards)
         pays = own - cards >= SECONDS_WORTH_A_CARD
-        # It goes into the header of the VCF, which is to name no number of threads.
+        # The reason goes into the header of the VCF, which must not depend on the number of threads.
         reason = "there is much to compute." if pays else LITTLE_TO_SAVE
     if not pays:
         log.info("backend cpu: %s", reason)

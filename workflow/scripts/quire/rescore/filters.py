@@ -1,8 +1,9 @@
-"""Hard filters: what a variant's annotations must reach to say PASS. A filtered record stays in the file.
+"""Hard filters: limits on the annotations of a variant. A record that fails one stays in the file.
 
-GATK's recommendation for cohorts that are too small for a learned filter (VariantFiltration, "Hard-filtering germline
-short variants"): one set of limits for SNVs and one for indels; a record with an indel among its alleles is one. A
-limit without its annotation in the record filters nothing, and annotations count as they are written.
+The defaults are GATK's recommendation for cohorts that are too small for a learned filter (VariantFiltration,
+"Hard-filtering germline short variants"): one set of limits for SNVs and one for indels. A record with an indel among
+its alleles counts as an indel. A limit is ignored if the record lacks its annotation. Annotations are compared as they
+are written, that is rounded.
 """
 
 import operator
@@ -24,10 +25,10 @@ class Filter:
     """A limit on one annotation.
 
     Attributes:
-        kind: of KINDS, the records that it judges.
+        kind: one of KINDS, the records that it applies to.
         annotation: key of INFO, or QUALITY.
         bound: "minimum_" or "maximum_".
-        limit: the value that still passes.
+        limit: the last value that passes.
     """
 
     kind: str
@@ -37,18 +38,18 @@ class Filter:
 
     @property
     def name(self) -> str:
-        """As it stands in FILTER, whatever the limit."""
+        """The name in FILTER, which does not depend on the limit."""
         return f"{self.kind.upper()}_{self.annotation}"
 
     @property
     def definition(self) -> str:
-        """The header's line."""
+        """The line of the header."""
         kind = {"snv": "SNV", "indel": "Record with an indel"}[self.kind]
         expression = f"{self.annotation} {_SIGN[self.bound]} {self.limit:g}"
         return f'##FILTER=<ID={self.name},Description="{kind} with {expression}">'
 
     def fails(self, record: VariantRecord, fields: Fields) -> bool:
-        """Whether a record of the filter's kind is beyond the limit."""
+        """Return True if a record of the filter's kind is beyond the limit."""
         is_quality = self.annotation == QUALITY
         value = record.quality if is_quality else record.info.get(self.annotation)
         digits = ".2f" if is_quality else fields.info[self.annotation].digits
@@ -62,7 +63,7 @@ Filters = Mapping[str, tuple[Filter, ...]]
 
 
 def filters_of(settings: Mapping[str, Mapping[str, Any]]) -> Filters:
-    """Filters of the validated block `rescore.filters`: limits by kind and key; None switches one off, {} all."""
+    """Return the filters of the validated block `rescore.filters`; None switches one off, {} all."""
     return {
         kind: tuple(
             Filter(kind, key.removeprefix(bound), bound, float(limit))
@@ -75,17 +76,17 @@ def filters_of(settings: Mapping[str, Mapping[str, Any]]) -> Filters:
 
 
 def definitions(filters: Filters) -> list[str]:
-    """The header's lines."""
+    """Return the lines of the header."""
     return [one.definition for kind in KINDS for one in filters[kind]]
 
 
 def filtered(record: VariantRecord, filters: Filters, fields: Fields) -> VariantRecord:
-    """The record with the names of the filters that it fails; one that has failed another already stays as it is.
+    """Return the record with the names of the filters that it fails; a record that has a filter already is unchanged.
 
     Args:
         record: of a variant.
         filters: by kind.
-        fields: of the record, which say how numbers are written.
+        fields: of the record, which define how numbers are written.
     """
     if record.filters:
         return record
@@ -94,7 +95,7 @@ def filtered(record: VariantRecord, filters: Filters, fields: Fields) -> Variant
 
 
 def kind_of(record: VariantRecord) -> str:
-    """`indel` where an allele is of another length than the reference, else `snv`."""
+    """Return `indel` if an allele differs in length from the reference, else `snv`."""
     length = len(record.alleles[0])
     others = (allele for allele in record.alleles[1:] if allele != SPANNING_DELETION)
     return "snv" if all(len(allele) == length for allele in others) else "indel"

@@ -1,11 +1,11 @@
-"""How the genome is shared out among jobs: pieces of about one size, cut at fixed positions, small contigs together."""
+"""Pieces of the genome for jobs: of about one size, cut at fixed positions, small contigs together."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quire.io.bed import Interval, read_bed
 
-_JOINED_GAP = 10_000  # islands this close become one interval: there is nothing to call between them
+_JOINED_GAP = 10_000  # islands this close become one interval, since nothing is called between them
 
 
 def split(
@@ -14,13 +14,13 @@ def split(
     bed: str | Path | None,
     interval_size: int,
 ) -> list[list[Interval]]:
-    """Pieces of the genome, in its order.
+    """Split the genome into pieces, in genome order.
 
     Args:
         contigs: name and length, in the reference's order.
         islands: stretches of sequence between long runs of N, in the reference's order.
-        bed: only what it covers is called; None for all.
-        interval_size: bases; intervals are cut at its multiples, and a piece holds at most about as many bases.
+        bed: file of the only regions to call; None for the whole genome.
+        interval_size: bases; intervals are cut at its multiples, and a piece has at most about this many bases.
 
     Returns:
         Pieces of one or more intervals each; intervals do not overlap.
@@ -35,7 +35,7 @@ def split(
 
 
 def cut_at_multiples(intervals: Sequence[Interval], size: int) -> list[list[Interval]]:
-    """Intervals in groups of at most about `size` bases, cut at multiples of it."""
+    """Cut intervals at multiples of `size`, in groups of at most about that many bases."""
     groups: list[list[Interval]] = []
     held = size
     for contig, start, end in intervals:
@@ -51,13 +51,13 @@ def cut_at_multiples(intervals: Sequence[Interval], size: int) -> list[list[Inte
 
 
 def _read_merged(bed: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
-    """Intervals of a BED file, sorted in the order of `lengths` and merged."""
+    """Read the intervals of a BED file, sorted in the order of `lengths` and merged."""
     ranks = {name: rank for rank, name in enumerate(lengths)}
     return _join(sorted(read_bed(bed, lengths), key=lambda interval: (ranks[interval[0]], *interval[1:])), 0)
 
 
 def _join(intervals: Sequence[Interval], gap: int) -> list[Interval]:
-    """Sorted intervals with those at most `gap` apart made one."""
+    """Join sorted intervals that are at most `gap` apart."""
     joined: list[Interval] = []
     for contig, start, end in intervals:
         if joined and joined[-1][0] == contig and start - joined[-1][2] <= gap:
@@ -68,7 +68,7 @@ def _join(intervals: Sequence[Interval], gap: int) -> list[Interval]:
 
 
 def _intersect(left: Sequence[Interval], right: Sequence[Interval]) -> list[Interval]:
-    """What two sorted lists both cover, in the order of the first."""
+    """Return the intersection of two sorted lists, in the order of the first."""
     by_contig: dict[str, list[Interval]] = {}
     for interval in right:
         by_contig.setdefault(interval[0], []).append(interval)

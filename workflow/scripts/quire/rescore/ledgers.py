@@ -1,4 +1,4 @@
-"""The ledger of calling: what became of every read, summed over the pieces of the genome."""
+"""The ledger of calling: counts of every read by what became of it, summed over the pieces of the genome."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from quire.ledger import require_balance
 
 
 def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path, variants: int) -> None:
-    """Add the ledgers of the parts up to one of the stage: for each sample what became of its reads, and the regions.
+    """Sum the ledgers of the parts: reads of each sample, and active regions.
 
     Args:
         ledgers: JSON files of the parts.

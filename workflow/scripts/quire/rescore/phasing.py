@@ -1,8 +1,8 @@
-"""Physical phasing: variants of a region that stand together on the same haplotypes, or never do (PGT, PID, PS).
+"""Physical phasing: variants of a region whose alternates are on the same haplotypes, or never are (PGT, PID, PS).
 
-AssemblyBasedCallerUtils.phaseCalls. Haplotypes count that carry an allele of some call. Two calls with one alternate
-each are in phase where their alternates stand on the same haplotypes, and in opposite phase where these share all
-haplotypes with an alternate between them. GATK does so for diploid samples, and only where it writes a gVCF.
+AssemblyBasedCallerUtils.phaseCalls. Only haplotypes that carry an allele of some call count. Two calls with one
+alternate each are in phase if their alternates are on the same haplotypes. They are in opposite phase if no haplotype
+has both alternates and every haplotype has one of them. As in GATK, only diploid samples in gVCFs are phased.
 """
 
 from collections.abc import Sequence, Set
@@ -23,16 +23,16 @@ FIELDS = (
 PHASE_KEYS = tuple(field.key for field in FIELDS)
 PHASED_PLOIDY = 2
 FIRST, SECOND, BOTH = "1|0", "0|1", "1|1"
-"""Which haplotypes have the alternate (PGT)."""
+"""The haplotypes that have the alternate (PGT)."""
 
 
 class Phase(NamedTuple):
-    """Where a variant stands in its group.
+    """The phase of a variant within its group.
 
     Attributes:
         genotype: PGT.
         name: PID.
-        start: PS, 1-based; None where a gVCF of others does not say it.
+        start: PS, 1-based; None if a foreign gVCF lacks it.
     """
 
     genotype: str
@@ -46,7 +46,7 @@ class Phase(NamedTuple):
 
 
 def phases(sites: Sequence[Site], haplotypes: Sequence[Haplotype]) -> list[Phase | None]:
-    """The phase of each of a region's calls, None for one that is in no group.
+    """Return the phase of each call of a region, None for one that is in no group.
 
     Args:
         sites: of the calls, in order, with the alleles that are written.
@@ -65,7 +65,7 @@ def phases(sites: Sequence[Site], haplotypes: Sequence[Haplotype]) -> list[Phase
 
 
 def _alternate_carriers(site: Site, haplotypes: Sequence[Haplotype], called: Set[int]) -> frozenset[int]:
-    """Haplotypes with the one alternate that starts at the site; empty where there is not exactly one."""
+    """Return the haplotypes with the only alternate that starts at the site; empty unless there is exactly one."""
     alternates = [allele for allele in trim_right(site.alleles)[1:] if allele != SPANNING]
     if len(alternates) != 1:
         return frozenset()
@@ -74,16 +74,16 @@ def _alternate_carriers(site: Site, haplotypes: Sequence[Haplotype], called: Set
 
 
 def phase_groups(carriers: Sequence[Set[int]]) -> dict[int, tuple[int, str]]:
-    """Number of the group and PGT of every call that is in phase with another, by the number of the call.
+    """Return the group's number and PGT of every call that is in phase with another, by the number of the call.
 
     Args:
-        carriers: of each call the haplotypes with its alternate; empty for one that takes no part.
+        carriers: for each call the haplotypes with its alternate; empty for a call that is not phased.
     """
     every = len(set().union(*carriers))
     found: dict[int, tuple[int, str]] = {}
     groups = 0
     for i, own in enumerate(carriers):
-        usable = set(own)  # with a call on all haplotypes, those that are left of them for further calls
+        usable = set(own)  # for a call on all haplotypes: the haplotypes that are left for further calls
         for j in range(i + 1, len(carriers)):
             other = carriers[j]
             if not own or not other:
@@ -96,7 +96,7 @@ def phase_groups(carriers: Sequence[Set[int]]) -> dict[int, tuple[int, str]]:
                 opposite = FIRST if genotype == SECOND else SECOND
                 found.setdefault(j, (group, genotype if together else opposite))
             elif j in found:
-                return {}  # in phase with a call that this one is not in phase with
+                return {}  # a contradiction: in phase with a call with which this one is not in phase
             else:
                 found[i] = (groups, SECOND)
                 found[j] = (groups, SECOND if together else FIRST)
@@ -107,7 +107,7 @@ def phase_groups(carriers: Sequence[Set[int]]) -> dict[int, tuple[int, str]]:
 
 
 def phased(genotype: Sequence[int], alleles: Sequence[str], phase: str) -> Sequence[int]:
-    """The alleles of a diploid genotype in the order of its haplotypes.
+    """Order the alleles of a diploid genotype by its haplotypes.
 
     Args:
         genotype: two numbers of alleles.

@@ -1,7 +1,7 @@
-"""What the header of a VCF says of how it was made: the reference, the program, its version and its settings.
+"""Header lines of a VCF about its origin: reference, program, version and settings.
 
-GATK (`##GATKCommandLine`) and bcftools (`##bcftools_callCommand`) write the date too. Here it is left out, so that a
-run that is made again gives the same bytes; the report has it.
+GATK (`##GATKCommandLine`) and bcftools (`##bcftools_callCommand`) also write the date. Here it is left out, so that a
+repeated run gives the same bytes; the report has it.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from quire.version import VERSION
 
 
 def provenance(step: str, settings: Mapping[str, Any], fasta: str | Path | None) -> list[str]:
-    """Lines of the header.
+    """Return the lines of the header.
 
     Args:
-        step: what made the records: rescore, or joint_genotype.
-        settings: what decided them, by key of the configuration; blocks (filters, which have lines of their own) are
-            left out, and nothing may differ between the pieces of one run.
-        fasta: the reference; None where it is not known.
+        step: that made the records: rescore, or joint_genotype.
+        settings: of the step, by key of the configuration, the same in all pieces of a run. Blocks are left out; the
+            filters have header lines of their own.
+        fasta: the reference; None if it is unknown.
     """
     words = " ".join(f"{key}={_text(value)}" for key, value in settings.items() if not isinstance(value, Mapping))
     reference = [] if fasta is None else [f"##reference={file_address(fasta)}"]

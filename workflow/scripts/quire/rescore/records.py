@@ -1,4 +1,4 @@
-"""From a call to its record in the VCF: alleles as letters, and the fields of INFO and FORMAT."""
+"""Records of the VCF from calls: alleles as letters, and the fields of INFO and FORMAT."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,16 +37,16 @@ FIELDS = Fields.of(
         Field("PL", "G", "Integer", "Phred-scaled genotype likelihoods, the best at 0"),
     ),
 )
-"""What the caller writes about a variant."""
+"""The fields of a variant."""
 
 
 def variant_record(contig: str, call: Call, info: Mapping[str, Value]) -> VariantRecord:
-    """The record of a call.
+    """Return the record of a call.
 
     Args:
         contig: name.
         call: of a site.
-        info: of `annotate` and `rank_sums`, in any order.
+        info: from `annotate` and `rank_sums`, in any order.
     """
     return VariantRecord(
         contig=contig,
@@ -60,7 +60,7 @@ def variant_record(contig: str, call: Call, info: Mapping[str, Value]) -> Varian
 
 
 def _genotype(call: Call, sample: int) -> dict[str, Value]:
-    """The values of FORMAT of a sample."""
+    """Return the values of FORMAT of a sample."""
     depths = call.allele_depths[sample].tolist()
     quality = call.genotype_qualities[sample]
     return {
@@ -73,13 +73,13 @@ def _genotype(call: Call, sample: int) -> dict[str, Value]:
 
 
 def trim_right(alleles: Sequence[bytes]) -> list[bytes]:
-    """Alleles without the bases that all end with (one base always stays; SPANNING is left as it is)."""
+    """Remove the bases that all alleles end with; one base always stays, and SPANNING is kept as it is."""
     shared = shared_end([allele for allele in alleles if allele != SPANNING])
     return [allele if allele == SPANNING else allele[: len(allele) - shared] for allele in alleles]
 
 
 def shared_end(alleles: Sequence[bytes] | Sequence[str]) -> int:
-    """How many bases all alleles end with, so that one base of each stays; SPANNING_DELETION has none of its own."""
+    """Count the bases that all alleles end with, leaving at least one base; SPANNING_DELETION is ignored."""
     real = [allele for allele in alleles if allele != SPANNING_DELETION]
     shared = 0
     while shared < min(map(len, real)) - 1 and len({allele[-1 - shared] for allele in real}) == 1:
@@ -88,5 +88,5 @@ def shared_end(alleles: Sequence[bytes] | Sequence[str]) -> int:
 
 
 def allele_text(allele: bytes) -> str:
-    """An allele as a VCF spells it."""
+    """Return an allele as a VCF spells it."""
     return SPANNING_DELETION if allele == SPANNING else allele.translate(_LETTERS).decode()

@@ -1,4 +1,4 @@
-"""Active regions: found, assembled, and the sites that their haplotypes have."""
+"""Active regions: finding and assembling them, and the sites of their haplotypes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,9 +28,10 @@ class AssembledRegion:
 
     Attributes:
         number: of the region in its batch.
-        reference: codes of the padded region, from position `reference_start` on.
+        reference: codes of the padded region.
+        reference_start: position of the first code.
         variants: span of the variants that are called.
-        span: what is genotyped: reads and haplotypes are cut to it.
+        span: the span that is genotyped, to which reads and haplotypes are cut.
         haplotypes: cut to the span, the reference first.
     """
 
@@ -45,12 +46,12 @@ class AssembledRegion:
 def find_regions(
     reads: Sequence[AlignedReads], ploidies: Sequence[int], window: Window, tiles: range
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """Active regions (int64[n, 2]) of some tiles, and the borders of the tiles.
+    """Return the active regions (int64[n, 2]) of some tiles, and the borders of the tiles.
 
     Args:
         reads: of each sample.
         ploidies: of each sample.
-        window: reaches beyond the tiles by all that the activity of a tile's border depends on.
+        window: the tiles, and all bases around them on which the activity at their borders depends.
         tiles: numbers.
     """
     start = max(0, tiles.start * TILE - BORDER_REACH)
@@ -112,16 +113,16 @@ def region_model(job: CallingJob, window: Window, region: AssembledRegion) -> Re
 
 
 def unexplained_reads(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.int64]:
-    """Reads (as in `RegionReads`) over a site or near it that no haplotype explains."""
+    """Return the reads (indices of `RegionReads`) within `margin` of a site that no haplotype explains."""
     over = (scored.start < site.end + margin) & (scored.end > site.start - margin)
     unexplained: NDArray[np.int64] = scored.source[over & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
     return unexplained
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:
-    """Sites to judge, in order: those of deletions that start before what the region calls, and its own.
+    """Return the sites to genotype, in order: of earlier deletions that span the region's sites, and the region's own.
 
-    Only where such a deletion is called may '*' stand for it.
+    An earlier deletion must be genotyped too, since '*' may only be written for a deletion that is called.
     """
 
     def made(starts: Sequence[int]) -> list[Site]:

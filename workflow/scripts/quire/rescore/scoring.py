@@ -1,4 +1,4 @@
-"""Scores the reads of assembled regions under their haplotypes, and places them by the best of these."""
+"""Likelihoods of the reads of assembled regions under their haplotypes, and the placement by the best of them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The tally of a unit: what became of its reads, and what was given up so that hard regions stay bounded."""
+"""The tally of a unit: reads by what became of them, and active regions that were not assembled completely."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,6 @@
-"""What was called, by sample, counted while the VCF is gathered: alleles, genotypes, and how well reads support them.
+"""Counts of the called variants by sample, made while the VCF is gathered: alleles, genotypes, and read support.
 
-A genotype's counts depend on its alleles alone, so they are looked up for each distinct genotype of a record and
-not worked out for each sample.
+The counts of a genotype depend only on its alleles, so they are computed once for each distinct genotype of a record.
 """
 
 import re
@@ -16,7 +15,7 @@ import numpy as np
 from quire.rescore.cohort_counts import ALTERNATE, HETEROZYGOUS, UNKNOWN, PairCounter, genotype_code
 
 FORMAT_VERSION = 1
-# QUAL spans orders of magnitude: five bins a decade from 1 to 100,000; what lies outside falls in the outer bins.
+# QUAL spans orders of magnitude: five bins per decade from 1 to 100,000; the outer bins also hold values beyond them.
 QUALITY_EDGES = np.logspace(0, 5, 26)
 QUALITY_BINS = QUALITY_EDGES.size - 1
 _EDGES = QUALITY_EDGES.tolist()
@@ -24,17 +23,17 @@ COUNT_NAMES = (
     *("snvs", "indels", "other", "transitions", "transversions"),
     *("heterozygous", "homozygous", "reference", "missing", "filtered"),
 )
-DEEPEST = 500  # larger values of DP count as this
-BEST = 99  # and of GQ
-DEEPEST_ALLELES = 100  # read counts of two alleles that are more together are scaled down to this
-LONGEST_INDEL = 60  # as bcftools stats has it; longer ones count as this
+DEEPEST = 500  # larger values of DP are counted here
+BEST = 99  # larger values of GQ are counted here
+DEEPEST_ALLELES = 100  # a larger sum of the read counts of two alleles is scaled down to this
+LONGEST_INDEL = 60  # as in bcftools stats; longer indels are counted here
 NOT_AUTOSOMES = frozenset(
     f"{prefix}{name}".encode() for prefix in ("chr", "") for name in ("X", "Y", "M", "MT", "x", "y", "m", "Mt")
 )
-"""Contigs of which a sample may have one copy or very many; their genotypes tell nothing of kinship and mixtures."""
+"""Contigs of which a sample may have one copy or very many, so that genotypes say nothing about kinship or mixtures."""
 SUBSTITUTIONS = tuple(f"{before}>{after}" for before in "ACGT" for after in "ACGT" if after != before)
 _PASSING = (b"PASS", b".")
-# ALT of positions that stand in the file without a variant of their own (rescore.emit: all_sites).
+# ALT of records without a variant that starts there (rescore.emit: all_sites).
 _NO_VARIANT = (b".", b"*")
 _TRANSITIONS = frozenset(("AG", "GA", "CT", "TC"))
 _FIRST_SAMPLE = 9  # column
@@ -42,10 +41,11 @@ _CACHED = 1 << 16
 
 
 class ReadSupport(NamedTuple):
-    """What the reads say of the variants that a sample carries, as numbers of records by value.
+    """Read support of the variants that a sample carries, as numbers of records by value.
 
     Attributes:
-        depths: by DP; genotype_qualities: by GQ.
+        depths: by DP.
+        genotype_qualities: by GQ.
         heterozygous, homozygous: SNVs of one alternate allele outside the sex chromosomes, by (reads of the reference,
             reads of the alternate).
     """
@@ -57,16 +57,16 @@ class ReadSupport(NamedTuple):
 
 
 class VariantCounter:
-    """Counts the records of a VCF, one sample a column.
+    """Counts of the records of a VCF, for each sample.
 
-    Over the records that pass, each sample has as alternate alleles that it carries `snvs`, `indels`, `other` (several
-    bases for as many, symbolic alleles), `transitions`, `transversions`, and as records `heterozygous`, `homozygous`
-    (haploid calls too), `reference` (no alternate allele), `missing` (no or partial genotype); `filtered` are the
-    records that do not pass.
+    Over the records that pass the filters, each sample has counts of alternate alleles that it carries: `snvs`,
+    `indels`, `other` (several bases replaced by equally many, symbolic alleles), `transitions` and `transversions`. It
+    also has counts of records: `heterozygous`, `homozygous` (haploid calls too), `reference` (no alternate allele) and
+    `missing` (no or partial genotype). `filtered` counts the records that do not pass.
     """
 
     def __init__(self, head: Sequence[str]) -> None:
-        """Nothing counted yet.
+        """Start at zero.
 
         Args:
             head: lines of the header, line ends included or not.
@@ -111,7 +111,7 @@ class VariantCounter:
             self._pairs.add(codes)
 
     def merge(self, other: "VariantCounter") -> None:
-        """Add what another counted of the same samples."""
+        """Add the counts of another counter of the same samples."""
         self._filtered += other._filtered
         for found, more in zip(self._found, other._found, strict=True):
             found.update(more)
@@ -123,7 +123,7 @@ class VariantCounter:
         self._pairs.merge(other._pairs)
 
     def content(self) -> dict[str, Any]:
-        """What variants.json holds (docs/formats.md)."""
+        """Return the content of variants.json (docs/formats.md)."""
         samples = {
             name: self._of_sample(found) | _figures(support)
             for name, found, support in zip(self.samples, self._found, self._support, strict=True)
@@ -159,12 +159,12 @@ class VariantCounter:
 
 
 def _carries(classes: "Counts") -> bool:
-    """Whether a genotype has an alternate allele."""
+    """Return True if a genotype has an alternate allele."""
     return any(name in ("heterozygous", "homozygous") for name, _ in classes)
 
 
 def _count_support(values: dict[bytes, bytes], code: int, support: ReadSupport) -> None:
-    """Add what a sample's column says of a variant that it carries; `code` is UNKNOWN where it is no simple SNV."""
+    """Count the read support of a variant that a sample carries; `code` is UNKNOWN unless it is a simple SNV."""
     depth, genotype_quality = values.get(b"DP", b"."), values.get(b"GQ", b".")
     if depth.isdigit():
         support.depths[min(int(depth), DEEPEST)] += 1
@@ -183,7 +183,7 @@ def _count_support(values: dict[bytes, bytes], code: int, support: ReadSupport) 
 
 
 def _figures(support: ReadSupport) -> dict[str, Any]:
-    """A sample's `ReadSupport` as variants.json holds it."""
+    """Return a sample's `ReadSupport` in the form of variants.json."""
     return {
         "depth": _histogram(support.depths),
         "genotype_quality": _histogram(support.genotype_qualities),
@@ -199,7 +199,7 @@ def _histogram(found: Counter[int]) -> list[int]:
 
 
 Counts = tuple[tuple[str, int], ...]
-"""What a genotype counts as, by name."""
+"""The counts of a genotype, by name."""
 
 
 @lru_cache(_CACHED)
@@ -208,7 +208,7 @@ def _counts(reference: bytes, alternates: bytes, genotype: bytes) -> Counts:
 
 
 def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
-    """What one genotype carries, by the names of `COUNT_NAMES` and `SUBSTITUTIONS`, and by the length of indels.
+    """Count a genotype's alleles by the names of `COUNT_NAMES` and `SUBSTITUTIONS`, and by the length of indels.
 
     Args:
         reference: REF.
@@ -231,7 +231,7 @@ def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
 
 
 def classify_allele(reference: str, alternate: str) -> list[str]:
-    """The names under which one alternate allele counts; an indel also under its length, deletions negative."""
+    """Return the names under which an alternate allele counts; an indel has its length too, negative for deletions."""
     if not re.fullmatch("[ACGTN]+", alternate):
         return ["other"]
     if len(reference) != len(alternate):

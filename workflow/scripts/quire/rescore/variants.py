@@ -66,9 +66,17 @@ def call_regions(
     reads: RegionReads,
     scored: Sequence[ScoredReads],
 ) -> Iterator[VariantRecord]:
-    """Yield the records of the variants of some regions, in order; see `call_region`.
+    """Yield the records of the variants of some regions, in order.
 
-    Regions whose sites are all plain (`genotyping.plain_sites`) are judged together.
+    Regions whose sites are all plain (`genotyping.plain_sites`) are genotyped together in one kernel, all others by
+    `call_region`.
+
+    Args:
+        job: samples and settings.
+        window: the reference around the regions.
+        regions: with their haplotypes.
+        reads: of all regions, to which the scored ones refer.
+        scored: the reads of each region.
     """
     parameters, ploidy = job.parameters, int(job.ploidies[0])
     plain: list[PlainSite] = []
@@ -120,7 +128,7 @@ def call_region(
         job: samples and settings.
         window: the reference around the region.
         region: with its haplotypes.
-        reads: of all regions, which the scored ones point into.
+        reads: of all regions, to which the scored ones refer.
         scored: the region's reads where its haplotypes place them, and their likelihoods under its haplotypes.
     """
     likelihoods, placed = scored
@@ -148,7 +156,7 @@ def call_region(
 
 @compiled
 def _touching(scored, start, end):  # type: ignore[no-untyped-def]
-    """int64: the reads over a span, but for those that no haplotype explains."""
+    """Return int64[]: the reads over a span, without those that no haplotype explains."""
     found = np.empty(len(scored.start), np.int64)
     count = 0
     for i in range(len(found)):
@@ -160,6 +168,6 @@ def _touching(scored, start, end):  # type: ignore[no-untyped-def]
 
 
 def _deletions(call: Call) -> list[tuple[int, int]]:
-    """First position and last of the deletions that a call's alleles are."""
+    """Return first and last position of each deletion among a call's alleles."""
     start, length = call.site.start, len(call.site.alleles[0])
     return [(start, start + length - len(allele)) for allele in call.site.alleles[1:] if len(allele) < length]

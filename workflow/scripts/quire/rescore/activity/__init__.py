@@ -1,8 +1,9 @@
-"""How likely every position is to be a variant, before any assembly: the activity profile.
+"""The activity profile: the probability of a variant at every position, before any assembly.
 
-ReferenceConfidenceModel.calcGenotypeLikelihoodsOfRefVsAny per position and sample (a base that differs, a deleted base
-or one beside an indel or a soft clip speaks against the reference), AlleleFrequencyCalculator for the probability of
-any variant, BandPassActivityProfile for smoothing. Each position's raw value depends on the reads over it alone.
+ReferenceConfidenceModel.calcGenotypeLikelihoodsOfRefVsAny per position and sample (evidence against the reference is a
+differing base, a deleted base, or a base next to an indel or a soft clip), AlleleFrequencyCalculator for the
+probability of any variant, BandPassActivityProfile for smoothing. The raw value of a position depends only on the reads
+over it.
 """
 
 from collections.abc import Sequence
@@ -28,21 +29,22 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.powers_of_ten.cpu import power_of_ten
 
 SIGMA = 17.0  # BandPassActivityProfile.DEFAULT_SIGMA
-FILTER_WING = 50  # BandPassActivityProfile.MAX_FILTER_SIZE (no weight in it falls below its cut of 1e-5)
+FILTER_WING = 50  # BandPassActivityProfile.MAX_FILTER_SIZE (no weight within it is below GATK's cut of 1e-5)
 MAXIMUM_PROPAGATION = 50 + FILTER_WING
-CLIP_THRESHOLD = 6.0  # mean bases of good quality in soft clips from which a site's weight is multiplied
+CLIP_THRESHOLD = 6.0  # a site's weight is multiplied above this mean of good bases in soft clips
 
 
 def profile(
     samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int, end: int
 ) -> NDArray[np.float64]:
-    """Smoothed activity of [start, end) of a contig.
+    """Return the smoothed activity of [start, end) of a contig.
 
     Args:
         samples: reads of each sample over [start - FILTER_WING, end + FILTER_WING).
         ploidies: of each sample.
         reference: uint8 codes of [max(0, start - FILTER_WING), ...), at least to end + FILTER_WING or the contig's end.
-        start, end: 0-based, half-open.
+        start: 0-based.
+        end: position after the last.
 
     Returns:
         float64[end - start].
@@ -54,9 +56,9 @@ def profile(
 def _weights(
     samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int
 ) -> NDArray[np.float64]:
-    """Weights before smoothing of the positions from `start` on that `reference` covers.
+    """Return the weights before smoothing of the positions from `start` on that `reference` covers.
 
-    Where no read speaks against the reference, it alone is likeliest whatever the qualities, and the weight is 0.
+    Without evidence against the reference it is the most likely genotype at any qualities, and the weight is 0.
     """
     doubted = np.zeros(len(reference), np.uint8)
     for reads in samples:
@@ -75,7 +77,7 @@ def _weights(
     else:
         probability = _joint_probability(likelihoods)
     mean = np.divide(clips, clipped_reads, out=np.zeros(size), where=clipped_reads > 0)
-    # BandPassActivityProfile puts the copies of a clipped site all at the site itself, which multiplies its weight.
+    # BandPassActivityProfile puts all copies of a clipped site at the site itself, which multiplies its weight.
     copies = np.where(mean > CLIP_THRESHOLD, 2 * np.minimum(mean.astype(np.int64), MAXIMUM_PROPAGATION) + 1, 1)
     weights = np.zeros(len(reference))
     weights[places] = probability * copies
@@ -84,26 +86,26 @@ def _weights(
 
 @cache
 def likelihood_table(ploidy: int) -> NDArray[np.float64]:
-    """float64[256, 2, ploidy + 1]: log10 P(base | genotype with n alternates) by quality and (agrees, differs)."""
+    """Return float64[256, 2, ploidy + 1]: log10 P(base | n alternates) by quality, (agrees, differs) and n."""
     errors = powers_of_ten.power_of_ten(-np.arange(256) / 10)[:, np.newaxis]
     alternates = np.arange(ploidy + 1)
     right, wrong = 1 - errors, errors / 3
     agrees = right * (ploidy - alternates) + wrong * alternates
     differs = wrong * (ploidy - alternates) + right * alternates
     shares = np.stack([agrees, differs], axis=1) / ploidy
-    shares[0] = 1  # a base of quality 0 says nothing
+    shares[0] = 1  # a base of quality 0 is no evidence
     return powers_of_ten.log10(shares)
 
 
 @compiled
 def mark_doubted(reads, reference, start, doubted):
-    """Set `doubted` (uint8[block]) to 1 at least wherever a usable base or a deletion speaks against the reference.
+    """Set `doubted` to 1 at least wherever a usable base or a deletion is evidence against the reference.
 
     Args:
         reads: `AlignedReads`.
         reference: uint8 codes of the block.
         start: position of the block's first base.
-        doubted: in and out.
+        doubted: uint8[block], in and out.
     """
     end = start + len(reference)
     for i in range(len(reads.aligned_start)):
@@ -123,7 +125,7 @@ def mark_doubted(reads, reference, start, doubted):
                         _mark_differing(
                             reads, query + begin - position, reference, doubted, begin - start, stop - begin
                         )
-                        # Beside a clip or an indel a base speaks against the reference whatever it is.
+                        # Any base next to a clip or an indel is evidence against the reference.
                         if begin == position and c > first:
                             doubted[begin - start] = 1
                         if stop == position + size and c + 1 < last:
@@ -135,7 +137,7 @@ def mark_doubted(reads, reference, start, doubted):
 
 @inlined
 def _mark_differing(reads, query, reference, doubted, at, size):
-    """Mark the usable ones of `size` bases from `query` on that are not the reference's from `at` on."""
+    """Mark usable bases that differ from the reference: `size` bases from `query` on against those from `at` on."""
     base, place = np.uint64(query), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_bytes`
     bases, qualities = reads.bases, reads.qualities
     for k in range(np.uint64(size)):
@@ -149,8 +151,8 @@ class PlaceSums(NamedTuple):
 
     Attributes:
         log10: float64[places, genotypes], log10 likelihoods.
-        clips: float64[places], good soft-clipped bases of the reads with a base there that is beside a soft clip.
-        clipped_reads: int64[places], these reads.
+        clips: float64[places], good soft-clipped bases of the reads whose base there is next to a soft clip.
+        clipped_reads: int64[places], number of these reads.
     """
 
     log10: NDArray[np.float64]
@@ -173,7 +175,7 @@ def add_reads(reads, reference, start, places, table, sums):
     log10, clips, clipped_reads = sums.log10, sums.clips, sums.clipped_reads
     end = start + len(reference)
     genotypes = log10.shape[1]
-    before = np.empty(len(reference) + 1, np.int64)  # how many places lie before each index
+    before = np.empty(len(reference) + 1, np.int64)  # number of places before each index
     n = 0
     for at in range(len(reference) + 1):
         before[at] = n
@@ -222,7 +224,7 @@ def add_reads(reads, reference, start, places, table, sums):
 
 @compiled
 def phred_rounded(log10: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log10 likelihoods as GATK keeps them: whole phreds below the best of the row, as log10 again."""
+    """Round log10 likelihoods as GATK does: to whole phreds below the best of the row, converted back to log10."""
     result = np.empty_like(log10)
     for i in range(len(log10)):
         largest = log10[i].max()
@@ -232,12 +234,12 @@ def phred_rounded(log10: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def posterior_terms(ploidy: int) -> NDArray[np.float64]:
-    """float64[ploidy + 1]: log10 prior of n alternates over that of none.
+    """Return float64[ploidy + 1]: log10 ratio of the prior of n alternates to that of none.
 
     AlleleFrequencyCalculator.calculateSingleSampleBiallelicNonRefPosterior.
     """
     copies = np.arange(ploidy)
-    # Factors by which a term differs from the one before: of the binomial coefficient and of both gamma functions.
+    # Factors between successive terms, from the binomial coefficient and both gamma functions.
     factors = (ploidy - copies) / (copies + 1) * (copies + SNV_PSEUDOCOUNT)
     factors /= ploidy - 1 - copies + REFERENCE_PSEUDOCOUNT
     return np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(factors))])
@@ -245,7 +247,7 @@ def posterior_terms(ploidy: int) -> NDArray[np.float64]:
 
 @compiled
 def single_sample_probability(log10: NDArray[np.float64], terms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probability of a variant per position; 0 where the reference alone is likeliest."""
+    """Return the probability of a variant for each position; 0 where the reference is the most likely genotype."""
     size, genotypes = log10.shape
     result = np.zeros(size)
     posterior = np.empty(genotypes)
@@ -266,7 +268,7 @@ def single_sample_probability(log10: NDArray[np.float64], terms: NDArray[np.floa
 
 
 def _joint_probability(likelihoods: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Probability of a variant per position over several samples (0 below the QUAL of a possible variant)."""
+    """Return the probability of a variant for each position over several samples; 0 below MINIMUM_ACTIVE_QUALITY."""
     result = np.zeros(len(likelihoods[0]))
     pseudocounts = np.array([REFERENCE_PSEUDOCOUNT, SNV_PSEUDOCOUNT])
     doubtful = np.any([sample.argmax(axis=1) > 0 for sample in likelihoods], axis=0)
@@ -280,7 +282,7 @@ def _joint_probability(likelihoods: list[NDArray[np.float64]]) -> NDArray[np.flo
 
 
 def band_pass_weights() -> NDArray[np.float64]:
-    """Gaussian weights (sum 1) of the smoothing."""
+    """Return the Gaussian weights (sum 1) of the smoothing."""
     squares = np.arange(-FILTER_WING, FILTER_WING + 1, dtype=np.float64) ** 2
     weights = powers_of_ten.power_of_ten(-powers_of_ten.LOG10_OF_E * squares / (2 * SIGMA**2))
     return weights / float(weights.sum())

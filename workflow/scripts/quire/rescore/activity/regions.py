@@ -1,8 +1,9 @@
-"""Active regions: the stretches that are assembled, found from the activity profile of one tile.
+"""Active regions: the stretches that are assembled, found in the activity profile of one tile.
 
-ActivityProfile.popNextReadyAssemblyRegion cuts a contig from its start on, so that every region depends on all before
-it. Here the contig is first cut into tiles of fixed size, each border moved to the quietest place nearby, and each tile
-is cut by GATK's rules alone. The regions of a tile are then the same however the genome is shared out among jobs.
+ActivityProfile.popNextReadyAssemblyRegion cuts a contig from its start on, so every region depends on all regions
+before it. Here the contig is first cut into tiles of fixed size, with each border moved to the least active place
+nearby, and each tile is then cut by GATK's rules. So the regions of a tile do not depend on how the genome is split
+into jobs.
 """
 
 from collections.abc import Sequence
@@ -19,12 +20,13 @@ BORDER_REACH = 100  # a border lies within this distance of a multiple of TILE
 
 
 def tile_border(profile: np.ndarray, profile_start: int, tile: int, contig_length: int) -> int:
-    """Position of the border before `tile`: the first least active one near the multiple of TILE.
+    """Return the border before `tile`: the first of the least active positions near the multiple of TILE.
 
     Args:
-        profile: activity of positions from profile_start on, covering the reach of the border.
+        profile: activity of positions from profile_start on, at least within BORDER_REACH of the multiple.
+        profile_start: position of the first value.
         tile: number of the tile on the contig.
-        contig_length: borders are kept on the contig.
+        contig_length: the largest position of a border.
     """
     nominal = tile * TILE
     if nominal == 0 or nominal - BORDER_REACH >= contig_length:
@@ -35,7 +37,7 @@ def tile_border(profile: np.ndarray, profile_start: int, tile: int, contig_lengt
 
 
 def tile_range(start: int, end: int) -> range:
-    """Numbers of the tiles whose regions may hold a position of [start, end)."""
+    """Return the numbers of the tiles whose regions may hold a position of [start, end)."""
     return range(max(0, (start - BORDER_REACH) // TILE), (end + BORDER_REACH - 1) // TILE + 1)
 
 
@@ -47,7 +49,7 @@ def active_regions(profile):
         profile: float64 activity of the tile's positions.
 
     Returns:
-        int64[n, 2]: spans (start, end) within the tile of the active ones.
+        int64[n, 2]: spans (start, end) of the active regions within the tile.
     """
     found = np.empty((len(profile) + 1, 2), np.int64)
     n = 0
@@ -67,11 +69,11 @@ def active_regions(profile):
 
 
 def quiet_regions(active: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.int64]:
-    """Cut what lies between active regions into regions of at most MAXIMUM_REGION, within tiles.
+    """Cut the stretches between active regions into regions of at most MAXIMUM_REGION that do not cross tile borders.
 
     Args:
         active: int64[n, 2], in order.
-        borders: of the tiles, ascending, those of the first and the last included.
+        borders: of the tiles, ascending, from the start of the first to the end of the last.
 
     Returns:
         int64[n, 2], in order.
@@ -87,7 +89,7 @@ def quiet_regions(active: NDArray[np.int64], borders: Sequence[int]) -> NDArray[
 
 @compiled
 def _best_cut(profile, start, end):
-    """ActivityProfile.findBestCutSite: after the lowest local minimum that leaves at least MINIMUM_REGION."""
+    """Cut after the lowest local minimum that leaves at least MINIMUM_REGION (ActivityProfile.findBestCutSite)."""
     best = end - 1
     lowest = np.inf
     for i in range(end - 1, start + MINIMUM_REGION - 2, -1):
@@ -99,7 +101,7 @@ def _best_cut(profile, start, end):
 
 @compiled
 def _is_minimum(profile, i):
-    """ActivityProfile.isMinimum: a strict drop to the position, no lower neighbour after it."""
+    """Return True for a strict drop to the position and no lower neighbour after it (ActivityProfile.isMinimum)."""
     if i == len(profile) - 1 or i < 1:
         return False
     return profile[i] <= profile[i + 1] and profile[i] < profile[i - 1]

@@ -1,8 +1,8 @@
-"""A sample's own record of every position: its variants, and between them how sure it is to carry the reference (gVCF).
+"""The gVCF of a sample: its variants, and between them blocks of positions with the confidence in the reference.
 
 HaplotypeCallerEngine.callRegion with reference confidence. `chunk` calls some tiles, `variants` genotypes a site with
-`<NON_REF>` among the alleles, `blocks` joins positions of like confidence, `records` writes both. Samples are brought
-together by `quire.rescore.joint`.
+`<NON_REF>` among the alleles, `blocks` joins positions of similar confidence, `records` makes the records of both.
+`quire.rescore.joint` genotypes the gVCFs of many samples together.
 """
 
 from collections.abc import Iterator

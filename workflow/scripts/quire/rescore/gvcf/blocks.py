@@ -1,7 +1,7 @@
-"""Reference blocks: neighbouring positions of about the same confidence become one record (GVCFBlockCombiner).
+"""Reference blocks: neighbouring positions of similar confidence become one record (GVCFBlockCombiner).
 
-A block is also cut at every multiple of BLOCK_CUT, and the genome is shared out among jobs at such multiples only: the
-blocks are then the same however many jobs there are.
+A block is also cut at every multiple of BLOCK_CUT, and the genome is split into jobs only at such multiples. So the
+blocks do not depend on the number of jobs.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -19,20 +19,20 @@ BANDS = (*range(61), 70, 80, 90, 99)
 """Lowest GQ of each band."""
 _LARGEST_GQ = 99
 Letters = Callable[[int, int], str]
-"""Reference letters of a span of the contig at hand."""
+"""Returns the reference letters of a span of the current contig."""
 _BAND_OF = np.searchsorted(np.array(BANDS), np.arange(_LARGEST_GQ + 1), side="right") - 1
 
 
 class Stretch(NamedTuple):
-    """Consecutive positions of a contig with what is known of each, and the variants among them.
+    """Consecutive positions of a contig with their confidence, and the variants among them.
 
     Attributes:
         start: first position, 0-based.
         depth: int32[positions].
         phreds: int32[positions, genotypes], PL of the reference against any other allele.
-        variants: records that start in the stretch, in order, those outside the intervals too: of what they take
-            away there is no block either.
-        deleted: spans of long deletions, of which no block is made, wherever they start.
+        variants: records that start in the stretch, in order, also outside the intervals: bases that their deletions
+            remove belong to no block.
+        deleted: spans of long deletions, which belong to no block wherever the deletions start.
     """
 
     start: int
@@ -64,7 +64,7 @@ class Blocks(NamedTuple):
 
 
 def band_lines() -> list[str]:
-    """Header lines that say which GQ each band holds, as GATK writes them."""
+    """Return header lines with the range of GQ of each band, as GATK writes them."""
     return [
         f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
         for low, high in pairwise((*BANDS, _LARGEST_GQ + 1))
@@ -74,7 +74,7 @@ def band_lines() -> list[str]:
 def with_blocks(
     contig: str, stretches: Iterable[Stretch], intervals: NDArray[np.int64], reference: Letters, ploidy: int
 ) -> Iterator[VariantRecord]:
-    """All records of a contig's stretches that start in intervals, in genome order: variants, and blocks in between.
+    """Yield the variants of a contig's stretches and the blocks between them, if they start in intervals, in order.
 
     Args:
         contig: name.
@@ -84,7 +84,7 @@ def with_blocks(
         ploidy: of the sample.
     """
     waiting: Stretch | None = None
-    covered = 0  # positions before are part of a variant of an earlier stretch
+    covered = 0  # positions before it are part of a variant of an earlier stretch
     for stretch in stretches:
         if waiting is not None:
             stretch = _joined(waiting, stretch)
@@ -99,7 +99,7 @@ def with_blocks(
 
 
 def _joined(first: Stretch, second: Stretch) -> Stretch:
-    """Two stretches that meet, as one."""
+    """Join two adjacent stretches."""
     return Stretch(
         first.start,
         np.concatenate([first.depth, second.depth]),
@@ -110,7 +110,7 @@ def _joined(first: Stretch, second: Stretch) -> Stretch:
 
 
 def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
-    """A stretch in two at a position."""
+    """Split a stretch at a position."""
     at = cut - stretch.start
     before = [record for record in stretch.variants if record.start < cut]
     return (
@@ -122,7 +122,7 @@ def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
 def _records(
     contig: str, stretch: Stretch, intervals: NDArray[np.int64], reference: Letters, ploidy: int, covered: int
 ) -> Generator[VariantRecord, None, int]:
-    """Records of a stretch; the position up to which its variants cover the reference."""
+    """Yield the records of a stretch; return the position up to which its variants cover the reference."""
     size = len(stretch.depth)
     wanted = np.zeros(size, np.bool_)
     for start, end in intervals.tolist():
@@ -152,7 +152,7 @@ def _records(
 
 
 def block_record(contig: str, blocks: Blocks, number: int, letter: str, ploidy: int) -> VariantRecord:
-    """The record of a block; `letter` is the reference's at its start."""
+    """Return the record of a block; `letter` is the reference's at its start."""
     phreds = blocks.phreds[number].tolist()
     least, second = sorted(phreds)[:2]
     return VariantRecord(
@@ -176,10 +176,11 @@ def block_record(contig: str, blocks: Blocks, number: int, letter: str, ploidy: 
 
 @compiled
 def reference_blocks(depth, phreds, wanted, start, band_of):
-    """Columns of `Blocks`: runs of wanted positions in one band, cut at multiples of BLOCK_CUT.
+    """Return the columns of `Blocks`: runs of wanted positions in one band, cut at multiples of BLOCK_CUT.
 
     Args:
-        depth, phreds: of consecutive positions.
+        depth: int32[positions], of consecutive positions.
+        phreds: int32[positions, genotypes].
         wanted: bool[positions].
         start: the first position.
         band_of: int64[100], number of the band by GQ.

@@ -1,4 +1,4 @@
-"""A chunk of a sample's genome: active regions assembled and called, and how sure every other position is."""
+"""A chunk of a gVCF: active regions assembled and called, and the reference confidence of all other positions."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ from quire.rescore.trace import tell
 from quire.rescore.window import Window
 
 LOOK_BACK = REGION_PADDING
-"""Bases from the end of an active region to the last that its deletions may take: its haplotypes end there."""
+"""Bases from the end of an active region to the last base that its deletions may remove: its haplotypes end there."""
 
 
 def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
@@ -71,7 +71,7 @@ def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
 
 
 def _long_record(contig: str, ploidy: int, site: Site, scored: Support) -> VariantRecord | None:
-    """The record of a long indel that the sample carries, None where it does not."""
+    """Return the record of a long indel, or None if the sample does not carry it."""
     call = call_gvcf_site(site, scored.matrix, scored.reverse, scored.mapping_quality, ploidy, False)
     if call is None or not any(allele > 0 for allele in call.genotype):
         return None
@@ -108,7 +108,7 @@ def _call_regions(
 def _records(
     contig: str, region: AssembledRegion, calls: Sequence[tuple[GvcfCall, dict[str, float]]], ploidy: int
 ) -> Iterator[VariantRecord]:
-    """Records of a region's calls, in phase with each other where the haplotypes say so."""
+    """Yield the records of a region's calls, phased where the haplotypes tell the phase."""
     sites = [call.site for call, _ in calls]
     found = phases(sites, region.haplotypes) if ploidy == PHASED_PLOIDY else [None] * len(calls)
     for (call, tests), phase in zip(calls, found, strict=True):
@@ -116,7 +116,7 @@ def _records(
 
 
 def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Number of a region with calls, start and end of what lies before its first and behind its last variant."""
+    """Return (number, start, end) of the spans before the first and after the last variant of a region with calls."""
     start, end = spans[region.number].tolist()
     sides = ((start, region.variants[0]), (region.variants[1], end))
     return [(region.number, *side) for side in sides if side[0] < side[1]]
@@ -125,12 +125,12 @@ def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int,
 def _call_region(
     job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored_reads: ScoredReads
 ) -> Iterator[tuple[GvcfCall, dict[str, float]]]:
-    """Calls of a region, each with its rank sums."""
+    """Yield the calls of a region, each with its rank sums."""
     scored, placed = scored_reads
     model, margin = region_model(job, window, region), job.parameters.genotyping_margin
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     tell("scored", region=region, reads=reads, scored=scored)
-    covered_to = -1  # an allele of a site before may take bases away up to here
+    covered_to = -1  # end of the bases that an allele of an earlier site may remove
     for site in region_sites(region):
         touching = modelled & (scored.start < site.end + margin) & (scored.end > site.start - margin)
         chosen = scored.source[touching]
@@ -144,7 +144,7 @@ def _call_region(
             None if model is None else model.at(site, reads, chosen, unexplained_reads(site, scored, margin)),
         )
         if call is not None:
-            # <NON_REF> stands for deletions too, so that any site covers what its reference allele does.
+            # <NON_REF> may be a deletion, so any site covers the bases of its reference allele.
             covered_to = max(covered_to, site.end)
             if site.start >= region.variants[0]:
                 own = placed.subset(touching)

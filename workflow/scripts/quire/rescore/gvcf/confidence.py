@@ -1,8 +1,8 @@
-"""Which reads speak for the reference at which position of a chunk, by what became of its region.
+"""Reference confidence of the positions of a chunk, from the reads of each position's region.
 
-Regions that are not active and regions without a call are judged by their reads as they were aligned. In a region with
-calls, the positions from its first to its last variant are judged by the reads placed anew through their haplotypes,
-and the rest on either side as if it were a region of its own (AssemblyRegionTrimmer).
+For regions that are not active or have no call, the reads count as they were aligned. In a region with calls, the
+positions from its first to its last variant are judged by the reads as their haplotypes place them; the rest on either
+side is treated as a region of its own (AssemblyRegionTrimmer).
 """
 
 import numpy as np
@@ -20,14 +20,15 @@ class ChunkConfidence:
 
     Attributes:
         start: first position.
-        depth, phreds: as in `Confidence`; positions that no region covers have no reads.
+        depth, phreds: as in `Confidence`; 0 for positions without reads.
     """
 
     def __init__(self, start: int, end: int, ploidy: int, window: Window) -> None:
-        """Know nothing of [start, end) yet.
+        """Start with zeros for [start, end).
 
         Args:
-            start, end: 0-based, half-open.
+            start: 0-based.
+            end: position after the last.
             ploidy: of the sample.
             window: the reference around the positions.
         """
@@ -39,7 +40,7 @@ class ChunkConfidence:
     def add_aligned(
         self, reads: RegionReads, regions: NDArray[np.int64], bounds: NDArray[np.int64], spans: NDArray[np.int64]
     ) -> None:
-        """Judge spans by their region's reads as they were aligned.
+        """Compute spans from their region's reads as they were aligned.
 
         Args:
             reads: clipped reads of the regions.
@@ -56,12 +57,12 @@ class ChunkConfidence:
     def add_placed(
         self, reads: RegionReads, placement: Placement, padded: NDArray[np.int64], spans: NDArray[np.int64]
     ) -> None:
-        """Judge the spans of variants by reads placed through their haplotypes.
+        """Compute the spans of variants from reads as their haplotypes place them.
 
         Args:
             reads: clipped reads of the regions.
             placement: of the reads of each span.
-            padded: int64[n, 2], what reads and haplotypes were cut to.
+            padded: int64[n, 2], the spans to which reads and haplotypes were cut.
             spans: int64[n, 2].
         """
         columns = placed_columns(reads, placement)

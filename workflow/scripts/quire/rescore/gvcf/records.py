@@ -1,4 +1,4 @@
-"""What a gVCF says of a sample: its fields, its header, and the record of a variant with `<NON_REF>`."""
+"""Fields and header of a gVCF, and the record of a variant with `<NON_REF>`."""
 
 from collections.abc import Mapping
 
@@ -33,18 +33,18 @@ FIELDS = Fields.of(
 
 
 def header_lines() -> list[str]:
-    """Lines of a gVCF's header besides the fields."""
+    """Return the header lines of a gVCF other than those of fields."""
     means = "Any allele that is not named at the position"
     return [f'##ALT=<ID={NON_REFERENCE[1:-1]},Description="{means}">', *band_lines()]
 
 
 def gvcf_record(contig: str, call: GvcfCall, rank_sums: Mapping[str, float], phase: Phase | None) -> VariantRecord:
-    """The record of a call.
+    """Return the record of a call.
 
     Args:
         contig: name.
         call: of a site.
-        rank_sums: of `rank_sums`.
+        rank_sums: from `rank_sums`.
         phase: None for a call that is in phase with no other.
     """
     alleles = [allele_text(allele) for allele in trim_right(call.site.alleles)]

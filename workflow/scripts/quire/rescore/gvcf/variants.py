@@ -1,7 +1,7 @@
-"""Variants of one sample with the likelihoods of `<NON_REF>`, any allele that was not assembled.
+"""Genotypes of one sample with `<NON_REF>`, which stands for any allele that was not assembled.
 
 AlleleLikelihoods.updateNonRefAlleleLikelihoods and GenotypingEngine.calculateGenotypes as HaplotypeCaller runs them for
-a gVCF: every allele is kept, since a cohort decides later which of them are real.
+a gVCF: every allele is kept, since joint genotyping decides later which of them are real.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class GvcfCall:
     """A site that may be a variant.
 
     Attributes:
-        site: with the alleles that are written, all but `<NON_REF>`.
+        site: with the alleles that are written, without `<NON_REF>`.
         quality: QUAL.
         phreds: int64, PL of the genotypes of the alleles and `<NON_REF>`, which is the last.
         genotype: allele numbers, NO_CALL throughout when uncertain.
@@ -48,9 +48,9 @@ class GvcfCall:
         allele_depths: int64[alleles], AD.
         strands: int64[4], clear reads for the reference and for any other allele, forward and reverse.
         groups: int8 per read over the site, see `rank_sums`.
-        likeliest_counts: copies of each other allele by expectation maximisation, `<NON_REF>` the last (MLEAC).
+        likeliest_counts: copies of each alternate by expectation maximisation, `<NON_REF>` the last (MLEAC).
         depth: reads over the site.
-        squared_mapping_quality: sum over these.
+        squared_mapping_quality: sum of the reads' squared mapping qualities.
     """
 
     site: Site
@@ -80,20 +80,21 @@ def call_gvcf_site(
     Args:
         site: alleles and their haplotypes.
         likelihoods: float64[reads, haplotypes] log10 of the reads that touch the site; NaN rows are not used.
-        reverse, mapping_quality: of those reads.
+        reverse: uint8[reads], 1 for the reverse strand.
+        mapping_quality: uint8[reads].
         ploidy: of the sample.
-        covered: whether a deletion that starts before spans the site, so that SPANNING may be written.
-        model: of GATK's DRAGEN mode: genotype and QUAL are then of posteriors.
+        covered: True if an earlier deletion spans the site, so that SPANNING may be written.
+        model: of GATK's DRAGEN mode; genotype and QUAL then come from posteriors.
 
     Returns:
-        The call, or None if no other allele is possible at all.
+        The call, or None if no alternate allele is possible at all.
     """
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     given, site = site, limit_alleles(site, likelihoods, ploidy)
     by_allele = marginalise(likelihoods, site.carriers)
     scored = with_other(by_allele)
     clear = best_alleles(scored)
-    numbers = list(range(len(site.alleles)))  # of the alleles that are left, among those that reads were scored for
+    numbers = list(range(len(site.alleles)))  # the remaining alleles, as numbers among all scored alleles
     if model is None:
         phreds = genotype_phreds(scored, sample, ploidies)
     else:
@@ -129,7 +130,7 @@ def call_gvcf_site(
         posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
         genotype = genotype_members(ploidy, len(kept) + 1, posterior.number)
         quality, site_quality = posterior.quality, posterior.no_variant
-    if len(kept) in genotype:  # an allele that nobody has seen: nothing is said, but that it is not the reference
+    if len(kept) in genotype:  # <NON_REF> is called: write the reference with PLs of 0, that is without any evidence
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
     groups = allele_groups(clear, [numbers[a] for a in kept])
     strands = np.zeros(4, np.int64)
@@ -150,14 +151,14 @@ def call_gvcf_site(
 
 
 def _subset(phreds: NDArray[np.int64], ploidy: int, alleles: int, kept: list[int]) -> NDArray[np.int64]:
-    """PLs of the genotypes of some alleles."""
+    """Return the PLs of the genotypes of some alleles."""
     own = phreds[kept_genotypes(ploidy, alleles, kept)]
     shifted: NDArray[np.int64] = own - own.min()
     return shifted
 
 
 def _genotype(phreds: NDArray[np.int64], ploidy: int, alleles: int) -> tuple[tuple[int, ...], int]:
-    """The likeliest genotype and its quality; no call where the reference is no likelier than the next."""
+    """Return the most likely genotype and its quality; no call if the reference ties with the next."""
     best = int(phreds.argmin())
     quality = min(int(np.partition(phreds, 1)[1]), _LARGEST_GQ)
     if best == 0 and quality == 0:
@@ -167,9 +168,9 @@ def _genotype(phreds: NDArray[np.int64], ploidy: int, alleles: int) -> tuple[tup
 
 @compiled
 def with_other(by_allele):
-    """Likelihoods with a last column for `<NON_REF>`: the median of the alleles that explain the read less than best.
+    """Append a column for `<NON_REF>`: the median likelihood of the alleles that are worse than the read's best.
 
-    Where all alleles explain it alike, so does `<NON_REF>`, unless there is but one allele to compare with.
+    If all alleles explain the read equally well, so does `<NON_REF>`, unless there is only one allele: then it is NaN.
     """
     reads, alleles = by_allele.shape
     result = np.empty((reads, alleles + 1))

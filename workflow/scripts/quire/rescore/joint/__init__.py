@@ -1,8 +1,8 @@
-"""Samples brought together after they were called: the gVCFs of a cohort to one VCF (GenotypeGVCFs).
+"""Joint genotyping: the gVCFs of a cohort to one VCF (GenotypeGVCFs).
 
-The files are swept side by side, each holding one record at a time, so that memory does not grow with the genome, and
-with samples by one record each. At every position where some sample may have a variant, `merge` spells what all samples
-say in the same alleles, `genotype` decides which alleles are real and who has them, `annotations` fills INFO.
+All files are swept together, and only the current record of each is held, so memory does not grow with the genome.
+At every position where some sample may have a variant, `merge` expresses all samples in the same alleles, `genotype`
+decides which alleles are real and which samples have them, and `annotations` fills INFO.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ from quire.rescore.provenance import provenance
 from quire.rescore.records import shared_end
 
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
-"""What is written where every position is."""
+"""The fields that are written if every position is."""
 
 
 class JointRequest(NamedTuple):
@@ -53,7 +53,7 @@ class JointRequest(NamedTuple):
         fasta: the reference, to be named in the header.
         threads: processes that share the piece.
         filters: the validated block `rescore.filters`; None for none.
-        all_sites: whether every position is written, see `all_sites`.
+        all_sites: True to write every position, see `all_sites`.
     """
 
     reference_directory: str | Path
@@ -75,7 +75,7 @@ def genotype_interval(request: JointRequest) -> int:
         The number of records.
 
     Raises:
-        InputError: a file that is no whole gVCF of this reference, has no index, or repeats a sample.
+        InputError: a file that is not a complete gVCF of this reference, has no index, or repeats a sample.
         QuireError: a process was killed.
     """
     all_sites, minimum_quality = request.all_sites, request.minimum_quality
@@ -117,15 +117,15 @@ def _letters(reference: Reference, contig: str, start: int, end: int) -> str:
 
 
 def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], samples: Sequence[str]) -> None:
-    """Open gVCFs that are to join some samples.
+    """Check the gVCFs of further samples.
 
     Args:
         reference_directory: of the reference stage.
-        gvcfs: as of `JointRequest`.
+        gvcfs: as in `JointRequest`.
         samples: names that the files must not have.
 
     Raises:
-        InputError: as of `genotype_interval`.
+        InputError: as in `genotype_interval`.
     """
     reference = Reference.open(reference_directory)
     for gvcf in open_gvcfs(gvcfs, dict(contigs_of(reference)), dict.fromkeys(samples, "the sheet of samples")):
@@ -136,9 +136,9 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
 def genotype_span(
     gvcfs: Sequence[Gvcf], contig: str, start: int, end: int, minimum_quality: float
 ) -> Iterator[VariantRecord]:
-    """Records of the variants of a cohort that start in [start, end) of a contig, in order."""
-    deleted_to = -1  # last position that a written deletion takes away
-    # Deletions that reach into the span are judged too: only then may '*' stand for them.
+    """Yield the records of a cohort's variants that start in [start, end) of a contig, in order."""
+    deleted_to = -1  # last position that a written deletion removes
+    # Deletions that reach into the span are genotyped too, since '*' may only be written for a deletion that is called.
     reach = _reach(gvcfs, contig, start)
     for span in spans(gvcfs, contig, reach, end):
         if span.is_site and span.start >= reach:
@@ -153,7 +153,7 @@ def genotype_span(
 def genotype_every_site(
     gvcfs: Sequence[Gvcf], contig: str, start: int, end: int, minimum_quality: float, letters: Letters
 ) -> Iterator[VariantRecord | ReferenceRun]:
-    """Every position of [start, end) of a contig, in order: variants as of `genotype_span`, and all between them."""
+    """Yield every position of [start, end) of a contig, in order: variants as `genotype_span` does, and all others."""
     deleted_to = -1
 
     def deletion_at(position: int, reaching: Sequence[GvcfRecord | None], letter: str) -> VariantRecord | None:
@@ -165,7 +165,7 @@ def genotype_every_site(
 
     nothing = Span(start, end, False, [None] * len(gvcfs))
     reach = _reach(gvcfs, contig, start)
-    written = start  # all positions before are
+    written = start  # all positions before it are written
     for span in spans(gvcfs, contig, reach, end):
         if span.start > written:  # before the first record
             yield from between_variants(contig, nothing, written, span.start, gvcfs, letters, deletion_at)
@@ -186,15 +186,15 @@ def genotype_every_site(
 
 
 def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
-    """The last position up to `start` that no variant reaches which starts before it: what lies behind it knows all."""
-    # Of a chain of deletions, each decides whether '*' may stand at the next.
+    """Return the last position up to `start` that no earlier variant spans; later sites depend on no site before it."""
+    # In a chain of deletions, each decides whether '*' may be written at the next.
     while (before := _first_reaching(gvcfs, contig, start)) < start:
         start = before
     return start
 
 
 def _first_reaching(gvcfs: Sequence[Gvcf], contig: str, position: int) -> int:
-    """The first position at which a variant starts that reaches a position; that itself without one."""
+    """Return the first start of the variants that span a position; the position itself without any."""
     reaching = [
         record.start for gvcf in gvcfs for record in gvcf.records(contig, position, position + 1) if record.is_variant
     ]
@@ -208,12 +208,12 @@ def _site(
     reaching: Sequence[GvcfRecord | None],
     letter: str | None = None,
 ) -> JointSite:
-    """What all samples say of a position, from the records that reach it."""
+    """Merge all samples at a position, from the records that span it."""
     sizes = [len(gvcf.samples) for gvcf in gvcfs]
     site = merge_site(position, reaching, sizes, letter)
     if None not in reaching:
         return site
-    # Of samples without a record here nothing is known but the ploidy, if their file tells it.
+    # Of samples without a record only the ploidy is known, if the header of their file gives it.
     samples: list[SampleAtSite | None] = list(site.samples)
     at = 0
     for gvcf, record, size in zip(gvcfs, reaching, sizes, strict=True):
@@ -224,7 +224,7 @@ def _site(
 
 
 def joint_record(contig: str, call: JointCall) -> VariantRecord:
-    """The record of a call."""
+    """Return the record of a call."""
     shared = shared_end(call.alleles)
     is_phased = any(genotype.phase for genotype in call.genotypes)
     return VariantRecord(
@@ -239,7 +239,7 @@ def joint_record(contig: str, call: JointCall) -> VariantRecord:
 
 
 def _values(genotype: JointGenotype, alleles: Sequence[str], is_phased: bool) -> dict[str, Value]:
-    """FORMAT of a sample, with its phase where any sample of the site has one."""
+    """Return FORMAT of a sample, with phase fields if any sample of the site has a phase."""
     phase = genotype.phase
     members = phased(genotype.alleles, alleles, phase.genotype) if phase else genotype.alleles
     if phase and genotype.alleles[0] == genotype.alleles[1] > 0:

@@ -1,8 +1,8 @@
-"""Every position of an interval: variants, and what is known of each sample where there is none.
+"""Records of positions without a variant, for a VCF of every position.
 
-GenotypeGVCFs with --include-non-variant-sites, but for one thing: RGQ is how much likelier the reference is than
-anything else, by the likelihoods of all alleles. GATK writes the quality of the genotype that was dropped, whatever
-that genotype was.
+GenotypeGVCFs with --include-non-variant-sites, except for RGQ: here it is the phred by which the reference is more
+likely than anything else, from the likelihoods of all alleles. GATK writes the quality of the dropped genotype,
+whatever that genotype was.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,24 +23,24 @@ REFERENCE_QUALITY = Field("RGQ", "1", "Integer", "Phred probability that a genot
 _LARGEST_QUALITY = 99
 _USUAL_PLOIDY = 2
 Letters = Callable[[int, int], str]
-"""Reference letters of a span of the contig at hand."""
+"""Returns the reference letters of a span of the current contig."""
 SiteRecord = Callable[[int, Sequence[GvcfRecord | None], str], VariantRecord | None]
-"""The record of a variant at a position, from the records that reach it and the reference's letter, or None."""
+"""Returns the record of a variant at a position, given the records that span it and the reference's letter, or None."""
 
 
 class ReferenceRun(NamedTuple):
-    """Consecutive positions without variant, of which the same is known.
+    """Consecutive positions without variant and with equal values.
 
     Attributes:
-        record: that of the first.
-        letters: of all, the reference's.
+        record: of the first position.
+        letters: of the reference, at all positions.
     """
 
     record: VariantRecord
     letters: str
 
     def lines(self, fields: Fields) -> Iterator[str]:
-        """A line of the VCF for each position."""
+        """Yield one line of the VCF for each position."""
         contig, start, identifier, _, rest = self.record.line(fields).split("\t", 4)
         for position, letter in enumerate(self.letters, int(start)):
             yield f"{contig}\t{position}\t{identifier}\t{letter}\t{rest}"
@@ -49,15 +49,16 @@ class ReferenceRun(NamedTuple):
 def between_variants(
     contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf], letters: Letters, deletion_at: SiteRecord
 ) -> Iterator[VariantRecord | ReferenceRun]:
-    """All positions of [start, end), a part of a span, in which no variant starts.
+    """Yield all positions of [start, end), a part of a span in which no variant starts.
 
     Args:
         contig: name.
         span: with the files' records.
-        start, end: 0-based, half-open.
+        start: 0-based.
+        end: position after the last.
         gvcfs: the files.
         letters: of the reference.
-        deletion_at: the record of a position that a deletion takes away from a sample.
+        deletion_at: makes the record of a position that a deletion removes in a sample.
     """
     for first, behind in pairwise(_borders(contig, span, start, end, gvcfs)):
         reaching = span.reaching(first)
@@ -74,7 +75,7 @@ def between_variants(
 
 
 def _borders(contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf]) -> list[int]:
-    """Where within [start, end), ends included, what is known of a sample may change."""
+    """Return the positions in [start, end], ends included, at which the values of a sample may change."""
     borders = [start, end]
     for record, gvcf in zip(span.current, gvcfs, strict=True):
         if record is not None:
@@ -97,12 +98,12 @@ def _deletes(record: GvcfRecord) -> bool:
 def reference_record(
     contig: str, position: int, reaching: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf]
 ) -> VariantRecord:
-    """The record of a position without variant; its allele is left open.
+    """Return the record of a position without variant; its reference allele is a placeholder.
 
     Args:
         contig: name.
         position: 0-based.
-        reaching: of each file the record that says something of the position.
+        reaching: for each file the record that spans the position.
         gvcfs: the files.
     """
     samples: list[dict[str, Value]] = []
@@ -132,7 +133,7 @@ def _nothing(ploidy: int) -> dict[str, Value]:
 
 
 def _sample(record: GvcfRecord, column: int, position: int) -> dict[str, Value]:
-    """FORMAT of a sample: the reference where it is likelier than anything else, no call where it is not."""
+    """Return FORMAT of a sample: the reference if it is more likely than anything else, otherwise no call."""
     values = record.samples[column]
     ploidy = record.genotypes[column].replace("|", "/").count("/") + 1
     depth = int(values.get("MIN_DP", values.get("DP", 0)))
@@ -143,13 +144,13 @@ def _sample(record: GvcfRecord, column: int, position: int) -> dict[str, Value]:
 
 
 def _reference_quality(record: GvcfRecord, column: int, position: int, ploidy: int) -> int | None:
-    """How much likelier genotypes are that leave a position as it is; 0 where they are not, None without data."""
+    """Return the phred by which genotypes that keep the position are more likely; at least 0, None without data."""
     values = record.samples[column]
     phreds = integers(values.get("PL"))
     if not phreds:
         is_reference = set(record.genotypes[column]) <= set("0/|")
         return None if "GQ" not in values else int(values["GQ"]) if is_reference else 0
-    # Of a record that started before, only deletions change the position.
+    # In a record that starts before the position, only deletions change the position.
     keeps = [
         a == 0 or (position > record.start and allele != NON_REFERENCE and len(allele) >= len(record.reference))
         for a, allele in enumerate((record.reference, *record.alternates))

@@ -1,4 +1,4 @@
-"""INFO of a cohort's site: what the called genotypes say, and what the gVCFs counted of their reads.
+"""INFO of a cohort's site, from the called genotypes and the counts of reads in the gVCFs.
 
 The annotator classes of GATK by the same names (ExcessHet, InbreedingCoeff, RMSMappingQuality, QualByDepth, ...).
 """
@@ -23,17 +23,17 @@ from quire.rescore.joint.inputs import GvcfRecord
 from quire.rescore.phasing import FIELDS as PHASE_FIELDS
 from quire.rescore.records import FIELDS as VARIANT_FIELDS
 
-_FEWEST_STRANDS = {"FS": 2, "SOR": 0}  # a sample's clear reads must be more
+_FEWEST_STRANDS = {"FS": 2, "SOR": 0}  # a sample counts if it has more clear reads
 
 FIELDS = Fields.of(
     info=VARIANT_FIELDS.info.values(),
     format=(*VARIANT_FIELDS.format.values(), *PHASE_FIELDS),
 )
-"""What joint genotyping writes."""
+"""The fields of joint genotyping."""
 
 
 def annotate(call: JointCall) -> dict[str, Value]:
-    """INFO fields of a call in the order of FIELDS; those without data are left out."""
+    """Return the INFO fields of a call in the order of FIELDS; fields without data are left out."""
     called = [allele for genotype in call.genotypes if genotype.is_called for allele in genotype.alleles]
     counts = [called.count(a) for a in range(1, len(call.alleles))]
     info: dict[str, Value] = {
@@ -69,7 +69,7 @@ def _strand_sum(tables: Sequence[tuple[int, int, int, int]], minimum: int) -> tu
 
 
 def _mapping_quality(records: Sequence[GvcfRecord]) -> float | None:
-    """Root mean square over the reads of all records that give their sum of squares."""
+    """Return the root mean square of mapping qualities over the records that give their sum of squares."""
     squares, reads = 0, 0
     for record in records:
         text = record.info.get(RAW_MAPPING_QUALITY)
@@ -80,7 +80,7 @@ def _mapping_quality(records: Sequence[GvcfRecord]) -> float | None:
 
 
 def _variant_depth(genotypes: Sequence[JointGenotype]) -> int:
-    """Depth of the samples with a variant genotype (QualByDepth.getDepth)."""
+    """Return the depth of the samples with a variant genotype (QualByDepth.getDepth)."""
     depth, restricted = 0, 0
     for genotype in genotypes:
         if any(allele > 0 for allele in genotype.alleles):

@@ -1,4 +1,4 @@
-"""Genotypes of a cohort at a site, from the likelihoods that its gVCFs give.
+"""Genotypes of a cohort at a site, from the likelihoods in its gVCFs.
 
 GenotypingEngine.calculateGenotypes and AlleleSubsettingUtils as GenotypeGVCFs runs them.
 """
@@ -22,15 +22,15 @@ _USUAL_PLOIDY = 2
 
 @dataclass(frozen=True)
 class JointGenotype:
-    """What is written of a sample.
+    """The genotype of a sample.
 
     Attributes:
-        alleles: numbers of its alleles, sorted; NO_CALL throughout without a call.
-        phreds: int64[genotypes], None where nothing is known.
-        quality: GQ, None without a call.
-        allele_depths: AD; empty where nothing is known.
-        depth: DP.
-        source: the sample as it was merged; None where no gVCF says anything.
+        alleles: numbers of its alleles, sorted; all NO_CALL without a call.
+        phreds: int64[genotypes]; None if unknown.
+        quality: GQ; None without a call.
+        allele_depths: AD; empty if unknown.
+        depth: DP; None if unknown.
+        source: the sample as it was merged; None if no gVCF covers the site.
     """
 
     alleles: tuple[int, ...]
@@ -42,22 +42,22 @@ class JointGenotype:
 
     @property
     def is_called(self) -> bool:
-        """Whether it has a genotype."""
+        """True if the sample has a genotype."""
         return bool(self.alleles) and NO_CALL not in self.alleles
 
     @property
     def phase(self) -> Phase | None:
-        """As its own record has it; None without reads."""
+        """The phase in the sample's own record; None without reads."""
         return None if self.source is None or self.phreds is None else self.source.phase
 
 
 @dataclass(frozen=True)
 class JointCall:
-    """A site, called.
+    """A called site.
 
     Attributes:
         site: as merged.
-        alleles: those that are written, the reference first.
+        alleles: that are written, the reference first.
         quality: QUAL.
         genotypes: in the order of the columns.
         likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
@@ -71,13 +71,13 @@ class JointCall:
 
     @property
     def deletion_end(self) -> int:
-        """Last position that a written deletion takes away; before the site without one."""
+        """Last position that a written deletion removes; before the site without one."""
         longest = max(len(self.alleles[0]) - len(allele) for allele in self.alleles)
         return self.site.start + longest if longest else -1
 
     @property
     def is_polymorphic(self) -> bool:
-        """Whether a sample has another allele than the reference."""
+        """True if a sample has an alternate allele."""
         return any(allele > 0 for genotype in self.genotypes for allele in genotype.alleles)
 
 
@@ -88,12 +88,12 @@ def call_joint_site(
 
     Args:
         site: with its samples.
-        minimum_quality: QUAL from which a site or an allele is written.
-        covered: whether a written deletion starts before and spans the site, so that '*' may be written.
-        deletions_alone: whether a site is one too where '*' is the only other allele, whatever its QUAL.
+        minimum_quality: lowest QUAL of a site or an allele that is written.
+        covered: True if an earlier written deletion spans the site, so that '*' may be written.
+        deletions_alone: True to also return sites with '*' as the only alternate, whatever their QUAL.
 
     Returns:
-        The call, or None if no variant is likely enough; a call may turn out to have the reference everywhere.
+        The call, or None if no variant is likely enough. All samples of a call may have the reference.
     """
     known = [sample for sample in site.samples if sample is not None and sample.phreds is not None]
     if len(site.alleles) < 2 or not known or not site.depth:
@@ -124,7 +124,7 @@ def call_joint_site(
 
 
 def _subset(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:
-    """PLs of the genotypes of some of a site's alleles."""
+    """Return the PLs of the genotypes of some of a site's alleles."""
     assert sample.phreds is not None
     own = sample.phreds[kept_genotypes(sample.ploidy, alleles, kept)]
     shifted: NDArray[np.int64] = own - own.min()
@@ -132,7 +132,7 @@ def _subset(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> NDArray[
 
 
 def _genotype(sample: SampleAtSite | None, alleles: int, kept: Sequence[int]) -> JointGenotype:
-    """The genotype of a sample; reads without a preference make no call, and without reads nothing is written."""
+    """Genotype a sample; reads without a preference make no call, and without reads PL, GQ and AD are empty."""
     if sample is None or sample.phreds is None:
         ploidy = _USUAL_PLOIDY if sample is None else sample.ploidy
         return JointGenotype((NO_CALL,) * ploidy, None, None, (), None if sample is None else sample.depth, sample)

@@ -1,7 +1,8 @@
-"""The samples of many gVCFs at one site: alleles brought together, each sample's likelihoods spelled in all of them.
+"""The samples of many gVCFs at one site: alleles merged, and each sample's likelihoods for the merged alleles.
 
-ReferenceConfidenceVariantContextMerger: a sample that does not know an allele has the likelihoods of `<NON_REF>` for
-it. Of a sample whose record starts before the site, a deletion over it is '*', and every other allele `<NON_REF>`.
+ReferenceConfidenceVariantContextMerger: for an allele that a sample does not have, it has the likelihoods of
+`<NON_REF>`. If a sample's record starts before the site, its deletion over the site is '*', and every other allele is
+`<NON_REF>`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,8 @@ from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_c
 from quire.rescore.joint.inputs import GvcfRecord
 from quire.rescore.phasing import Phase
 
-_UNKNOWN = ""  # an allele that has no meaning at the site
-_TWO_OTHERS = 10  # PL of two other alleles by that of one, where a record gives GQ alone (ReblockGVCF)
+_UNKNOWN = ""  # an allele without a meaning at the site
+_TWO_OTHERS = 10  # PL of two alternates as a multiple of that of one, for a record with GQ only (ReblockGVCF)
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,13 @@ class SampleAtSite:
 
     Attributes:
         ploidy: number of alleles of its genotype.
-        phreds: int64[genotypes] of the site's alleles, None where nothing is known.
-        allele_depths: AD of the site's alleles; empty where there is none.
-        depth: DP, that of the block's thinnest position in a block; None where there is none.
-        quality: GQ of the record.
-        strands: SB, where the record has it.
-        is_reference: whether the record calls the reference or nothing.
-        phase: PGT, PID and PS, where the record has them.
+        phreds: int64[genotypes] of the site's alleles; None if unknown.
+        allele_depths: AD of the site's alleles; empty if unknown.
+        depth: DP, or MIN_DP of a block; None if unknown.
+        quality: GQ of the record; None without.
+        strands: SB of the record; None without.
+        is_reference: True if the record calls the reference or has no call.
+        phase: PGT, PID and PS of the record; None without.
     """
 
     ploidy: int
@@ -54,8 +55,8 @@ class JointSite:
     Attributes:
         start: 0-based.
         alleles: letters, the reference's first.
-        samples: in the order of the columns; None for one that has no record here.
-        records: those that start at the site.
+        samples: in the order of the columns; None for one without a record here.
+        records: that start at the site.
         depth: reads of all samples.
     """
 
@@ -69,13 +70,13 @@ class JointSite:
 def merge_site(
     start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int], letter: str | None = None
 ) -> JointSite:
-    """Bring samples together.
+    """Merge the samples of all files at a position.
 
     Args:
         start: 0-based position.
-        records: of each file the one that says something of the position, None without.
-        sizes: samples of each file.
-        letter: the reference's at the position, needed where no record starts there.
+        records: for each file the record that spans the position, None without.
+        sizes: number of samples of each file.
+        letter: of the reference at the position, needed if no record starts there.
     """
     here = [record for record in records if record is not None and record.start == start]
     reference = max((record.reference for record in here), key=len, default=letter or "")
@@ -97,7 +98,7 @@ def merge_site(
 
 
 def _spelled(record: GvcfRecord, start: int, reference: str) -> list[str]:
-    """The other alleles of a record as they read at a site with this reference allele."""
+    """Spell the alternates of a record for a site with this reference allele."""
     if NON_REFERENCE not in record.alternates:
         raise InputError(f"{record.at()} has no allele {NON_REFERENCE}; make the gVCF again.")
     if record.start == start:
@@ -112,7 +113,7 @@ def _spelled(record: GvcfRecord, start: int, reference: str) -> list[str]:
 
 
 def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[SampleAtSite]:
-    """The samples of a record; `named` are its alleles as they read at the site."""
+    """Return the samples of a record; `named` are its alleles as spelled at the site."""
     result = []
     for genotype, values in zip(record.genotypes, record.samples, strict=True):
         members = genotype.replace("|", "/").split("/")
@@ -147,21 +148,21 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
 
 
 def _phase(values: Mapping[str, str]) -> Phase | None:
-    """PGT, PID and, where the record has it, PS."""
+    """Read PGT, PID and the optional PS."""
     if "PGT" not in values or "PID" not in values:
         return None
     return Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
 
 
 def unknown_sample(ploidy: int) -> SampleAtSite:
-    """A sample of which nothing but the ploidy is known."""
+    """Return a sample of which only the ploidy is known."""
     return SampleAtSite(ploidy, None, (), None, None, None, False, None)
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
-    """Index of the record's allele that stands for an allele of the site.
+    """Return the index of the record's allele that represents an allele of the site.
 
-    Of several deletions over a site, the one whose homozygous genotype is the likeliest.
+    Of several deletions over the site, it is the one whose homozygous genotype is the most likely.
     """
     found = [i for i, name in enumerate(named) if i > 0 and name == allele]
     if not found:
@@ -172,19 +173,19 @@ def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int
 
 
 def _by_quality(quality: int, alleles: int) -> NDArray[np.int64]:
-    """PLs of a diploid reference genotype of which only GQ is known (makeApproximateDiploidLog10LikelihoodsFromGQ)."""
+    """Approximate the PLs of a diploid reference genotype by GQ (makeApproximateDiploidLog10LikelihoodsFromGQ)."""
     counts = genotype_counts(2, alleles)
     return quality * np.where(counts[:, 0] == 2, 0, np.where(counts[:, 0] == 1, 1, _TWO_OTHERS)).astype(np.int64)
 
 
 def integers(text: str | None) -> list[int]:
-    """Whole numbers apart by commas; none where the text is missing or holds a dot."""
+    """Parse integers separated by commas; a missing text, or one with a dot, gives none."""
     return [int(item) for item in text.split(",")] if text and "." not in text else []
 
 
 @lru_cache(maxsize=4096)
 def genotype_map(ploidy: int, alleles: tuple[int, ...]) -> NDArray[np.int64]:
-    """int64[genotypes]: for each genotype of new alleles, in VCF order, its number among those of the old alleles.
+    """Return int64[genotypes]: the number of each genotype of new alleles among the genotypes of the old alleles.
 
     Args:
         ploidy: number of alleles of a genotype.

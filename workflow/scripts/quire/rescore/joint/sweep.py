@@ -1,4 +1,4 @@
-"""gVCFs swept side by side: where any file starts a record, and which record each file is at."""
+"""A sweep over gVCFs: the positions at which any file starts a record, and the current record of each file."""
 
 import heapq
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,12 @@ from quire.rescore.joint.inputs import Gvcf, GvcfRecord
 
 
 class Span(NamedTuple):
-    """Positions over which no file starts a record but at the first.
+    """Positions without the start of a record, except at the first.
 
     Attributes:
         start, end: 0-based, half-open.
-        is_site: whether a record that starts at `start` spells out an allele.
-        current: of each file the record that started last, None before the first; it changes when the next
-            span is asked for.
+        is_site: True if a record with a named alternate starts at `start`.
+        current: for each file the record that started last, None before the first; overwritten by the next span.
     """
 
     start: int
@@ -23,14 +22,14 @@ class Span(NamedTuple):
     current: Sequence[GvcfRecord | None]
 
     def reaching(self, position: int) -> list[GvcfRecord | None]:
-        """The records that say something of a position of the span."""
+        """Return for each file the record that covers a position of the span, or None."""
         return [record if record is not None and record.end > position else None for record in self.current]
 
 
 def spans(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[Span]:
-    """The spans of a contig from the first record that overlaps [start, end) up to `end`.
+    """Yield the spans of a contig from the first record that overlaps [start, end) up to `end`.
 
-    Each file holds one record at a time, so that memory does not grow with the span.
+    Only one record of each file is held, so memory does not grow with the span.
     """
     current: list[GvcfRecord | None] = [None] * len(gvcfs)
 
@@ -39,7 +38,7 @@ def spans(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[
             yield record.start, number, record
 
     position, is_site = -1, False
-    # Of each file one item is held at a time, so that records themselves are never compared.
+    # Only one item of each file is in the heap, so (start, number) decides and records are never compared.
     for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs)))):
         if at != position:
             if position >= 0:

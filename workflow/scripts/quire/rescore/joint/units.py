@@ -1,4 +1,4 @@
-"""Joint genotyping shared out among processes: units of the genome, and gVCFs that each process opens for itself."""
+"""Joint genotyping in several processes: units of the genome, and gVCFs that each process opens itself."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,14 +9,14 @@ from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.joint.inputs import Gvcf, open_gvcfs
 from quire.rescore.processes import in_processes
 
-UNIT_BASES = 50_000  # that one process genotypes at a time, and whose lines it holds
+UNIT_BASES = 50_000  # bases that one process genotypes at a time, holding their lines
 
 LinesOf = Callable[[Sequence[Gvcf], Sequence[Interval]], Iterable[str]]
-"""Gives the lines of what starts in some intervals, in order, whatever the intervals beside them are."""
+"""Returns the lines of the records that start in some intervals, in order; they must not depend on other intervals."""
 
 
 class GvcfFiles:
-    """Some gVCFs, open in whichever process asks for them: processes that share one file would share its position.
+    """gVCFs that each process opens itself, since forked processes would share the position of an open file.
 
     Attributes:
         samples: of all files, in their order.
@@ -29,7 +29,7 @@ class GvcfFiles:
         self.samples = [sample for gvcf in self._opened for sample in gvcf.samples]
 
     def opened(self) -> Sequence[Gvcf]:
-        """The files, opened by this process."""
+        """Return the files, opened by this process."""
         if self._owner != os.getpid():
             self._owner, self._opened = os.getpid(), open_gvcfs(self._paths, self._contigs, {})
         return self._opened
@@ -41,13 +41,13 @@ class GvcfFiles:
 
 
 def lines_of_units(files: GvcfFiles, intervals: Sequence[Interval], lines_of: LinesOf, threads: int) -> Iterator[str]:
-    """The lines of some intervals in order, unit by unit, several at a time.
+    """Yield the lines of some intervals in order, computing several units at a time.
 
     Args:
         files: the gVCFs.
         intervals: in genome order.
-        lines_of: of each unit; it may run in another process.
-        threads: processes.
+        lines_of: called for each unit, possibly in another process.
+        threads: number of processes.
     """
     units = cut_at_multiples(intervals, UNIT_BASES)
     for lines in in_processes(lambda unit: list(lines_of(files.opened(), unit)), units, threads):

@@ -1,7 +1,7 @@
-"""Reads as the caller needs them, from BAM records: adaptor and soft clips are worked out once for all regions.
+"""Reads in columns, from BAM records: adaptor and soft clips are determined once for all regions.
 
-Soft clips become bases again where the fragment's size is known (AssemblyBasedCallerUtils.finalizeRegion), and the
-bases beyond the mate, which are adaptor, lie outside [keep_from, keep_to) (ReadUtils.getAdaptorBoundary).
+If the fragment's size is known, soft clips are reverted to aligned bases (AssemblyBasedCallerUtils.finalizeRegion), and
+the bases beyond the mate, which are adaptor, are outside [keep_from, keep_to) (ReadUtils.getAdaptorBoundary).
 """
 
 from typing import NamedTuple
@@ -38,9 +38,9 @@ class AlignedReads(NamedTuple):
 
     Attributes:
         aligned_start, aligned_end: int64[n], span of the alignment in the BAM.
-        start, end: int64[n], span once soft clips that are reverted count as aligned.
-        keep_from, keep_to: int64[n], reference positions outside are adaptor.
-        mate_start: int64[n], NO_MATE when the mate is absent, unmapped or on another contig.
+        start, end: int64[n], span with reverted soft clips.
+        keep_from, keep_to: int64[n], bases at reference positions outside are adaptor.
+        mate_start: int64[n], NO_MATE if the mate is absent, unmapped or on another contig.
         usable: uint8[n], 0 for reads that are assembled but not genotyped (mate on another contig).
         reverse, mapping_quality: uint8[n].
         soft_clips: int32[n], bases of quality > 28 in soft clips.
@@ -74,12 +74,12 @@ class AlignedReads(NamedTuple):
 
 
 def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArray[np.uint64]) -> AlignedReads:
-    """The columns of some records.
+    """Return the columns of some records.
 
     Args:
         records: of a BAM.
-        chosen: int64[], which of them, in order; each has passed the filters.
-        name_hash: uint64[], of their names.
+        chosen: int64[], indices of the records that passed the filters, in order.
+        name_hash: uint64[], hashes of their names.
     """
     flag, mapping_quality = records.fixed["flag"][chosen], records.fixed["mapping_quality"][chosen]
     start, mate = _int64(records.fixed["position"][chosen]), _int64(records.fixed["mate_position"][chosen])
@@ -124,12 +124,14 @@ def fragment_is_known(
     mate: NDArray[np.int64],
     template_length: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Whether the two mates of each read (bool[n]) tell where its fragment ends (ReadUtils.hasWellDefinedFragmentSize).
+    """Return bool[n]: True if a read and its mate give the fragment's ends (ReadUtils.hasWellDefinedFragmentSize).
 
     Args:
-        flag, template_length: as in the BAM.
-        start, end: span of each alignment.
-        mate: where the mate's alignment starts.
+        flag: as in the BAM.
+        start: of each alignment.
+        end: of each alignment, exclusive.
+        mate: start of the mate's alignment.
+        template_length: as in the BAM.
     """
     reverse, mate_reverse = flag & FLAG_REVERSE != 0, flag & FLAG_MATE_REVERSE != 0
     both_mapped = flag & (FLAG_PAIRED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
@@ -143,7 +145,7 @@ def _int64(values: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def _with_plain_matches(cigar: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The same elements, M for = and X."""
+    """Replace = and X by M."""
     operation = cigar & CIGAR_MASK
     other = (operation == CIGAR_EQUAL) | (operation == CIGAR_DIFFERENT)
     return np.where(other, cigar - operation + CIGAR_MATCH, cigar).astype(np.uint32)
@@ -151,7 +153,7 @@ def _with_plain_matches(cigar: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 @compiled
 def _aligned_lengths(cigar, offsets):
-    """Reference bases (int64[n]) that each alignment covers."""
+    """Return int64[n]: the reference bases that each alignment covers."""
     lengths = np.zeros(len(offsets) - 1, np.int64)
     for i in range(len(lengths)):
         for c in range(offsets[i], offsets[i + 1]):
@@ -162,7 +164,7 @@ def _aligned_lengths(cigar, offsets):
 
 @compiled
 def _high_quality_clips(cigar, cigar_offsets, qualities, base_offsets):
-    """Bases of high quality in the soft clips of each read (AlignmentUtils.countHighQualitySoftClips)."""
+    """Count the bases of high quality in the soft clips of each read (AlignmentUtils.countHighQualitySoftClips)."""
     counts = np.zeros(len(cigar_offsets) - 1, np.int32)
     for i in range(len(counts)):
         base = base_offsets[i]
@@ -176,7 +178,7 @@ def _high_quality_clips(cigar, cigar_offsets, qualities, base_offsets):
 
 
 class _Effective(NamedTuple):
-    """The columns of `AlignedReads` that follow from reverting clips: of n reads."""
+    """The columns of `AlignedReads` that depend on reverted clips."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -187,7 +189,7 @@ class _Effective(NamedTuple):
 
 @compiled
 def _revert_clips(cigar, offsets, revert, aligned_start):
-    """CIGARs with soft clips reverted to M where `revert` says so, cut off elsewhere; hard clips are left out."""
+    """Revert the soft clips of reads with `revert` to M and remove all others; hard clips are removed."""
     count = len(offsets) - 1
     start, end = np.empty(count, np.int64), np.empty(count, np.int64)
     effective_offsets, effective = np.zeros(count + 1, np.int64), np.empty(len(cigar), np.uint32)
@@ -207,7 +209,7 @@ def _revert_clips(cigar, offsets, revert, aligned_start):
 
 @inlined
 def _effective_cigar(cigar, first, last, revert, start, effective, begin):
-    """Write the elements of one read from `begin` on: (its start, its first query base, position behind the last)."""
+    """Write one read's elements from `begin` on; return its start, its first query base and the end of the elements."""
     query_first = np.int64(0)
     at = begin
     for c in range(first, last):

@@ -1,8 +1,8 @@
-"""Reads as each active region sees them: soft clips reverted, poor ends, adaptor and what lies outside cut off.
+"""Reads clipped to active regions: soft clips reverted; poor ends, adaptor and bases outside the region removed.
 
 AssemblyBasedCallerUtils.finalizeRegion and FragmentUtils.adjustQualsOfOverlappingPairedFragments: where two mates cover
-the same bases, they are one observation, so agreeing bases are capped at half the quality of a PCR error and
-contradicting ones get quality 0.
+the same bases, they are one observation. So the quality of agreeing bases is capped at half that of a PCR error, and
+contradicting bases get quality 0.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ class RegionReads(NamedTuple):
     Attributes:
         region_offsets: int64[regions + 1] into the reads.
         sample: int32[n].
-        start, end: int64[n], reference span that is left, 0-based, half-open.
+        start, end: int64[n], reference span of the remaining bases, 0-based, half-open.
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
-        before, behind: int32[n], bases of the read that were cut off on either side, clipped ones of the BAM included.
+        before, behind: int32[n], bases removed at the read's start and end, bases clipped in the BAM included.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
         positions: int32 per base: its reference position, INSERTED for inserted bases.
@@ -99,7 +99,7 @@ def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> R
 
 
 def _merge(parts: list[RegionReads]) -> RegionReads:
-    """Bring samples together, region by region."""
+    """Merge samples, region by region."""
     regions = len(parts[0].region_offsets) - 1
     owner = np.concatenate([np.repeat(np.arange(regions), np.diff(part.region_offsets)) for part in parts])
     order = np.argsort(owner, kind="stable")
@@ -120,7 +120,7 @@ def _merge(parts: list[RegionReads]) -> RegionReads:
 
 @compiled
 def _put(own, first, offsets, result):
-    """Write stretches of `own` that begin at `first` (int64[n]) one behind another, at `offsets` (int64[n + 1])."""
+    """Copy stretches of `own` that begin at `first` (int64[n]) one after another, to `offsets` (int64[n + 1])."""
     for i in range(len(first)):
         begin, shift = offsets[i], first[i] - offsets[i]
         for at in range(begin, offsets[i + 1]):
@@ -129,13 +129,13 @@ def _put(own, first, offsets, result):
 
 @inlined
 def _candidates(aligned_start, longest, low, high):
-    """Range of reads (by index) that may overlap [low, high)."""
+    """Return the range of reads (by index) that may overlap [low, high)."""
     return np.searchsorted(aligned_start, low - longest), np.searchsorted(aligned_start, high)
 
 
 @compiled
 def _clip_reads(reads, spans):
-    """A sample's `_ClippedReads`; its arrays of bases have room left behind the last base."""
+    """Return a sample's `_ClippedReads`; its arrays of bases may be longer than needed."""
     aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
     cigar_offsets, cigar = reads.cigar_offsets, reads.cigar
     longest = np.int64(0)
@@ -179,7 +179,7 @@ def _clip_reads(reads, spans):
 
 @compiled
 def _room_for(reads, spans, longest):
-    """Arrays for all reads that overlap the spans, each as often as it does."""
+    """Allocate arrays for all reads that overlap the spans, once for each overlap."""
     aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
     n, bases = 0, 0
     for r in range(len(spans)):
@@ -205,14 +205,12 @@ def _room_for(reads, spans, longest):
 
 @inlined
 def _clip_read(reads, i, low, high, clipped, at):
-    """Write what is left of read i in [low, high) from base `at` on.
-
-    As there, an insertion at the edge of what is cut off stays.
+    """Write the bases of read i in [low, high) from base `at` on; as in GATK, an insertion at the edge stays.
 
     Returns:
-        The number of bases (0: none is aligned), and the first of them as an index into the bases of all reads.
+        The number of bases (0 if none is aligned), and the first of them as an index into the bases of all reads.
     """
-    # Taken out of their tuples here: in a loop each would be counted as a reference once a base.
+    # Arrays are taken out of their tuples here, since in the loop a reference would be counted for each base.
     bases, qualities, effective = reads.bases, reads.qualities, reads.effective
     clipped_bases, clipped_qualities, clipped_positions = clipped.bases, clipped.qualities, clipped.positions
     low = max(low, reads.keep_from[i])
@@ -265,7 +263,7 @@ def _clip_read(reads, i, low, high, clipped, at):
 
 @inlined
 def _hard_clips(cigar, first, end):
-    """Bases of the read with CIGAR cigar[first:end] that the BAM does not hold, before its first base and behind."""
+    """Return the hard-clipped bases at the start and at the end of the read with CIGAR cigar[first:end]."""
     before, behind = np.int64(0), np.int64(0)
     last = end - 1
     if first <= last and operation_of(cigar[first]) == CIGAR_HARD_CLIP:
@@ -277,7 +275,7 @@ def _hard_clips(cigar, first, end):
 
 @inlined
 def aligned_span(positions, begin, end):
-    """Of the bases [begin, end), the first one's position and the last one's plus one; inserted ones do not count."""
+    """Return the reference span of the bases [begin, end), ignoring inserted ones."""
     first, last = begin, end - 1
     while positions[first] < 0:
         first += 1
@@ -288,16 +286,16 @@ def aligned_span(positions, begin, end):
 
 @inlined
 def bases_within(reads, i, low, high):
-    """The run of bases of read i from the first to the last that is aligned within [low, high).
+    """Find the run of bases of read i from the first to the last that is aligned within [low, high).
 
-    Inserted bases beside them belong to the run; it is empty where no base is aligned within.
+    Inserted bases next to the run belong to it. Without any base aligned within, the run is empty.
 
     Returns:
         The first base and the end, as indices into the bases of all reads.
     """
     start, stop, positions = reads.base_offsets[i], reads.base_offsets[i + 1], reads.positions
     first, end = start, stop
-    # Some bases at once first: most lie far outside.
+    # Skip _AT_ONCE bases at a time at first, since most are far outside.
     while first + _AT_ONCE <= stop and _most(positions, first) < low:
         first += _AT_ONCE
     while first < stop and positions[first] < low:
@@ -316,7 +314,7 @@ def bases_within(reads, i, low, high):
 
 @inlined
 def _most(positions, first):
-    """The largest of _AT_ONCE positions from `first` on."""
+    """Return the largest of _AT_ONCE positions from `first` on."""
     most = np.int32(INSERTED)
     for k in range(_AT_ONCE):
         most = max(most, positions[np.uint64(first) + np.uint64(k)])
@@ -325,7 +323,7 @@ def _most(positions, first):
 
 @inlined
 def _least_unsigned(positions, first):
-    """The smallest of _AT_ONCE positions from `first` on, where INSERTED counts as the largest number there is."""
+    """Return the smallest of _AT_ONCE positions from `first` on, with INSERTED as the largest uint32."""
     least = np.uint32(0xFFFFFFFF)
     for k in range(_AT_ONCE):
         least = min(least, np.uint32(positions[np.uint64(first) + np.uint64(k)]))
@@ -334,7 +332,7 @@ def _least_unsigned(positions, first):
 
 @compiled
 def _adjust_mates(reads, clipped, first, last):
-    """Find overlapping mates among reads [first, last) of a region and treat their common bases as one observation."""
+    """Find overlapping mates among reads [first, last) of a region and adjust the qualities of their common bases."""
     source, start, end, mate_start, name_hash = (
         clipped.source, clipped.start, clipped.end, reads.mate_start, reads.name_hash
     )  # fmt: skip
@@ -362,7 +360,7 @@ def _adjust_mates(reads, clipped, first, last):
 
 @inlined
 def _adjust_pair(bases, qualities, positions, offsets, left, right, start):
-    """Adjust the qualities of two overlapping mates, base by base from `start` on, where the right one starts."""
+    """Adjust the qualities of two overlapping mates, base by base from `start` on, the start of the right one."""
     a, a_end = _aligned_bases(positions, offsets[left], offsets[left + 1])
     while positions[a] < start:
         a += 1
@@ -376,7 +374,7 @@ def _adjust_pair(bases, qualities, positions, offsets, left, right, start):
 
 @inlined
 def _aligned_bases(positions, begin, end):
-    """The bases [begin, end) without inserted ones at their ends: first and end."""
+    """Return first and end of the bases [begin, end) without inserted ones at their ends."""
     while positions[begin] < 0:
         begin += 1
     while positions[end - 1] < 0:

@@ -1,4 +1,4 @@
-"""Which reads the caller uses: HaplotypeCallerEngine.makeStandardHCReadFilters, and thinning of deep positions."""
+"""Filters of reads: HaplotypeCallerEngine.makeStandardHCReadFilters, and thinning of deep positions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,12 @@ FILTERS = (
     "thinned",
     "used",
 )
-"""Why a read is not used, in the order in which the reasons are tried; the last is "used"."""
+"""Reasons why a read is not used, in the order of their tests; the last is "used"."""
 UNMAPPED, SECONDARY, DUPLICATE, FAILED, LOW_MAPPING_QUALITY, MALFORMED, NO_COPIES, THINNED, USED = range(len(FILTERS))
 
 
 def judge(records: Records, minimum_mapping_quality: int) -> NDArray[np.uint8]:
-    """What becomes of each record (uint8[n], index into FILTERS), absent chromosomes and thinning apart."""
+    """Return uint8[n]: the filter of each record, an index into FILTERS, without absent chromosomes and thinning."""
     verdicts: NDArray[np.uint8] = _judge(records.data, records.starts, records.fixed, minimum_mapping_quality)
     return verdicts
 
@@ -43,23 +43,24 @@ def judge(records: Records, minimum_mapping_quality: int) -> NDArray[np.uint8]:
 def count_verdicts(
     verdicts: NDArray[np.uint8], positions: NDArray[np.int32], owned: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """How many reads have each verdict, of those that start in the owned spans.
+    """Count the reads that start in the owned spans, by verdict.
 
     Args:
         verdicts: of the reads.
-        positions: where they start.
+        positions: of their starts.
         owned: int64[n, 2], half-open spans in order, apart from each other.
     """
     span = np.searchsorted(owned[:, 1], positions, side="right")
-    # Of all spans that end behind a position, the first is the one that may hold it.
+    # Of all spans that end after a position, only the first may hold it.
     begins = np.append(owned[:, 0], np.iinfo(np.int64).max)
     return np.bincount(verdicts[begins[span] <= positions], minlength=len(FILTERS)).astype(np.int64)
 
 
 def thinned_out(positions: NDArray[np.int32], name_hash: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
-    """Indices of the reads beyond `most` that start at one position; those of smallest name hash stay.
+    """Return the indices of the reads to drop where more than `most` start at one position.
 
-    GATK's PositionalDownsampler draws them at random; a hash gives every job the same ones.
+    The reads with the smallest hash of the name stay. GATK's PositionalDownsampler draws at random; with a hash, every
+    job keeps the same reads.
     """
     _, first, sizes = np.unique(positions, return_index=True, return_counts=True)
     dropped = [np.zeros(0, np.int64)]
@@ -92,7 +93,7 @@ def _judge(data, starts, fixed, minimum_mapping_quality):
 
 @inlined
 def _is_malformed(data, start, fields):
-    """Whether a record lacks bases, qualities or aligned bases, is spliced or padded, or contradicts itself."""
+    """Return True if a record lacks bases, qualities or aligned bases, is spliced or padded, or is inconsistent."""
     query, reference = np.int64(0), np.int64(0)
     cigar = cigar_begin(start, fields)
     for k in range(fields.operations):

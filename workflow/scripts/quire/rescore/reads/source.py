@@ -1,4 +1,4 @@
-"""The reads of a sample by region: fetched from its BAM or CRAM in bulk, filtered, thinned, and made into columns."""
+"""The reads of a sample: fetched from its BAM or CRAM in bulk, filtered, thinned, and stored in columns."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ from quire.rescore.reads.aligned import AlignedReads, aligned_reads
 from quire.rescore.reads.filters import THINNED, USED, count_verdicts, judge, thinned_out
 from quire.rescore.trace import tell
 
-# Reads are fetched this far left of what is asked, so that positions thinned by coverage always see all their reads.
+# Reads are fetched from this far left of a span, so that a thinned position always sees all reads that start there.
 FETCH_MARGIN = 1280
-LEAST_COMPRESSED = 10  # bytes of a record in a BAM where reads are much alike; usual ones take about 100
-_TELLING_READS = 20_000  # so many tell how many bytes a record takes in this file; an index tells them by 16 kb
+LEAST_COMPRESSED = 10  # bytes of a record in a BAM with very similar reads; usually about 100
+_TELLING_READS = 20_000  # enough reads to estimate the bytes of a record, since an index has a resolution of 16 kb
 
 
 class ReadSource:
@@ -24,42 +24,43 @@ class ReadSource:
 
     Attributes:
         contigs: lengths by name.
-        samples: of each read group by its name; None for one that names no sample.
+        samples: the sample of each read group by the group's name; None for a group without a sample.
     """
 
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
         """Open the file; see `IndexedAlignments`."""
         self._alignments = IndexedAlignments(path, fasta)
-        self._compressed = LEAST_COMPRESSED  # bytes of a record, rather too few
+        self._compressed = LEAST_COMPRESSED  # bytes of a record, a low estimate
         self.contigs = self._alignments.contigs
         self.samples = self._alignments.samples
 
     def bytes_over(self, contig: str, start: int, end: int) -> int:
-        """About how many bytes of compressed BAM hold the reads over a span."""
+        """Estimate the bytes of compressed BAM that hold the reads over a span."""
         return self._alignments.bytes_over(contig, start, end)
 
     def estimated_reads(self, contig: str, start: int, end: int) -> int | None:
-        """About how many reads start in a span, rather too many; None where the index does not tell."""
+        """Estimate the number of reads that start in a span, rather too high; None if the index does not tell."""
         size = self._alignments.compressed_bytes(contig, start, end)
         return None if size is None else size // self._compressed
 
     def records(self, contig: str, start: int, end: int) -> Records:
-        """The file's own records that overlap [start, end); see `IndexedAlignments.records`."""
+        """Return the file's records that overlap [start, end); see `IndexedAlignments.records`."""
         return self._alignments.records(contig, start, end)
 
     def fetch(
         self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters
     ) -> tuple[AlignedReads, NDArray[np.int64]]:
-        """Reads that overlap [start, end), filtered.
+        """Fetch the reads that overlap [start, end) and pass the filters.
 
         Args:
             contig: name in the reference; a contig that the file does not have gives no reads.
-            start, end: 0-based, half-open.
-            owned: int64[n, 2], reads whose alignment starts in these spans, in order, are counted.
+            start: 0-based.
+            end: position after the last.
+            owned: int64[n, 2], spans in order; reads whose alignment starts in them are counted.
             parameters: thresholds.
 
         Returns:
-            The reads, and int64 counts per name of `FILTERS` of the owned ones.
+            The reads, and int64 counts of the owned ones for each name of `FILTERS`.
 
         Raises:
             InputError: the file is damaged.
@@ -67,8 +68,8 @@ class ReadSource:
         records = self._alignments.records(contig, max(0, start - FETCH_MARGIN), end)
         positions = records.fixed["position"]
         if len(positions) >= _TELLING_READS:
-            # Half of what they took here: elsewhere reads may be more alike. What stands before the span in the index's
-            # first window was not read: only windows that begin in it count.
+            # Take half of the bytes per record seen here, since reads may be more similar elsewhere. Records before the
+            # span in the index's first window were not read, so only windows that begin in the span count.
             size = self._alignments.compressed_bytes(contig, start + SPAN_OF_INDEX - 1, end) or 0
             if size > 0:
                 self._compressed = max(size // len(positions) // 2, LEAST_COMPRESSED)

@@ -1,10 +1,11 @@
-"""How sure a sample is to carry only the reference, position by position where it has no variant.
+"""The confidence that a sample carries only the reference, for every position without a variant.
 
-ReferenceConfidenceModel: at every position two questions are asked of the reads over it. Is another base here: each
-base speaks for the reference or for any other allele, by its quality. Could an indel start here: only a read that no
-indel of up to ten bases would explain as well as its alignment does counts. The less confident answer is written.
+ReferenceConfidenceModel: at every position, the reads over it are tested for two things. First a substitution: each
+base is evidence for the reference or for any other allele, by its quality. Second an indel that starts there: a read
+counts as evidence against it only if no indel of up to ten bases explains the read as well as its alignment does. The
+less confident result is written.
 
-`oracle` says the same in plain Python; `columns` lays reads out against the reference, as clipped or after realignment.
+`oracle` does the same in plain Python; `columns` lays reads out against the reference, as clipped or after realignment.
 """
 
 from typing import NamedTuple
@@ -17,12 +18,12 @@ from quire.rescore.reference_confidence.model import base_table, indel_table
 
 
 class ReadColumns(NamedTuple):
-    """Reads of several spans, one column per reference position; inserted bases have none.
+    """Reads of several spans, with one column per reference position; inserted bases have no column.
 
     Attributes:
         span_offsets: int64[spans + 1] into the reads.
         start: int64[reads], position of the first column.
-        query_length: int64[reads], bases of the read, inserted ones too.
+        query_length: int64[reads], bases of the read, inserted ones included.
         column_offsets: int64[reads + 1].
         bases: uint8 per column, codes A0 C1 G2 T3 N4 or DELETED.
         qualities: uint8 phred per column, 0 where DELETED.
@@ -39,11 +40,11 @@ class ReadColumns(NamedTuple):
 
 
 class Confidence(NamedTuple):
-    """What the reads say at every position of some spans, the spans end to end.
+    """The confidence at every position of some spans, end to end.
 
     Attributes:
         offsets: int64[spans + 1] into the positions.
-        depth: int32[positions], reads that speak for the reference or against it.
+        depth: int32[positions], reads that are evidence for or against the reference.
         phreds: int32[positions, ploidy + 1], PL of the genotypes with 0, 1, ... other alleles; the first is always 0.
     """
 
@@ -60,12 +61,12 @@ def reference_confidence(
     low: int,
     ploidy: int,
 ) -> Confidence:
-    """Confidence at every position of some spans.
+    """Return the confidence at every position of some spans.
 
     Args:
         reads: of every span, cut to its padded span.
         spans: int64[n, 2], 0-based, half-open.
-        padded: int64[n, 2], around the spans; what an indel might shift is looked for in here.
+        padded: int64[n, 2], around the spans; reads shifted by an indel are compared with the reference within it.
         reference: uint8 codes from position `low` on, covering the padded spans.
         low: position of the first code.
         ploidy: of the sample.

@@ -1,4 +1,4 @@
-"""Numba: reads laid out against the reference, one column per position (`ReadColumns`)."""
+"""Reads laid out against the reference, with one column per position (`ReadColumns`)."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from quire.simd.compiled import compiled
 
 
 class Placement(NamedTuple):
-    """Reads placed on the reference anew, of several spans; a read's bases are a run of a `RegionReads`' bases.
+    """Placements of the reads of several spans on the reference; a read is a run of bases of `RegionReads`.
 
     Attributes:
         span_offsets: int64[spans + 1] into the reads.
@@ -30,24 +30,30 @@ class Placement(NamedTuple):
 
 
 def clipped_columns(reads: RegionReads, regions: NDArray[np.int64], padded: NDArray[np.int64]) -> ReadColumns:
-    """Columns of the reads as they were aligned, cut to spans within their regions.
+    """Return the columns of the reads as they were aligned, cut to spans within their regions.
 
     Args:
         reads: of one sample, in regions.
         regions: int64[n], the region of each span.
-        padded: int64[n, 2], what is left of the region's reads.
+        padded: int64[n, 2], the spans to which the region's reads are cut.
     """
     return placed_columns(reads, Placement(*clipped_placement(reads, regions, padded)))
 
 
 def placed_columns(reads: RegionReads, placement: Placement) -> ReadColumns:
-    """Columns of reads that are placed base by base."""
+    """Return the columns of reads that are placed base by base."""
     return ReadColumns(placement.span_offsets, *_columns(reads.bases, reads.qualities, placement))
 
 
 @compiled
 def clipped_placement(reads, regions, padded):
-    """Columns of `Placement` of the usable reads, cut to the spans."""
+    """Return the columns of `Placement` of the usable reads, cut to the spans.
+
+    Args:
+        reads: of one sample, in regions.
+        regions: int64[n], the region of each span.
+        padded: int64[n, 2], the spans.
+    """
     n = 0
     room = 0
     for s in range(len(regions)):
@@ -78,7 +84,7 @@ def clipped_placement(reads, regions, padded):
 
 @compiled
 def _columns(bases, qualities, placement):
-    """Columns of `ReadColumns` after the first."""
+    """Return the columns of `ReadColumns` after the first."""
     n = len(placement.first_base)
     start = np.zeros(n, np.int64)
     query_length = np.empty(n, np.int64)
@@ -114,7 +120,7 @@ def _columns(bases, qualities, placement):
 
 @compiled
 def placement_spans(placement):
-    """int64[reads] twice: start and end of each read on the reference; a read without aligned bases is empty at 0."""
+    """Return int64[reads] twice: start and end of each read on the reference, both 0 without aligned bases."""
     positions, offsets = placement.positions, placement.position_offsets
     n = len(placement.first_base)
     start = np.zeros(n, np.int64)

@@ -1,4 +1,4 @@
-"""Numba: reference confidence of whole spans, each read visited once."""
+"""Reference confidence of whole spans on the CPU, visiting each read once."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ class _ReadOverSpan(NamedTuple):
     Attributes:
         bases, qualities, before_indel: uint8 per column, as in `ReadColumns`.
         begin, stop: the columns within the span.
-        query_length: bases of the read, inserted ones too.
+        query_length: bases of the read, inserted ones included.
         shift: index of column 0 in the reference of the padded span.
         first: index of column 0 in the span.
     """
@@ -40,7 +40,17 @@ class _ReadOverSpan(NamedTuple):
 
 @compiled
 def span_confidence(reads, spans, padded, reference, low, table, indels):
-    """Columns of `Confidence`; arguments as of `reference_confidence`, and the tables of `model`."""
+    """Return the columns of `Confidence`.
+
+    Args:
+        reads: `ReadColumns`, as in `reference_confidence`.
+        spans: as in `reference_confidence`.
+        padded: as in `reference_confidence`.
+        reference: as in `reference_confidence`.
+        low: as in `reference_confidence`.
+        table: from `base_table`.
+        indels: from `indel_table`.
+    """
     ploidy = table.shape[2] - 1
     n = len(spans)
     offsets = np.zeros(n + 1, np.int64)
@@ -94,10 +104,10 @@ def _add_bases(read, near, table, likelihoods, depth):
 
 @compiled
 def _add_informative(read, near, plausible, baseline, informative):
-    """Count the read at every position where it shows that no indel starts there.
+    """Count the read at every position where it excludes an indel that starts there.
 
-    Costs are summed from the read's end, so that one pass per indel answers for all columns. A pass ends once its cost
-    exceeds what the alignment costs in all: no column before can be explained as well.
+    Costs are summed from the read's end, so one pass per indel covers all columns. A pass ends once its cost exceeds
+    that of the whole alignment, since then the indel cannot explain any earlier column as well.
     """
     bases, qualities, before_indel = read.bases, read.qualities, read.before_indel
     begin, shift = read.begin, read.shift
@@ -145,7 +155,7 @@ def _pass(read, near, stop, read_ahead, reference_ahead, baseline, plausible):
 
 @compiled
 def _finish(likelihoods, depth, informative, indels, log10_ploidy, phreds):
-    """PLs of a span: those of substitutions or of indels, whichever are less confident of the reference."""
+    """Write the PLs of a span: of substitutions or of indels, whichever are less confident in the reference."""
     genotypes = likelihoods.shape[1]
     chosen = np.empty(genotypes)
     for p in range(len(depth)):

@@ -1,7 +1,7 @@
-"""The numbers behind reference confidence, made on the host so that kernels take no logarithm.
+"""Tables of reference confidence, computed in Python so that kernels need no logarithm.
 
-The sum of two probabilities is taken from a table of log10(1 + 10^-x) in steps of 0.0001, as
-MathUtils.approximateLog10SumLog10 does: PLs then agree with GATK's to the last phred.
+The sum of two probabilities is taken from a table of log10(1 + 10^-x) in steps of 0.0001, as in
+MathUtils.approximateLog10SumLog10, so that PLs agree with GATK's to the last phred.
 """
 
 from functools import cache
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 DELETED = 5  # code of a column where the read has no base
-MINIMUM_BASE_QUALITY = 6  # a base must have more (ReferenceConfidenceModel.BASE_QUAL_THRESHOLD)
-DELETION_QUALITY = 30  # of a deleted base (REF_MODEL_DELETION_QUAL)
-LONGEST_INDEL = 10  # that is looked for (indelSizeToEliminateInRefModel)
-MOST_INDEL_READS = 40  # that count (MAX_N_INDEL_INFORMATIVE_READS)
+MINIMUM_BASE_QUALITY = 6  # a base counts above it (ReferenceConfidenceModel.BASE_QUAL_THRESHOLD)
+DELETION_QUALITY = 30  # quality of a deleted base (REF_MODEL_DELETION_QUAL)
+LONGEST_INDEL = 10  # longest indel that is tested (indelSizeToEliminateInRefModel)
+MOST_INDEL_READS = 40  # reads that count (MAX_N_INDEL_INFORMATIVE_READS)
 _INDEL_QUALITY = 45  # 10^-4.5 indel errors per base
 _STEP = 0.0001
-_NEGLIGIBLE = 8.0  # log10 units below which the smaller of two probabilities is not added
+_NEGLIGIBLE = 8.0  # difference in log10 from which the smaller of two probabilities is not added
 _LARGEST_GQ = 99
 
 
@@ -27,7 +27,7 @@ def _correction(step: int) -> float:
 
 
 def log10_sum(a: float, b: float) -> float:
-    """Table form of log10(10^a + 10^b)."""
+    """Return log10(10^a + 10^b), by table."""
     small, large = sorted((a, b))
     if small == -inf:
         return large
@@ -41,9 +41,9 @@ def _log10(value: int) -> float:
 
 @cache
 def base_table(ploidy: int) -> NDArray[np.float64]:
-    """float64[256, 2, ploidy + 1]: log10 likelihood of a base by quality, by (agrees, differs), by other alleles.
+    """Return float64[256, 2, ploidy + 1]: log10 likelihood of a base by quality, (agrees, differs) and alternates.
 
-    Each value is larger by log10(ploidy) than the likelihood: GATK takes that off once per read at the end.
+    Each value is larger than the likelihood by log10(ploidy), which GATK subtracts at the end, once per read.
     """
     table = np.zeros((256, 2, ploidy + 1))
     for quality in range(1, 256):
@@ -60,7 +60,7 @@ def base_table(ploidy: int) -> NDArray[np.float64]:
 
 @cache
 def indel_table(ploidy: int) -> NDArray[np.float64]:
-    """float64[MOST_INDEL_READS + 1, ploidy + 1]: log10 likelihoods of genotypes by reads that show no indel."""
+    """Return float64[MOST_INDEL_READS + 1, ploidy + 1]: log10 likelihoods of genotypes by reads without an indel."""
     table = np.zeros((MOST_INDEL_READS + 1, ploidy + 1))
     none, some = log10(1.0 - 10.0 ** (-_INDEL_QUALITY / 10.0)), _INDEL_QUALITY * -0.1
     for reads in range(1, MOST_INDEL_READS + 1):
@@ -72,12 +72,12 @@ def indel_table(ploidy: int) -> NDArray[np.float64]:
 
 
 def phreds(likelihoods: list[float]) -> list[int]:
-    """Whole phreds below the best of some log10 likelihoods."""
+    """Return log10 likelihoods as whole phreds below the best."""
     best = max(likelihoods)
     return [floor(-10.0 * (value - best) + 0.5) for value in likelihoods]
 
 
 def genotype_quality(values: list[int]) -> int:
-    """GQ of PLs: the distance of the two best, at most 99 where it is written in a block's band."""
+    """Return GQ of PLs: the distance of the two best, at most 99."""
     first, second = sorted(values)[:2]
     return min(second - first, _LARGEST_GQ)

@@ -1,4 +1,4 @@
-"""Reference confidence in plain Python: one position at a time, every indel tried on every read."""
+"""Reference confidence in plain Python: one position at a time, testing every indel on every read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _N = 4
 
 @dataclass(frozen=True)
 class Read:
-    """A read against the reference; see `ReadColumns`."""
+    """A read laid out against the reference; see `ReadColumns`."""
 
     start: int
     query_length: int
@@ -32,10 +32,10 @@ class Read:
 def confidence_at(
     reads: Sequence[Read], position: int, reference: Sequence[int], reference_start: int, ploidy: int
 ) -> tuple[int, list[int]]:
-    """Depth and PLs at a position.
+    """Return depth and PLs at a position.
 
     Args:
-        reads: all, also those that do not reach the position.
+        reads: all reads, also ones that do not cover the position.
         position: 0-based.
         reference: codes of the padded span.
         reference_start: position of its first base.
@@ -64,10 +64,11 @@ def confidence_at(
 
 
 def is_informative(read: Read, column: int, reference: Sequence[int], shift: int) -> bool:
-    """Whether no indel of up to ten bases that starts at a column explains the rest of the read as well.
+    """Return True if no indel of up to ten bases that starts at a column explains the rest of the read as well.
 
     Args:
-        read, column: which.
+        read: any.
+        column: of the read.
         reference: codes of the padded span.
         shift: index in the reference of the read's first column.
     """
@@ -81,7 +82,7 @@ def is_informative(read: Read, column: int, reference: Sequence[int], shift: int
         return False
 
     def cost(read_ahead: int, reference_ahead: int) -> int | None:
-        """Qualities of the mismatches from the column on; None where nothing is left to compare."""
+        """Sum the qualities of the mismatches from the column on; None if nothing is left to compare."""
         end = min(columns - read_ahead, room - reference_ahead)
         if column >= end:
             return None

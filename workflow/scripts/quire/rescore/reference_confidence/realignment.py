@@ -1,7 +1,7 @@
-"""Reads placed on the reference by way of the haplotype that explains each best.
+"""Placement of reads on the reference through the haplotype that explains each best.
 
 AssemblyBasedCallerUtils.realignReadsToTheirBestHaplotype and AlignmentUtils.createReadAlignedToRef: a read is aligned
-to its haplotype, and that alignment is carried over to the reference by the haplotype's own. Ends that the aligner
+to its haplotype, and this alignment is transferred to the reference by the haplotype's alignment. Ends that the aligner
 clips count as inserted bases.
 """
 
@@ -29,11 +29,11 @@ from quire.simd.compiled import compiled
 
 
 class ScoredReads(NamedTuple):
-    """The reads of a region, scored, and where their best haplotypes place them.
+    """The scored reads of a region, where their best haplotypes place them.
 
     Attributes:
-        likelihoods: `start` and `end` as the reads are placed.
-        placed: the same reads; those that are not used have no bases.
+        likelihoods: with `start` and `end` as the reads are placed.
+        placed: the same reads, base by base; unused reads have no bases.
     """
 
     likelihoods: RegionLikelihoods
@@ -41,14 +41,14 @@ class ScoredReads(NamedTuple):
 
 
 class _CutReads(NamedTuple):
-    """Reads that are placed anew, each cut to the span of its region.
+    """Reads to place, each cut to the span of its region.
 
     Attributes:
         first_base, end_base: int64[n], the run of a read's bases in `RegionReads`.
         bases: uint8 codes of all runs.
         offsets: int64[n + 1] into bases.
         chosen: int64[n], the haplotype of each read.
-        spans: int64[n, 2], what each read and its haplotype are cut to.
+        spans: int64[n, 2], the span to which each read and its haplotype are cut.
     """
 
     first_base: NDArray[np.int64]
@@ -74,16 +74,19 @@ def realigned(
     window: Window,
     engine: CallingEngine,
 ) -> tuple[list[ScoredReads], Placement]:
-    """The scored reads of some regions where their best haplotypes place them, and that placement.
+    """Place the scored reads of some regions by their best haplotypes.
 
-    Which reads count at a site is asked of these spans. A read that the model does not explain stays where it was.
+    A read counts at a site if its new span touches it. A read that no haplotype explains stays where it was.
 
     Args:
         reads: clipped reads of all regions.
-        scored: of each region.
-        regions: likewise.
+        scored: likelihoods of each region.
+        regions: with their haplotypes.
         window: the reference, holding all spans.
         engine: aligns the reads.
+
+    Returns:
+        The scored reads of each region as placed, and the placement.
     """
     sizes = np.array([len(own.start) for own in scored], np.int64)
     offsets = offsets_from_lengths(sizes)
@@ -119,14 +122,14 @@ def _placement(
     window: Window,
     engine: CallingEngine,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Place reads anew; the columns of `Placement` after the first.
+    """Place reads and return the columns of `Placement` after the first.
 
     Args:
         reads: clipped reads of all regions.
-        source: int64[n], the reads to place, as indices in `reads`.
+        source: int64[n], the reads to place, as indices of `reads`.
         chosen: int64[n], the haplotype of each.
         haplotypes: of all regions, each cut to its region's span.
-        spans: int64[n, 2], what the haplotype of each read, and so the read, is cut to.
+        spans: int64[n, 2], the span to which each read and its haplotype are cut.
         window: the reference, holding all spans.
         engine: aligns the reads.
     """
@@ -147,11 +150,12 @@ def _placement(
 
 @compiled
 def _best_of_all(matrices, sizes, counts, priority):
-    """Which reads of all regions a haplotype explains (bool[reads]), and the `best_haplotypes` of those (int64[reads]).
+    """Return which reads of all regions a haplotype explains (bool[reads]), and their best haplotypes (int64[reads]).
 
     Args:
-        matrices: float64, each region's [reads, haplotypes] row by row, end to end; NaN where nothing explains a read.
-        sizes, counts: int64[regions], reads and haplotypes.
+        matrices: float64, each region's [reads, haplotypes] row by row, end to end; NaN for an unexplained read.
+        sizes: int64[regions], number of reads.
+        counts: int64[regions], number of haplotypes.
         priority: of all haplotypes.
     """
     explained, best = np.empty(sizes.sum(), np.bool_), np.empty(sizes.sum(), np.int64)
@@ -169,13 +173,13 @@ def _best_of_all(matrices, sizes, counts, priority):
 
 
 def priorities(haplotypes: Sequence[Haplotype]) -> NDArray[np.float64]:
-    """float64[haplotypes]: what decides between haplotypes that explain a read alike: few indels, the reference."""
+    """Return float64[haplotypes]: priority among equally likely haplotypes, for few indels and for the reference."""
     return np.array([float(haplotype.is_reference) + 1 - len(haplotype.cigar) for haplotype in haplotypes])
 
 
 @compiled
 def best_haplotypes(matrix, priority):
-    """int64[reads]: the haplotype of each read (AlleleLikelihoods.searchBestAllele with priorities)."""
+    """Return int64[reads]: the best haplotype of each read (AlleleLikelihoods.searchBestAllele with priorities)."""
     result = np.zeros(len(matrix), np.int64)
     for i in range(len(matrix)):
         best, first, second = 0, matrix[i, 0], -np.inf
@@ -196,7 +200,7 @@ def best_haplotypes(matrix, priority):
 
 @compiled
 def _cut_all(reads, source, spans):
-    """First and end base of each read's run, and the runs' bases with their offsets."""
+    """Return first and end base of each read's run, and the runs' bases with their offsets."""
     n = len(source)
     first_base = np.empty(n, np.int64)
     end_base = np.empty(n, np.int64)
@@ -212,7 +216,7 @@ def _cut_all(reads, source, spans):
 
 @compiled
 def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
-    """int64 per base: reference positions of all reads.
+    """Return int64 per base: the reference positions of all reads.
 
     Args:
         unmoved: positions of all bases of `RegionReads`.
@@ -234,7 +238,7 @@ def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
             and haplotype_cigar_offsets[h + 1] - haplotype_cigar_offsets[h] == 1
             and cigar_offsets[i + 1] - cigar_offsets[i] == 1
             and cigars[cigar_offsets[i]] & np.uint32(CIGAR_MASK) == CIGAR_MATCH
-        ):  # most reads: nothing is inserted or deleted on the way to the reference
+        ):  # most reads: neither alignment has an insertion or a deletion
             low_position, first = spans[i, 0] + offsets[i], np.uint64(read_offsets[i])
             for k in range(np.uint64(size)):
                 positions[first + k] = low_position + np.int64(k)
@@ -258,7 +262,7 @@ def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
 
 @compiled
 def place(query, offset, cigar, haplotype_cigar, reference, reference_start, positions):
-    """Positions of one read's bases by way of its haplotype.
+    """Write the positions of one read's bases, given its alignment to its haplotype.
 
     Args:
         query: uint8 codes.
@@ -279,7 +283,7 @@ def place(query, offset, cigar, haplotype_cigar, reference, reference_start, pos
     at, b = start, 0
     for e in range(len(operations)):
         if operations[e] == CIGAR_DELETION:
-            # A deletion before the first aligned base is none: the read starts behind it.
+            # A deletion before the first aligned base moves the start of the read.
             at += lengths[e]
         elif operations[e] == CIGAR_INSERTION:
             positions[b : b + lengths[e]] = INSERTED
@@ -293,7 +297,7 @@ def place(query, offset, cigar, haplotype_cigar, reference, reference_start, pos
 
 @compiled
 def start_on_reference(haplotype_cigar, offset):
-    """Reference bases before base `offset` of the haplotype; those of a deletion right before it are not counted."""
+    """Count the reference bases before base `offset` of the haplotype, without a deletion right before it."""
     on_reference, on_haplotype = np.int64(0), np.int64(0)
     if offset == 0:
         return on_reference
@@ -308,10 +312,10 @@ def start_on_reference(haplotype_cigar, offset):
 
 @compiled
 def carried_over(cigar, haplotype_cigar, offset):
-    """The alignment of the read to the reference (AlignmentUtils.applyCigarToCigar), operations and lengths.
+    """Return operations and lengths of the read's alignment to the reference (AlignmentUtils.applyCigarToCigar).
 
-    Deletions before the first and behind the last base of the read are left out; of a deletion and an insertion side by
-    side the deletion comes first.
+    Deletions before the first and after the last base of the read are left out. A deletion comes before an adjacent
+    insertion.
     """
     room = 0
     for element in cigar:
@@ -345,7 +349,7 @@ def carried_over(cigar, haplotype_cigar, offset):
             if operation != CIGAR_MATCH and operation != CIGAR_DELETION:
                 n = _append(operations, lengths, n, CIGAR_INSERTION, left)
                 break
-            # Behind the haplotype's end the reference goes on.
+            # After the haplotype's end the reference continues.
             below, below_left = np.uint32(CIGAR_MATCH), left
             if h < len(haplotype_cigar):
                 below = haplotype_cigar[h] & np.uint32(CIGAR_MASK)
@@ -372,7 +376,7 @@ def carried_over(cigar, haplotype_cigar, offset):
 
 @compiled
 def _append(operations, lengths, n, operation, length):
-    """Add an element (CigarBuilder.add); the number of elements then."""
+    """Add an element (CigarBuilder.add) and return the number of elements."""
     if operation == CIGAR_DELETION:
         if n == 0 or (n == 1 and operations[0] == CIGAR_INSERTION):
             return n

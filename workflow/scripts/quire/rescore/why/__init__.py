@@ -1,7 +1,7 @@
-"""What happened at one position, step by step, and why a call was or was not made there.
+"""An explanation of one position, step by step, and why a call was or was not made there.
 
-The position is called as a unit of a run is (`units.call_unit`); `listener` keeps what its steps tell
-(`quire.rescore.trace`) and `words` prints it. `python -m quire.rescore why --at chr20:10001298` is the command.
+The position is called like a unit of a run (`units.call_unit`). `listener` keeps the facts that the steps tell
+(`quire.rescore.trace`), and `words` prints them. The command is `python -m quire.rescore why --at chr20:10001298`.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the caller's steps said about one position, kept until it is put into words."""
+"""An observer of the caller that keeps the facts about one position."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Pile:
 
     Attributes:
         verdicts: reads by what became of them, names of FILTERS.
-        alleles: of the reads that are used, what they have there: a base, "deleted", or a base and "+insertion".
+        alleles: the used reads by their allele at the position: a base, "deleted", or a base and "+insertion".
     """
 
     verdicts: Counter[str]
@@ -43,13 +43,13 @@ class RegionStory:
 
     Attributes:
         span, padded: 0-based, half-open.
-        reads: that were assembled.
+        reads: number of assembled reads.
         graphs: that were tried.
-        sequences: distinct haplotypes, the reference among them.
-        aligned: those that could be aligned to the reference.
-        region: what is left to genotype; None without variants.
+        sequences: number of distinct haplotypes, the reference included.
+        aligned: the haplotypes that could be aligned to the reference.
+        region: the region as it is genotyped; None without variants.
         likelihoods: of the region's reads.
-        clipped: the reads that the likelihoods point into.
+        clipped: the reads to which the likelihoods refer.
     """
 
     span: tuple[int, int]
@@ -65,12 +65,12 @@ class RegionStory:
 
 @dataclass
 class SiteStory:
-    """A site that was judged.
+    """A site that was genotyped.
 
     Attributes:
         given: with all alleles of its haplotypes.
         site: with the alleles that were considered.
-        touching: int64[samples], reads that touch it.
+        touching: int64[samples], reads that touch the site.
         depths: int64[samples, alleles], reads that clearly support each allele.
         phreds: PL of all samples end to end.
         ploidies: int64[samples].
@@ -91,18 +91,20 @@ class SiteStory:
 
 
 class Story:
-    """Everything that was said.
+    """All facts about a position.
 
     Attributes:
         contig, position: 0-based.
         piles: by sample.
-        activity: from `activity_start` on; spans: active regions near the position.
-        region: the one that holds the position, None without.
+        activity: of the positions from `activity_start` on.
+        activity_start: position of the first value of `activity`.
+        spans: active regions near the position.
+        region: the active region that holds the position; None without one.
         sites: of that region, in order.
     """
 
     def __init__(self, names: Mapping[int, str], contig: str, position: int) -> None:
-        """Listen for a position.
+        """Start without facts.
 
         Args:
             names: of the samples, by the id of their sources of reads.
@@ -117,10 +119,10 @@ class Story:
         self.region: RegionStory | None = None
         self.sites: list[SiteStory] = []
         self._names = names
-        self._ours = False  # whether the region at hand is the one
+        self._ours = False  # True while the steps are about `region`
 
     def hear(self, step: str, facts: Mapping[str, Any]) -> None:
-        """Keep what matters; see `quire.rescore.trace`."""
+        """Keep the facts of a step that are about the position; see `quire.rescore.trace`."""
         getattr(self, f"_{step}")(**facts)
 
     def _reads(self, source: Any, records: Records, verdicts: NDArray[np.uint8], reads: AlignedReads) -> None:
@@ -159,7 +161,7 @@ class Story:
 
 
 def _over(records: Records, position: int) -> list[int]:
-    """Numbers of the records whose alignment covers a position."""
+    """Return the numbers of the records whose alignment covers a position."""
     offsets, cigars = cigars_of(records, np.arange(len(records.starts)))
     starts = records.fixed["position"].tolist()
     found = []
@@ -175,7 +177,7 @@ def _over(records: Records, position: int) -> list[int]:
 
 
 def _alleles(reads: AlignedReads, position: int) -> Counter[str]:
-    """What each read that covers a position has there."""
+    """Count the reads that cover a position by their allele there."""
     found: Counter[str] = Counter()
     for i in np.flatnonzero((reads.aligned_start <= position) & (reads.aligned_end > position)).tolist():
         at, query = int(reads.aligned_start[i]), int(reads.base_offsets[i])

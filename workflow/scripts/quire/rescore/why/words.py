@@ -1,4 +1,4 @@
-"""What happened at a position, in lines of text."""
+"""The story of a position, in lines of text."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,11 +23,11 @@ _OPERATIONS = "MIDNSHP=X"
 
 
 def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[str]:
-    """All lines.
+    """Yield all lines.
 
     Args:
         job: that was run.
-        story: what was heard.
+        story: the facts that its steps told.
         records: lines of the VCF that were written for the position.
     """
     contig, position = story.contig, story.position
@@ -48,7 +48,7 @@ def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[
 
 
 def _ploidies(job: CallingJob, story: Story) -> dict[str, int]:
-    """Ploidy of each sample at the position."""
+    """Return the ploidy of each sample at the position."""
     return {
         sample.name: sample.ploidy if sample.ploidies is None else sample.ploidies.at(story.contig, story.position)
         for sample in job.samples
@@ -123,7 +123,7 @@ def _cigar(haplotype: Haplotype) -> str:
 
 
 def _events(haplotype: Haplotype, region: AssembledRegion) -> str:
-    """Its variants as position, reference and alternate."""
+    """Return the variants of a haplotype as position, reference and alternate."""
     texts = []
     for start, event in sorted(haplotype.events.items()):
         at = start - region.reference_start
@@ -174,7 +174,7 @@ def _site(job: CallingJob, own: SiteStory, names: Sequence[str]) -> Iterator[str
         support = ", ".join(f"{name} {count}" for name, count in zip(alleles, depths, strict=True))
         yield f"  {names[s]}: reads that clearly support {support}; unclear {unclear}"
         spelled = alleles
-        # On the road by gVCF <NON_REF> is an allele too: there are then more genotypes than the named alleles make.
+        # In a gVCF <NON_REF> is an allele too: there are then more genotypes than the named alleles make.
         if len(own.phreds) > sum(genotype_count(p, len(alleles)) for p in own.ploidies.tolist()):
             spelled = [*alleles, NON_REFERENCE]
         count = genotype_count(ploidy, len(spelled))
@@ -188,7 +188,7 @@ def _site(job: CallingJob, own: SiteStory, names: Sequence[str]) -> Iterator[str
 
 
 def _genotypes(phreds: NDArray[np.int64], ploidy: int, alleles: Sequence[str]) -> str:
-    """PL of the likeliest genotypes, spelled."""
+    """Return the PLs of the most likely genotypes, with their alleles."""
     counts = genotype_counts(ploidy, len(alleles))
     texts = [
         f"{'/'.join(name for name, n in zip(alleles, counts[g].tolist(), strict=True) for _ in range(n))} {phreds[g]}"
@@ -218,7 +218,7 @@ def _is_variant(line: str, position: int) -> bool:
 
 
 def _reason(job: CallingJob, story: Story) -> str:
-    """Why there is no call, of the step at which it ended."""
+    """Return why there is no call, naming the step that ended it."""
     if not any(_ploidies(job, story).values()):
         return "no sample has this chromosome, by rescore.ploidy_regions"
     if not any(pile.verdicts["used"] for pile in story.piles.values()) and story.region is None:
