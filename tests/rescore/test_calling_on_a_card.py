@@ -181,9 +181,9 @@ def test_a_card_that_does_not_open(monkeypatch: pytest.MonkeyPatch, caplog) -> N
     with calling_engine(DeviceSettings("auto", "auto"), lambda: 10**12, 1) as (backend, engine):
         assert backend.name == "cpu"
         assert engine == cpu_engine()
-    assert "backend cpu: the process that was to open the card ended" in caplog.text
+    assert "backend cpu: the process that opens the card ended" in caplog.text
     demanding = calling_engine(DeviceSettings("gpu", "auto"), lambda: 0, 1)
-    with pytest.raises(QuireError, match=r"device.backend is gpu, but the process that was to open the card ended"):
+    with pytest.raises(QuireError, match=r"device.backend is gpu, but the process that opens the card ended"):
         demanding.__enter__()
 
 

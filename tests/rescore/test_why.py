@@ -56,7 +56,7 @@ def test_every_call_is_said_as_it_is_written(world: Path, tmp_path: Path) -> Non
             assert f"{first}/{second} 0" in text
             depths = dict(zip((first, second), values["AD"].split(","), strict=True))
             assert f"support {first} {depths[first]}, {second} {depths[second]};" in text
-        assert f"QUAL {fields[5]}; needed are 30" in text
+        assert f"QUAL {fields[5]}; required: 30" in text
     variants = [fields for fields in lines_of(tmp_path / "a.g.vcf.gz") if fields[4] != "<NON_REF>"]
     for fields in variants[::4]:
         assert "Called:\n  " + "\t".join(fields) + "\n" in why(world, int(fields[1]), gvcf=True)
@@ -96,7 +96,7 @@ def test_positions_without_a_call(world: Path, tmp_path: Path) -> None:
     assert "  none: none\n" in nothing
     assert "Not called: no read over the position is used." in nothing
     block = why(world, 3000, gvcf=True)
-    assert "what is written instead: chr22_8kb\t3000\t.\t" in block
+    assert "  written instead: chr22_8kb\t3000\t.\t" in block
 
 
 def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,8 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         (["--at", f"{CONTIG}:8001"], "position 8001 is not on contig chr22_8kb; give one of its 8000 bases"),
         (["--at", f"{CONTIG}:0"], "position 0 is not on contig chr22_8kb"),
         (["--at", "22:100"], "the reference has no contig '22'; its first are chr22_8kb"),
-        (["--at", "5012"], "'5012' is no position; give contig:position"),
-        (["--at", f"{CONTIG}:5012", "--ploidy", "0"], "0 is none; give a whole number from 1 to 99"),
+        (["--at", "5012"], "'5012' is not a position; give contig:position"),
+        (["--at", f"{CONTIG}:5012", "--ploidy", "0"], "0 is not a ploidy; give a whole number from 1 to 99"),
         (["--at", f"{CONTIG}:5012", "--bam", "no.bam"], "no.bam: cannot be read as BAM or CRAM"),
     ],
 )

@@ -1,6 +1,6 @@
-"""Why a variant was called, or not: python -m quire.rescore why --at chr20:10001298, in the folder of a run.
+"""Explain why a variant was called, or not: python -m quire.rescore why --at chr20:10001298, in the folder of a run.
 
-The configuration of the run tells where its reference and alignments are; without one, --reference and --bam do.
+The reference and the alignments are those of the run's configuration, or given by --reference and --bam.
 """
 
 import argparse
@@ -23,15 +23,15 @@ def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and explain the position."""
     parser = argparse.ArgumentParser(prog="python -m quire.rescore", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    why = commands.add_parser("why", help="what happened at a position")
+    why = commands.add_parser("why", help="explain the calls at a position")
     why.add_argument("--at", required=True, help="contig:position, 1-based, as in the VCF")
     why.add_argument("--configfile", type=Path, help=f"of the run; {DEFAULT} by default")
-    why.add_argument("--sample", help="only this one, of a run that calls its samples by themselves")
-    why.add_argument("--reference", type=Path, help="folder reference/ of an index, where there is no run")
+    why.add_argument("--sample", help="only this sample, of a run with rescore.gvcf: true")
+    why.add_argument("--reference", type=Path, help="folder reference/ of an index, to use without a run")
     why.add_argument("--bam", type=Path, nargs="+", help="alignments of the samples, indexed, with --reference")
-    why.add_argument("--ploidy", type=int, default=2, help="of these samples")
+    why.add_argument("--ploidy", type=int, default=2, help="of the samples of --bam")
     why.add_argument("--fasta", type=Path, help="of the reference, for CRAM")
-    why.add_argument("--gvcf", action="store_true", help="as each sample's gVCF has it, with --reference")
+    why.add_argument("--gvcf", action="store_true", help="explain each sample's gVCF, with --reference")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
@@ -45,7 +45,7 @@ def _lines(given: argparse.Namespace) -> Iterator[str]:
     contig, _, place = given.at.rpartition(":")
     place = place.replace(",", "")
     if not contig or not place.isdecimal():
-        raise InputError(f"--at: {given.at!r} is no position; give contig:position, as in chr20:10001298.")
+        raise InputError(f"--at: {given.at!r} is not a position; give contig:position, as in chr20:10001298.")
     facts = _of_files(given) if given.reference or given.bam else _of_run(given)
     output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
     groups = [[sample] for sample in facts["samples"]] if output is Output.GVCF else [facts["samples"]]
@@ -61,7 +61,7 @@ def _of_files(given: argparse.Namespace) -> dict[str, Any]:
     if not (given.reference and given.bam):
         raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
     if not 1 <= given.ploidy <= 99:
-        raise InputError(f"--ploidy: {given.ploidy} is none; give a whole number from 1 to 99.")
+        raise InputError(f"--ploidy: {given.ploidy} is not a ploidy; give a whole number from 1 to 99.")
     samples = []
     for path in given.bam:
         names = sorted({str(name) for name in IndexedAlignments(path, given.fasta).samples.values()})

@@ -66,7 +66,7 @@ class CardService:
         try:
             found = self._connection.recv()
         except EOFError:
-            found = Backend("cpu", "the process that was to open the card ended; its last words stand above.")
+            found = Backend("cpu", "the process that opens the card ended; see its messages above.")
             if demanded:
                 self.close()
                 raise QuireError(f"device.backend is gpu, but {found.reason}") from None

@@ -164,15 +164,15 @@ def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None,
             )
     if not source.samples:
         raise InputError(
-            f"{path}: has no read groups, which say whose reads these are; add one of sample {sample} with "
+            f"{path}: has no read groups, so the sample of its reads is unknown; add one of sample {sample} with "
             "samtools addreplacerg."
         )
     for group, owner in source.samples.items():
         if owner != sample:
             whose = "of no sample" if owner is None else f"of sample {owner}"
             raise InputError(
-                f"{path}: its read group {group!r} is {whose} and not of {sample}; name the sample as its read groups "
-                "do, or put samples apart with samtools split."
+                f"{path}: its read group {group!r} is {whose} and not of {sample}; use the read groups' name of the "
+                "sample, or separate samples with samtools split."
             )
     return source
 

@@ -67,13 +67,13 @@ def _piles(job: CallingJob, story: Story) -> Iterator[str]:
             continue
         verdicts = ", ".join(f"{reason.replace('_', ' ')} {count}" for reason, count in pile.verdicts.most_common())
         alleles = ", ".join(f"{allele} {count}" for allele, count in pile.alleles.most_common())
-        yield f"  {name}: {pile.verdicts.total()} ({verdicts}); they have {alleles or 'nothing'}"
+        yield f"  {name}: {pile.verdicts.total()} ({verdicts}); alleles: {alleles or 'none'}"
 
 
 def _activity(story: Story) -> Iterator[str]:
     yield f"Activity (a region is assembled where it is above {ACTIVITY_THRESHOLD})"
     if not len(story.activity):
-        yield "  not computed: there are no reads to use near the position"
+        yield "  not computed: there are no usable reads near the position"
         return
     at = story.position - story.activity_start
     shown = range(max(0, at - _SHOWN_AROUND), min(len(story.activity), at + _SHOWN_AROUND + 1))
@@ -94,21 +94,21 @@ def _assembly(region: RegionStory) -> Iterator[str]:
     yield f"Assembly of {region.reads} reads"
     for k, served, complete, haplotypes in region.graphs:
         if not served:
-            yield f"  {k}-mers: no use (a cycle, or too many of them repeat)"
+            yield f"  {k}-mers: not usable (a cycle, or too many repeated k-mers)"
         elif not complete:
-            yield f"  {k}-mers: more than {MAXIMUM_HAPLOTYPES} haplotypes, of which the likeliest were kept"
+            yield f"  {k}-mers: more than {MAXIMUM_HAPLOTYPES} haplotypes, of which the most likely were kept"
         else:
             yield f"  {k}-mers: {haplotypes} haplotypes"
-    yield f"  {region.sequences} different haplotypes with the reference's; {len(region.aligned)} of them align to it"
+    yield f"  {region.sequences} distinct haplotypes including the reference; {len(region.aligned)} of them align to it"
     own = region.region
     if own is None or region.likelihoods is None:
         return
     yield (
-        f"  variants of {own.variants[0] + 1}-{own.variants[1]} are called; reads and haplotypes cut to "
+        f"  variants in {own.variants[0] + 1}-{own.variants[1]} are called; reads and haplotypes are cut to "
         f"{own.span[0] + 1}-{own.span[1]}"
     )
     yield ""
-    yield f"Haplotypes ({len(own.haplotypes)}), with the reads whose best they are by more than {INFORMATIVE_LOG10}"
+    yield f"Haplotypes ({len(own.haplotypes)}) and reads that prefer them by more than {INFORMATIVE_LOG10} in log10"
     matrix = region.likelihoods.matrix
     support = np.bincount(best_alleles(matrix) + 1, minlength=len(own.haplotypes) + 1)[1:]
     for h in sorted(range(len(own.haplotypes)), key=lambda h: (-support[h], h))[:_MOST_HAPLOTYPES]:
@@ -184,7 +184,7 @@ def _site(job: CallingJob, own: SiteStory, names: Sequence[str]) -> Iterator[str
         f"{name} {min(0.0, value):.2f}" for name, value in list(zip(alleles, own.absent.tolist(), strict=False))[1:]
     )
     yield f"  log10 of the probability that an allele is absent: {absent}"
-    yield f"  QUAL {own.quality:.2f}; needed are {job.parameters.minimum_quality:g}"
+    yield f"  QUAL {own.quality:.2f}; required: {job.parameters.minimum_quality:g}"
 
 
 def _genotypes(phreds: NDArray[np.int64], ploidy: int, alleles: Sequence[str]) -> str:
@@ -208,7 +208,7 @@ def _verdict(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[
         yield from (f"  {line}" for line in called)
         return
     yield f"Not called: {_reason(job, story)}."
-    yield from (f"  what is written instead: {line}" for line in records)
+    yield from (f"  written instead: {line}" for line in records)
 
 
 def _is_variant(line: str, position: int) -> bool:
@@ -224,7 +224,7 @@ def _reason(job: CallingJob, story: Story) -> str:
     if not any(pile.verdicts["used"] for pile in story.piles.values()) and story.region is None:
         return "no read over the position is used"
     if story.region is None:
-        return "too few reads differ from the reference to make the position active, so that nothing was assembled"
+        return "too few reads differ from the reference to make the position active, so nothing was assembled"
     if story.region.sequences == 1:
         return "the reads were assembled to the reference's own sequence"
     if story.region.region is None:
@@ -243,5 +243,5 @@ def _reason(job: CallingJob, story: Story) -> str:
     if not kept:
         return "a variant is likely, but no single allele is likely enough"
     if kept == [SPANNING]:
-        return "nothing but a deletion that starts before is here"
-    return "the genotype is the reference's"
+        return "only a deletion that starts earlier is likely enough"
+    return "the genotype is the reference"
