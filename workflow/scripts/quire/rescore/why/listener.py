@@ -1,7 +1,7 @@
 """An observer of the caller that keeps the facts about one position."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +123,15 @@ class Story:
 
     def hear(self, step: str, facts: Mapping[str, Any]) -> None:
         """Keep the facts of a step that are about the position; see `quire.rescore.trace`."""
-        getattr(self, f"_{step}")(**facts)
+        keep: Mapping[str, Callable[..., None]] = {
+            "reads": self._reads,
+            "activity": self._activity,
+            "assembled": self._assembled,
+            "aligned": self._aligned,
+            "scored": self._scored,
+            "judged": self._judged,
+        }
+        keep[step](**facts)
 
     def _reads(self, source: Any, records: Records, verdicts: NDArray[np.uint8], reads: AlignedReads) -> None:
         if id(source) in self._names:
