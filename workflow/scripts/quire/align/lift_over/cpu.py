@@ -15,7 +15,7 @@ from quire.align.parameters import (
     RIVAL_DENOMINATOR,
     RIVAL_NUMERATOR,
 )
-from quire.align.records.texts import ContigNames, names_of
+from quire.align.texts import ContigNames, names_of
 from quire.reference import Reference
 from quire.reference.lifts import Lifts
 from quire.simd.compiled import compiled, inlined

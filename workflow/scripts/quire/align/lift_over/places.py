@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quire.align.records.texts import enlarged, write_number
+from quire.align.texts import enlarged, write_number
 from quire.simd.compiled import compiled, inlined
 
 _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")

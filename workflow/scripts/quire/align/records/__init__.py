@@ -13,9 +13,9 @@ from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import cpu as kernels
 from quire.align.records.alternate import alternate_shares, lifted_tags
 from quire.align.records.md import RecordSequences, differences
-from quire.align.records.texts import names_of
 from quire.align.reported import on_whole_reads
 from quire.align.sink import Encoded, RecordSink
+from quire.align.texts import names_of
 from quire.io.bam.encode import RecordBatch
 from quire.reads import PairBatch, offsets_of_mates
 from quire.reference import Reference

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.records.texts import enlarged, write_number
+from quire.align.texts import enlarged, write_number
 from quire.sam import (
     CIGAR_HARD_CLIP,
     CIGAR_LETTERS,

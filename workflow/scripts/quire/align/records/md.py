@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.records.texts import enlarged, write_number
+from quire.align.texts import enlarged, write_number
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 from quire.sequence.cigar import length_of, operation_of
 from quire.sequence.codes import LETTERS
