@@ -46,7 +46,7 @@ HEADER = ("bases", "mode", "columns a lane", "floor", "sweep", "sweep/floor", "w
 
 
 def related(length: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """A random sequence, and a copy of it with edits (codes), about as long."""
+    """Return a random sequence (codes), and an edited copy of about the same length."""
     random = np.random.default_rng(seed)
     query = random.integers(0, 4, length).astype(np.uint8)
     parts, at = [], 0
@@ -64,7 +64,7 @@ def related(length: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.u
 
 
 def rescored(pair: Pair, found: PairwiseAlignment) -> int:
-    """The score of an alignment by its path; fails where that does not lead to the alignment's end."""
+    """Return the score of an alignment by its path; fail if that does not lead to the alignment's end."""
     row, column, score = found.query_begin, found.target_begin, 0
     for element in found.cigar.tolist():
         operation, length = element & CIGAR_MASK, element >> CIGAR_SHIFT
@@ -80,7 +80,7 @@ def rescored(pair: Pair, found: PairwiseAlignment) -> int:
 
 
 def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[StripShape, Callable[[], object]]:
-    """The shape of the kernel that sweeps a matrix for scores, and its launch; borders are made ready each time.
+    """Return the shape of the kernel that sweeps a matrix, and a function that prepares borders and launches it.
 
     With a shape it is that one's kernel, which may keep the values of all cells.
     """
@@ -102,7 +102,7 @@ def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[Stri
 
 
 def seconds_of_sweep(card: Card, clock: Clock, pair: Pair, shape: StripShape) -> float:
-    """Of one of several sweeps in a row: the host lays out one while the card computes another."""
+    """Return the seconds of one of several sweeps in a row: the host prepares one while the card computes another."""
     _, launch = sweep(card, pair, shape)
 
     def launch_all() -> None:
@@ -114,7 +114,7 @@ def seconds_of_sweep(card: Card, clock: Clock, pair: Pair, shape: StripShape) ->
 
 
 def measure_shapes(card: Card, clock: Clock, length: int) -> list[tuple[object, ...]]:
-    """Rows of SHAPES_HEADER: each shape's sweep, whichever would be taken."""
+    """Return rows of SHAPES_HEADER: the sweep with each shape."""
     rows = []
     for mode in (Mode.GLOBAL, Mode.LOCAL):
         pair = pair_of(*related(length), BWA_MEM, mode)
@@ -126,7 +126,7 @@ def measure_shapes(card: Card, clock: Clock, length: int) -> list[tuple[object, 
 
 
 def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode) -> tuple[tuple[object, ...], float]:
-    """A row of HEADER, and the cells a second of a whole call."""
+    """Return a row of HEADER, and the cells per second of a whole call."""
     pair = pair_of(*related(length), BWA_MEM, mode)
     cells = len(pair.query) * len(pair.target)
     answer = gpu.align(card, pair)
@@ -143,7 +143,7 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
 
 @contextmanager
 def _parts_timed(card: Card, spent: dict[str, float]) -> Iterator[None]:
-    """Add up milliseconds of PARTS, each waited for and without what other parts take within it."""
+    """Add up milliseconds of PARTS, each synchronized and without the parts within it."""
     running: list[float] = []  # of the parts that are under way: what others took within them
 
     def timed(name: str, part: Callable[..., object]) -> Callable[..., object]:
@@ -169,7 +169,7 @@ def _parts_timed(card: Card, spent: dict[str, float]) -> Iterator[None]:
 
 
 def measure_parts(card: Card, length: int, mode: Mode) -> tuple[object, ...]:
-    """A row of PARTS_HEADER: a call by itself, and the parts of one whose parts are waited for, in milliseconds."""
+    """Return a row of PARTS_HEADER: milliseconds of a call, and of the parts of a call with synchronization."""
     pair = pair_of(*related(length), BWA_MEM, mode)
     alone = fastest(card, lambda: gpu.align(card, pair), 5) * 1e3
     spent: dict[str, float] = defaultdict(float)
@@ -182,7 +182,7 @@ def measure_parts(card: Card, length: int, mode: Mode) -> tuple[object, ...]:
 
 
 def measure_parasail(length: int) -> tuple[object, ...] | None:
-    """Size and G cells/s of parasail's best on one core; None where it is not installed."""
+    """Return size and G cells/s of parasail on one core; None if it is not installed."""
     try:
         import parasail
     except ImportError:
@@ -236,14 +236,14 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
 
 
 def _hertz() -> float:
-    """The highest clock of the card in use."""
+    """Return the highest clock of the card in use."""
     import cupy
 
     return cupy.cuda.Device().attributes["ClockRate"] * 1e3
 
 
 def main() -> None:
-    """Measure on the first card that is free; say so where there is none."""
+    """Measure on the first free card, or say that there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--longest", type=int, default=SIZES[-1], help="no longer sequences than this")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""GATK's aligner on a card: cells a second with traceback, of the kernels alone and of whole calls with transfers.
+"""Speed of GATK's aligner on a card, in cells per second with traceback: kernels alone, and calls with transfers.
 
 Bars on an H200: 1 T cells/s at 400 x 400 with traceback, 2 T as an aim (GKL's AVX-512: 1.1 G per core). The floor is
 what the card's arithmetic units take for the operations of a cell, and its memory for half a byte of traceback a cell.
@@ -57,7 +57,7 @@ MODEL_HEADER = ("reference", "alternate", "lanes x columns", "warps/SM", "limit"
 
 
 class Prepared(NamedTuple):
-    """A batch on the card, planned."""
+    """A batch on the card, with its launches."""
 
     pairs: gpu.CardPairs
     exact: CardArray
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
 
 
 def edited_batch(rows: int, columns: int, tasks: int, seed: int = 0) -> SemiglobalBatch:
-    """One task per reference (uint8 codes): its alternate is a part of it with up to three edits."""
+    """Return one task per reference (uint8 codes), whose alternate is a part of it with up to three edits."""
     random = np.random.default_rng(seed)
     references = random.integers(0, 4, (tasks, rows), np.uint8)
     alternates = np.take_along_axis(
@@ -96,25 +96,25 @@ def prepare(card: Card, batch: SemiglobalBatch, paired: bool) -> Prepared:
 
 
 def fill(card: Card, prepared: Prepared) -> None:
-    """The matrices with their tracebacks' bits."""
+    """Compute the matrices with their traceback bits."""
     for launch in prepared.launches:
         gpu.fill(card, prepared.pairs, launch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
 
 
 def align(card: Card, prepared: Prepared) -> None:
-    """The matrices, and the CIGARs from them."""
+    """Compute the matrices and the CIGARs."""
     fill(card, prepared)
     gpu.trace(card, prepared.pairs, prepared.exact, prepared.launches, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
 
 
 def same(one: SemiglobalAlignments, other: SemiglobalAlignments) -> bool:
-    """Whether all answers are equal."""
+    """Return True if all answers are equal."""
     names = ("offsets", "cigar_offsets", "cigars")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 def check(card: Card, batch: SemiglobalBatch) -> None:
-    """16-bit and 32-bit kernels agree."""
+    """Check that kernels of 16 and 32 bits agree."""
     some = SemiglobalBatch(
         batch.references, batch.reference_offsets, batch.alternates, batch.alternate_offsets, batch.tasks[:CHECKED]
     )
@@ -130,7 +130,7 @@ def measure_size(
     card: Card, clock: Clock, size: tuple[int, int], cells: float, paired: bool, arithmetic: float,
     bandwidth: float, threads: int = 1,
 ) -> tuple[object, ...]:  # fmt: skip
-    """A row of HEADER."""
+    """Return a row of HEADER."""
     rows, columns = size
     tasks = max(1, int(cells / (rows * columns)))
     batch, count = edited_batch(rows, columns, tasks), rows * columns * tasks
@@ -190,7 +190,7 @@ def predicted(machine: Machine, shape: FillShape, warps: int, size: tuple[int, i
 def measure_lengths(
     card: Card, machine: Machine, clock: Clock, size: tuple[int, int], cells: float, bandwidth: float
 ) -> tuple[object, ...]:
-    """A row of MODEL_HEADER: the matrices of tasks of one size."""
+    """Return a row of MODEL_HEADER, for the matrices of tasks of one size."""
     rows, columns = size
     tasks = max(1, int(cells / (rows * columns)))
     prepared = prepare(card, edited_batch(rows, columns, tasks), True)
@@ -233,14 +233,14 @@ def measure(
 
 
 def _hertz() -> float:
-    """The highest clock of the card in use."""
+    """Return the highest clock of the card in use."""
     import cupy
 
     return cupy.cuda.Device().attributes["ClockRate"] * 1e3
 
 
 def main() -> None:
-    """Measure on the first card that is free; say so where there is none."""
+    """Measure on the first free card, or say that there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--cells", type=float, default=1.6e10, help="of each measurement")
     given = parser.parse_args()

@@ -32,7 +32,7 @@ _ENOUGH_SECONDS = 1.0  # of parasail's functions a longer call is made once
 
 
 def main() -> None:
-    """Time both programs in turns, in one process of one thread."""
+    """Time both programs in turn, in one thread."""
     parser = arguments(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bases of both sequences")
     parser.add_argument("--modes", nargs="+", choices=[mode.name.lower() for mode in Mode], default=["local"])
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Pairs of about this size."""
+    """Return pairs of about this size."""
     random = np.random.default_rng(size)
     one, other = (random.integers(0, 4, size).astype(np.uint8) for _ in range(2))
     fasta = data / "na12878_chr20_100kb" / "hg19.chr20.masked.fa.gz"
@@ -70,7 +70,7 @@ def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def _diverged(size: int, differences: list[float], seeds: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Random sequences and copies with so many differences in a hundred bases."""
+    """Return random sequences and copies with the given differences per hundred bases."""
     pairs = {}
     for percent in differences:
         for seed in range(seeds):
@@ -81,17 +81,17 @@ def _diverged(size: int, differences: list[float], seeds: int) -> dict[str, tupl
 
 
 def _edited(codes: np.ndarray, random: np.random.Generator, share: float) -> np.ndarray:
-    """A copy in which such a share of bases are another, or lost, or followed by a new one."""
+    """Return a copy in which a share of the bases is substituted, deleted, or followed by an inserted base."""
     kinds = np.where(random.random(len(codes)) < share, random.integers(1, 4, len(codes)), 0)
     changed = np.where(kinds == 1, (codes + 1) % 4, codes).astype(np.uint8)
     return np.repeat(changed, np.array([1, 1, 0, 2])[kinds])
 
 
 def _measure(kind: str, pair: Pair, passes: int) -> tuple[object, ...]:
-    """A row of the table.
+    """Return a row of the table.
 
     Raises:
-        SystemExit: parasail found another score.
+        SystemExit: parasail finds another score.
     """
     cells = len(pair.query) * len(pair.target)
     alignment = align(pair)
@@ -107,7 +107,7 @@ def _measure(kind: str, pair: Pair, passes: int) -> tuple[object, ...]:
 
 
 def _best_of_parasail(pair: Pair, what: str, expected: int, passes: int) -> tuple[float, str]:
-    """GCUPS and name of parasail's fastest function that gives the right score; functions of 16 bits may not."""
+    """Return GCUPS and name of parasail's fastest function with the right score; functions of few bits may be wrong."""
     query, target = ("".join("ACGTNX"[code] for code in codes) for codes in (pair.query, pair.target))
     matrix = parasail.matrix_create("ACGTNX", pair.scoring.match, pair.scoring.mismatch)
     for letter in (4, 5):  # an ambiguous base does not match itself
@@ -133,7 +133,7 @@ def _best_of_parasail(pair: Pair, what: str, expected: int, passes: int) -> tupl
 
 
 def _rate(function: Callable[[], object], cells: int, passes: int) -> float:
-    """Billions of cells a second of processor time, in the fastest pass."""
+    """Return billions of cells per second of processor time, in the fastest pass."""
     fastest = float("inf")
     for _ in range(passes):
         calls, start = 0, time.process_time()

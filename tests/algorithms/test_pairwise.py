@@ -1,4 +1,4 @@
-"""One large optimal alignment on the CPU: against the oracle, against parasail, and by its own CIGAR."""
+"""Tests of pairwise alignment on the CPU against the oracle, parasail, and the score of its own CIGAR."""
 
 import gzip
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def test_tiles_in_bytes_are_as_others(letters: int, scoring: Scoring) -> None:
 
 
 def check_sizes_of_tiles(given_pair: Pair, *more: Tiling) -> PairwiseAlignment:
-    """Align with tiles of several sizes, whose scores are held by bytes, 16 bits or neither in different places.
+    """Align with tiles of several sizes, in which bytes or 16 bits hold the scores in different places.
 
     Twelve times the scores give the same path.
     """
@@ -173,13 +173,13 @@ def test_scores_of_any_type_of_number(number: Callable) -> None:
 
 
 def test_mismatches_that_cost_nothing() -> None:
-    """A score that reaches what fills a tile up is none of the tile's."""
+    """A score that continues into the padding of a tile is not the tile's."""
     scored = pair([1, 0, 0, 0], [1], Scoring(1, 0, -3, -2), Mode.LOCAL)
     assert as_oracle(align(scored, tiling=Tiling(4, 1, 1, 2))) == oracle.align(scored)
 
 
 def scores_that_need_32_bits() -> Pair:
-    """Scores of which 16 bits do not hold those of a tile, and one that is larger than 16 bits of them may be."""
+    """Make a pair whose tiles need more than 16 bits, with a price larger than int16 tiles take."""
     random = np.random.default_rng(5)
     target = random.integers(0, 5, 300)
     query = np.delete(target, slice(100, 160))
@@ -212,7 +212,7 @@ def pair_with_ambiguous_bases(random: np.random.Generator) -> tuple[np.ndarray, 
 
 
 def edited(codes: np.ndarray, random: np.random.Generator, rate: float = 0.01) -> np.ndarray:
-    """A copy with substitutions at half of the rate, insertions and deletions of 1 to 20 bases at a quarter each."""
+    """Return a copy with edits at a rate: half substitutions, the others insertions and deletions of 1 to 20 bases."""
     pieces, at = [], 0
     for place in np.flatnonzero(random.random(len(codes)) < rate):
         if place < at:
@@ -228,7 +228,7 @@ FUNCTIONS = {Mode.LOCAL: parasail.sw_striped_32, Mode.GLOBAL: parasail.nw_scan_3
 
 
 def witness(pair: Pair) -> int:
-    """The score by parasail, with a matrix in which N (X in the target) matches nothing."""
+    """Return parasail's score, with a matrix in which N (X in the target) matches nothing."""
     scoring = pair.scoring
     matrix = parasail.matrix_create("ACGTNX", scoring.match, scoring.mismatch)
     for letter in (4, 5):
@@ -247,7 +247,7 @@ def test_scores_are_parasails(make: Callable, scoring: Scoring, mode: Mode) -> N
 
 
 def check(pair: Pair, alignment: PairwiseAlignment) -> int:
-    """The score of an alignment, whose CIGAR gives it again."""
+    """Return the score of an alignment after checking it against its CIGAR."""
     score = rescored(pair, as_oracle(alignment))
     assert score == alignment.score
     return score
@@ -255,7 +255,7 @@ def check(pair: Pair, alignment: PairwiseAlignment) -> int:
 
 @pytest.fixture(scope="module")
 def real() -> tuple[np.ndarray, np.ndarray]:
-    """20 kb of chr22 with 1 % edits, and the same as it is."""
+    """Return 20 kb of chr22 with 1 % edits, and unchanged."""
     with gzip.open(GENOME, "rt") as lines:
         target = codes("".join(line.strip() for line in lines if not line.startswith(">")))[:20000]
     return edited(target, np.random.default_rng(3)), target

@@ -1,4 +1,4 @@
-"""A pairwise alignment where Numba compiles for other registers: the oracle's and parasail's answers there too."""
+"""Tests of pairwise alignment compiled for other registers, against the oracle and parasail."""
 
 import os
 import platform
@@ -21,12 +21,12 @@ def test_as_a_processor_without_avx512() -> None:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="no processor of this kind has AVX")
 def test_as_a_processor_without_avx() -> None:
-    """As some virtual machines are: LLVM has no register there for what fills one of AVX2."""
-    _run_tests("oracle or bytes or letters", "nehalem", "+sse4.2")
+    """Some virtual machines lack AVX: LLVM then splits a vector of 256 bits."""
+    _run_tests("usual_tiles or that_bytes or letters", "nehalem", "+sse4.2")
 
 
 def _run_tests(chosen: str, name: str, features: str) -> None:
-    """In another process: what is compiled is decided when modules are imported."""
+    """Run tests in another process, since imports decide what kernels are compiled for."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *FILES, "-k", chosen],
         env={**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": features},

@@ -1,4 +1,4 @@
-"""One large alignment on a card against the oracle: modes, scores, seams of strips and tiles."""
+"""Tests of pairwise alignment on a card against the oracle: modes, scores, borders of strips and tiles."""
 
 from collections.abc import Iterator
 from unittest import mock
@@ -38,7 +38,7 @@ def narrow() -> Iterator[None]:
 
 
 def edited(random: np.random.Generator, rows: int, columns: int, letters: int = 4) -> list[list[int]]:
-    """Codes of a query, and of a target that repeats it with substitutions, a deletion and an insertion."""
+    """Return codes of a query, and of a target that repeats it with substitutions, a deletion and an insertion."""
     query = random.integers(0, letters, rows)
     target = np.resize(query, columns)
     hit = random.random(columns) < 0.1
@@ -74,7 +74,7 @@ def test_strips_and_tiles(card, scoring: Scoring, mode: Mode) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("mode", Mode)
 def test_seams(card, mode: Mode) -> None:
-    """Sequences that end with a chunk, a warp, a strip or a tile, one base before and one behind."""
+    """Sequences that end with a chunk, a warp, a strip or a tile, one base before and one after."""
     random = np.random.default_rng(20 + mode)
     sizes = [(SHORTEST + more, 128 + less) for more in (-1, 0, 1) for less in (-1, 0, 1)]
     for rows, columns in [*sizes, (1, 129), (97, 1)]:
@@ -85,7 +85,7 @@ def test_seams(card, mode: Mode) -> None:
 
 
 def test_the_last_row_is_kept(card) -> None:
-    """Of a query that ends with a chunk, far below the kept row before: in any lane."""
+    """The query ends with a chunk, far below the kept row before, in any lane."""
     random = np.random.default_rng(8)
     target = random.integers(0, 4, 200).tolist()
     with mock.patch.multiple(gpu, **(NARROW | {"SHORTEST_TILE": 80})):
@@ -96,7 +96,7 @@ def test_the_last_row_is_kept(card) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("mode", Mode)
 def test_long_gaps(card, mode: Mode) -> None:
-    """Gaps of more than a window, through tiles that nobody guessed."""
+    """Gaps of more than a window, through tiles that were not predicted."""
     random = np.random.default_rng(30)
     ends = [random.integers(0, 4, 50).tolist() for _ in range(2)]
     more = random.integers(0, 4, 260).tolist()
@@ -145,7 +145,7 @@ def test_ends_of_equal_score(card, shape: StripShape, monkeypatch: pytest.Monkey
 
 
 def test_a_zero_ends_a_path(card) -> None:
-    """Four pairs, whose score one mismatch takes away, before the best part: not half a base of them belongs to it."""
+    """Four matches before the best part, whose score one mismatch cancels, do not belong to it."""
     parts = [0, 1, 2, 3], [0, 3, 1, 1, 2, 0]
     given = [
         pair(parts[0] + [between] + parts[1], parts[0] + [0] + parts[1], BWA_MEM, Mode.LOCAL) for between in (1, 2)
@@ -182,12 +182,12 @@ def test_refuses_scores_that_the_kernels_do_not_hold(card, wrong: Scoring) -> No
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs(longest=70))
 def test_any_pairs(card, given: Pair) -> None:
-    """Of any modes and scorings."""
+    """Pairs of any modes and scorings."""
     check(card, given)
 
 
 def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, most: int = 99) -> list[tuple[int, int]]:
-    """Tiles (down, across) of 40 rows and 64 columns of a matrix of 100 rows and 200 columns, in their order."""
+    """Return the planned tiles (down, across) of 40 x 64 cells, of a matrix of 100 x 200, in order."""
     shape = StripShape(2, 1, 16, 1, False)
     batch = CardMatrix(card, pair([0] * 100, [0] * 200, BWA_MEM, mode), 40, 64, shape)
     grids = card.upload(np.array([placed_grid(batch, shape, shape)], np.int64))
@@ -235,7 +235,7 @@ def test_shapes_fit_their_kernels() -> None:
 
 
 def test_shapes_that_are_taken() -> None:
-    """By sizes, on an H200: from 8 kb on they were the faster ones there."""
+    """On an H200 these shapes were the faster ones from 8 kb on."""
     sizes = (1_000, 8_192, 32_768, 100_000, 130_000, 200_000, 300_000, 500_000, 1_000_000)
     taken = [shapes.fastest_shape(shapes.SCORE_SHAPES, 132, size).columns for size in sizes]
     assert taken == [4, 4, 4, 6, 4, 6, 6, 4, 6]

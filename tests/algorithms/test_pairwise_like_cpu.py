@@ -1,4 +1,4 @@
-"""Pairwise alignment on a card against pairwise/cpu.py, with the kernels' own shapes and longer sequences."""
+"""Tests of pairwise alignment on a card against the CPU, with the shapes in use and longer sequences."""
 
 import numpy as np
 import pytest
@@ -34,6 +34,6 @@ def test_edited_pairs(card, scoring: Scoring, mode: Mode, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("mode", Mode)
 def test_repeats(card, mode: Mode) -> None:
-    """Many paths are equally good: the rules of ties decide between them."""
+    """Many paths are equally good, and the rules for ties decide."""
     check(card, pair([0, 1, 2] * 50 + [3, 1] * 30, [1, 2, 0] * 90, Scoring(1, -1, -1, -1), mode))
     check(card, pair([0] * 70, [0] * 300, BWA_MEM, mode))

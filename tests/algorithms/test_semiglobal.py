@@ -1,4 +1,4 @@
-"""GATK's aligner against GKL's alignments of real pairs, the oracle, and parasail's scores."""
+"""Tests of GATK's aligner against GKL's alignments of real pairs, the oracle, and parasail's scores."""
 
 import re
 
@@ -15,7 +15,7 @@ from tests.support.semiglobal_cases import SCORINGS, as_text, batch_of, cigar_te
 
 
 def align_pairs(pairs: list[tuple[bytes, bytes]], scoring: Scoring, overhang: Overhang) -> list[tuple[int, str]]:
-    """Offset and CIGAR text of each (reference, alternate) pair, in one batch."""
+    """Align (reference, alternate) pairs in one batch; return offset and CIGAR text of each."""
     return as_text(align(batch_of(pairs), scoring, overhang))
 
 
@@ -29,7 +29,7 @@ def test_real_pairs() -> None:
 
 @st.composite
 def related_pairs(draw, alphabet: bytes = b"ACGTN") -> list[tuple[bytes, bytes]]:
-    """References of 1 to 24 letters of a drawn part of the alphabet; alternates are edited copies or unrelated."""
+    """Draw references of 1 to 24 letters of a part of the alphabet, and alternates: edited copies or unrelated."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     letters = alphabet[: draw(st.integers(1, len(alphabet)))]
     pairs = []
@@ -57,7 +57,7 @@ def test_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
 
 @st.composite
 def rearranged_pairs(draw) -> list[tuple[bytes, bytes]]:
-    """Longer ones whose alternate has a piece moved, lost, copied or foreign: the best way may lie far from corners."""
+    """Longer pairs whose alternate has a piece moved, lost, copied or foreign: the best path may leave the band."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     letters = list(b"ACGT"[: draw(st.integers(1, 4))])
     pairs = []
@@ -81,7 +81,7 @@ def rearranged_pairs(draw) -> list[tuple[bytes, bytes]]:
 @settings(max_examples=40, deadline=None)
 @given(rearranged_pairs(), score_sets, st.sampled_from(Overhang))
 def test_rearranged_pairs_match_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
-    """Among those in a band around the corners' diagonals, and those that are computed again as a whole."""
+    """Some are aligned in a band around the corners' diagonals, others again in the whole matrix."""
     assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
 
 
@@ -103,7 +103,7 @@ def test_answers_do_not_depend_on_the_batch(pairs, overhang: Overhang, random) -
 
 
 def path_score(reference: bytes, alternate: bytes, scoring: Scoring, offset: int, cigar: str) -> int:
-    """The score of an alignment; every insertion and deletion pays, soft clips do not."""
+    """Return the score of an alignment; insertions and deletions cost, soft clips do not."""
     score, row, column = 0, offset, 0
     for digits, operation in re.findall(r"(\d+)(\D)", cigar):
         length = int(digits)

@@ -1,4 +1,4 @@
-"""GATK's aligner on a card against the oracle, and against GKL's alignments of real pairs."""
+"""Tests of GATK's aligner on a card against the oracle and GKL's alignments of real pairs."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_unrelated_lengths(card, overhang: Overhang) -> None:
 
 @pytest.mark.parametrize("overhang", [Overhang.SOFTCLIP, Overhang.IGNORE])
 def test_exact_occurrences(card, overhang: Overhang) -> None:
-    """The last one is taken, wherever it stands; others of the batch are aligned."""
+    """The last occurrence is taken, wherever it is; other tasks of the batch are aligned."""
     random = np.random.default_rng(1)
     long = bytes(random.choice(list(b"ACGT"), 100).tolist())
     pairs = [
@@ -119,7 +119,7 @@ def test_real_pairs(card) -> None:
 
 @pytest.mark.parametrize("scoring", [HAPLOTYPE_TO_REFERENCE, WIDE])
 def test_long_identical_ends(card, scoring: Scoring) -> None:
-    """Alternates at the borders of the real shapes, and beyond a strip: a known edit comes back."""
+    """Alternates at the limits of the real shapes, and beyond a strip: a known edit is found."""
     shapes = SHAPES_OF_PAIRS if fits_in_pairs(scoring) else SHAPES_OF_ONE
     random = np.random.default_rng(2)
     capacities = [shapes[0].capacity, shapes[-2].capacity, shapes[-1].capacity * 2]
@@ -224,7 +224,7 @@ def test_a_mixture(card) -> None:
 
 
 def check_all(card) -> None:
-    """What the mistakes are made for."""
+    """Run the tests that the mistakes must fail."""
     random = np.random.default_rng(8)
     pairs = edited_pairs(random, 24, (1, 60), b"AC", gap=7) + edited_pairs(random, 8, (20, 60), gap=7)
     many_edits = (b"ACGTTGCA" * 8, b"".join(b"ACGTTGCA"[k % 3 :] for k in range(8)))

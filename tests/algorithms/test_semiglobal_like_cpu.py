@@ -1,4 +1,4 @@
-"""GATK's aligner on a card against semiglobal/cpu.py, with sequences as long as haplotypes and longer."""
+"""Tests of GATK's aligner on a card against the CPU, with sequences as long as haplotypes and longer."""
 
 import numpy as np
 import pytest

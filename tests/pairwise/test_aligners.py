@@ -1,4 +1,4 @@
-"""What aligns for the stage on a card: the CPU's answers, also where the card has no room or no kernel."""
+"""Tests of the stage's engine for a card: answers equal the CPU's, also if the card lacks memory or a kernel."""
 
 import logging
 
@@ -16,7 +16,7 @@ from tests.support.pairwise_cases import as_oracle, pair
 
 
 def small_pairs(scoring: Scoring = BWA_MEM) -> list[Pair]:
-    """Two pairs, one of them without a query."""
+    """Return two pairs, one of them with an empty query."""
     random = np.random.default_rng(8)
     target = random.integers(0, 5, 60).tolist()
     return [pair(target[10:40], target, scoring, Mode.GLOCAL), pair([], target, scoring, Mode.GLOBAL)]
@@ -24,7 +24,7 @@ def small_pairs(scoring: Scoring = BWA_MEM) -> list[Pair]:
 
 @pytest.fixture
 def all_on_card(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs of any size are aligned on the card."""
+    """Align pairs of any size on the card."""
     monkeypatch.setattr(aligners, "LARGE_ON_CARD", 0)
 
 

@@ -1,4 +1,4 @@
-"""The stage `pairwise`: from FASTA to PAF, BAM, summary and dots, read again by others; and what it refuses."""
+"""Tests of the stage `pairwise`: FASTA to PAF, BAM, summary and dots as other readers see them, and bad input."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ QUERY = "TTTTTTTT" + TARGET[10:26] + TARGET[29:50] + "GGGGG"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two FASTA files: one record of the query, in lower case and compressed, and two of the target."""
+    """Write two FASTA files: one query record, in lower case and compressed, and two target records."""
     with gzip.open(tmp_path / "query.fa.gz", "wt") as stream:
         stream.write(f">read some words\n{QUERY.lower()}\n")
     (tmp_path / "target.fa").write_text(f">other\nACGT\n>chr:1 x\n{TARGET[:30]}\n{TARGET[30:]}\n")
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, query_region: str = "", target_region: str = "chr:1", **settings) -> dict:
-    """Align the two files; returns the summary."""
+    """Align the two files and return the summary."""
     settings = {"backend": "cpu", **settings}
     align_pair(
         PairwiseInputs(folder / "query.fa.gz", query_region, folder / "target.fa", target_region),
@@ -47,7 +47,7 @@ def outputs_in(folder: Path) -> PairwiseOutputs:
 
 
 def record_of(folder: Path) -> tuple[pysam.AlignedSegment, pysam.AlignmentHeader]:
-    """The one record of the BAM."""
+    """Return the only record of the BAM."""
     with pysam.AlignmentFile(str(folder / "out" / "pair.bam")) as bam:
         (record,) = bam.fetch(until_eof=True)
         return record, bam.header
@@ -97,7 +97,7 @@ def codes_of(text: str) -> np.ndarray:
 
 
 def ends_of_stretches(aligned: list[tuple[int | None, int | None]]) -> list[list[int]]:
-    """The first paired bases and what is behind the last, positions on the records."""
+    """Return the first paired bases and the end of the last, positions on the records."""
     paired = [(i, j) for i, j in aligned if i is not None and j is not None]
     return [[2 + paired[0][0], paired[0][1]], [3 + paired[-1][0], 1 + paired[-1][1]]]
 
@@ -136,7 +136,7 @@ def test_nothing_aligned(folder: Path) -> None:
 
 
 def test_more_operations_than_a_record_of_bam_holds(tmp_path: Path) -> None:
-    """Long CIGARs stand in the tag CG, where htslib finds them."""
+    """Long CIGARs are in the tag CG, which htslib reads."""
     times = 40_000
     query = SequenceRegion("q", 3 * times, 0, np.tile(np.array([0, 1, 2], np.uint8), times))
     target = SequenceRegion("t", 2 * times, 0, np.tile(np.array([0, 2], np.uint8), times))

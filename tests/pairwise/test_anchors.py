@@ -1,4 +1,4 @@
-"""Alignment between anchors: the best chain, what it may and may not do, and what the files say of it."""
+"""Tests of alignment between anchors: the best chain, validity of the alignment, and the outputs."""
 
 import gzip
 import itertools
@@ -42,7 +42,7 @@ def test_chain_has_the_most_bases(matches: list[tuple[int, int, int]]) -> None:
 
 
 def is_chain(matches) -> bool:
-    """Whether each begins where the one before ends or later, on both sides."""
+    """Return True if each match begins where the one before ends or later, on both sequences."""
     return all(a[0] + a[2] <= b[0] and a[1] + a[2] <= b[1] for a, b in itertools.pairwise(matches))
 
 
@@ -53,14 +53,14 @@ def test_ends_of_matches_are_left_out() -> None:
 
 @pytest.fixture(scope="module")
 def real() -> np.ndarray:
-    """12 kb of chr22."""
+    """Return 12 kb of chr22."""
     with gzip.open(GENOME, "rt") as lines:
         return codes("".join(line.strip() for line in lines if not line.startswith(">")))[:12_000]
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_similar_sequences_have_the_optimal_score(real: np.ndarray, mode: Mode) -> None:
-    """The query is a part of the target; in mode LOCAL it has ends that are no part of it."""
+    """The query is a part of the target; in mode LOCAL it also has foreign ends."""
     random = np.random.default_rng(2)
     query = edited(real if mode == Mode.GLOBAL else real[3000:9000], random)
     if mode == Mode.LOCAL:
@@ -76,7 +76,7 @@ def test_similar_sequences_have_the_optimal_score(real: np.ndarray, mode: Mode) 
 
 
 def test_a_local_alignment_stops_where_going_on_does_not_pay(real: np.ndarray) -> None:
-    """Two parts that are far apart on the target: the better one is aligned, not what lies between."""
+    """Of two parts far apart on the target the better one is aligned, without the part between."""
     query = np.concatenate([real[1000:1300], real[7000:7500]])
     pair = pair_of(query, real, BWA_MEM, Mode.LOCAL)
     alignment, _ = align_between_anchors(pair, ALIGNER)
@@ -86,7 +86,7 @@ def test_a_local_alignment_stops_where_going_on_does_not_pay(real: np.ndarray) -
 
 @pytest.mark.parametrize("mode", Mode)
 def test_moved_parts_cost_no_more_than_the_optimum(real: np.ndarray, mode: Mode) -> None:
-    """Anchors may mislead: what comes out is an alignment of the mode, at most as good as the best one."""
+    """Anchors may mislead: the result is a valid alignment of the mode, at most as good as the best one."""
     query = np.concatenate([real[2000:3000], real[500:900], real[3500:4000]])
     pair = pair_of(query, real[:4500], BWA_MEM, mode)
     alignment, _ = align_between_anchors(pair, ALIGNER)
@@ -113,7 +113,7 @@ def test_without_anchors_the_whole_matrix_is_computed(mode: Mode) -> None:
 
 
 def test_anchors_are_matches_in_places_of_the_target() -> None:
-    """Ambiguous bases, of which the index keeps none, do not move them."""
+    """Ambiguous bases, which the index leaves out, do not shift anchors."""
     random = np.random.default_rng(4)
     target = random.integers(0, 4, 6000).astype(np.uint8)
     target[1000:4000] = 4
@@ -150,7 +150,7 @@ def test_threads_do_not_show(real: np.ndarray) -> None:
 
 
 def test_pairs_of_all_sizes_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small pairs go to threads of their own, large ones to all of them."""
+    """A small pair is aligned by one thread, a large one by all."""
     monkeypatch.setattr("quire.pairwise.aligners.LARGE", 10_000)
     random = np.random.default_rng(3)
     sizes = [(200, 200), (0, 5), (10, 20), (300, 100), (5, 0)]

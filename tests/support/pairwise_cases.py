@@ -13,7 +13,7 @@ SCORINGS = [BWA_MEM, Scoring(2, -4, -6, -2), Scoring(1, -1, -1, -1), Scoring(5, 
 
 @st.composite
 def pairs(draw: Callable, longest: int = 40) -> Pair:
-    """Two sequences of 0 to `longest` bases of a drawn part of ACGTN; the query is an edited copy, or unrelated."""
+    """Draw two sequences of 0 to `longest` bases of a part of ACGTN; the query is an edited copy, or unrelated."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     letters = draw(st.sampled_from([(0,), (0, 1), (0, 1, 2, 3), (0, 1, 2, 3, 4)]))
     target = random.choice(letters, draw(st.integers(0, longest))).tolist()
@@ -30,25 +30,25 @@ def pairs(draw: Callable, longest: int = 40) -> Pair:
 
 @st.composite
 def scorings(draw: Callable) -> Scoring:
-    """Small scores, so that there are ties."""
+    """Draw small scores, so that there are ties."""
     extend = draw(st.integers(-3, -1))
     return Scoring(draw(st.integers(1, 5)), draw(st.integers(-6, 0)), extend + draw(st.integers(-7, 0)), extend)
 
 
 def pair(query: list[int], target: list[int], scoring: Scoring, mode: Mode) -> Pair:
-    """A `Pair` from lists of codes."""
+    """Return a `Pair` from lists of codes."""
     return pair_of(np.array(query, np.uint8), np.array(target, np.uint8), scoring, mode)
 
 
 def as_oracle(alignment: PairwiseAlignment) -> oracle.Answer:
-    """An alignment as the oracle gives it."""
+    """Return an alignment in the oracle's form."""
     cigar = [(CIGAR_LETTERS[int(x) & CIGAR_MASK], int(x) >> CIGAR_SHIFT) for x in alignment.cigar]
     begin, end = alignment.query_begin, alignment.query_end
     return alignment.score, begin, end, alignment.target_begin, alignment.target_end, cigar
 
 
 def rescored(pair: Pair, answer: oracle.Answer) -> int:
-    """The score of an alignment by its CIGAR; fails where that does not fit the ends."""
+    """Return the score of an alignment by its CIGAR; fail if that does not fit the ends."""
     _, i, query_end, j, target_end, cigar = answer
     score = 0
     for operation, length in cigar:

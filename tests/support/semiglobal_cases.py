@@ -1,4 +1,4 @@
-"""Sequences for the aligner of GATK's kind, and GKL's answers for real pairs."""
+"""Sequences for GATK's aligner, and GKL's answers for real pairs."""
 
 import gzip
 from collections import defaultdict
@@ -22,18 +22,18 @@ def flat(sequences: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def batch_of(pairs: list[Pair]) -> SemiglobalBatch:
-    """Each pair a task."""
+    """Return a batch with a task for each pair."""
     tasks = np.repeat(np.arange(len(pairs), dtype=np.int32)[:, None], 2, axis=1)
     return SemiglobalBatch(*flat([pair[0] for pair in pairs]), *flat([pair[1] for pair in pairs]), tasks)
 
 
 def as_text(answers: SemiglobalAlignments) -> list[Answer]:
-    """Offset and CIGAR text of each task."""
+    """Return offset and CIGAR text of each task."""
     return [(int(offset), cigar_text(answers.cigar(task))) for task, offset in enumerate(answers.offsets)]
 
 
 def cigar_text(elements: np.ndarray) -> str:
-    """CIGAR elements as text, "10M1I5M"."""
+    """Return CIGAR elements as text, such as "10M1I5M"."""
     return "".join(f"{element >> CIGAR_SHIFT}{CIGAR_LETTERS[element & CIGAR_MASK]}" for element in elements.tolist())
 
 
@@ -43,7 +43,7 @@ def rows(name: str) -> list[list[str]]:
 
 
 def expected_of(pairs: list[Pair], scoring: Scoring, overhang: Overhang) -> list[Answer]:
-    """Offset and CIGAR text of each pair by the oracle."""
+    """Return the oracle's offset and CIGAR text of each pair."""
     expected = []
     for reference, alternate in pairs:
         offset, path = oracle.align(reference, alternate, scoring, overhang)
@@ -52,7 +52,7 @@ def expected_of(pairs: list[Pair], scoring: Scoring, overhang: Overhang) -> list
 
 
 def real_pairs() -> dict[tuple[Scoring, Overhang], list[tuple[Pair, Answer]]]:
-    """GKL's expected alignments of real pairs, by scores and strategy."""
+    """Return GKL's expected alignments of real pairs, by scores and strategy."""
     pairs = {
         number: (reference.encode(), alternate.encode())
         for number, reference, alternate in _rows("sw_sample_pairs.tsv.gz")
@@ -72,7 +72,7 @@ def _rows(name: str) -> list[list[str]]:
 def edited_pairs(
     random: np.random.Generator, count: int, lengths: tuple[int, int], letters: bytes = b"ACGTN", gap: int = 4
 ) -> list[Pair]:
-    """References of lengths in [low, high); alternates are edited copies, some of them cut off."""
+    """Return references of lengths in [low, high), and alternates: edited copies, some of them cut off."""
     pairs = []
     for _ in range(count):
         reference = random.choice(list(letters), random.integers(*lengths)).tolist()
