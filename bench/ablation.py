@@ -2,7 +2,7 @@
 
 A textual change takes a rule out of a copy of the library, which maps all simulated sets of chr20 and the demo. A rule
 stays if without it the wrong placements of the pool at MAPQ 20 or at MAPQ 60 change by 2 % or more, or calls on real
-reads change (docs/decisions/rules-of-mapping.md).
+reads change (docs/decisions/0016-rules-of-mapping.md).
 """
 
 import argparse

@@ -26,3 +26,11 @@ def test_lines_are_short(name: Path) -> None:
         if len(line) > LONGEST_LINE and not MAY_BE_LONGER.match(line) and not link:
             long.append(f"{name}:{number}")
     assert not long
+
+
+def test_every_decision_has_a_number_of_its_own_and_a_line_in_the_index() -> None:
+    folder = ROOT / "docs/decisions"
+    records = sorted(path.name for path in folder.glob("*.md") if path.name != "README.md")
+    index = (folder / "README.md").read_text()
+    assert [int(name[:4]) for name in records] == [*range(1, len(records) + 1)]
+    assert not [name for name in records if f"| {name[:4]} | [" not in index or f"]({name}) |" not in index]

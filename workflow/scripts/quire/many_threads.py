@@ -2,7 +2,8 @@
 
 - Switch interval. A thread that runs kernels needs the interpreter's lock between two of them for microseconds, and
   waits for it as long as the switch interval while another thread works in Python. With Python's 5 ms one such thread
-  halved the rate of a gzip stream; with 0.5 ms it takes a tenth (docs/decisions/keep-the-lock-out-of-the-hot-path.md).
+  halved the rate of a gzip stream; with 0.5 ms it takes a tenth
+  (docs/decisions/0005-keep-the-lock-out-of-the-hot-path.md).
 - Memory. Arrays that are given back to the system cost a page fault per page when they come again, so memory is kept.
   Arrays of 64 MB and more are not kept, since parts of them may never be written: keeping them took half as much memory
   again. The processes of calling use the same arrays for one batch after another, and inherit the setting.

@@ -40,7 +40,7 @@ SECONDS_APART = 60
 STRETCH_BYTES = 1 << 20  # compressed bytes that are read at a time
 # Records of the whole file for one of the unit, up to which reading them takes less than mapping: 0.6 microseconds of a
 # core each, and 1.0 for the unit's own, where mapping a read takes 8 to 9
-# (docs/decisions/keep-mapping-in-the-finished-bam.md).
+# (docs/decisions/0024-keep-mapping-in-the-finished-bam.md).
 MOST_TIMES = 12
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
 _R, _G = ord("R"), ord("G")

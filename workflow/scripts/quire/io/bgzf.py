@@ -1,7 +1,7 @@
 """BGZF blocks (SAM specification, section 4.1), compressed by ISA-L without the interpreter's lock.
 
 With one release of ISA-L equal data give equal blocks, whichever thread compresses them and wherever its memory lies:
-see docs/decisions/isa-l-from-kernels.md.
+see docs/decisions/0020-isa-l-from-kernels.md.
 """
 
 import numpy as np

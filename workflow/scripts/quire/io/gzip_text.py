@@ -2,7 +2,7 @@
 
 Plain gzip can only be inflated by one thread from beginning to end, so that this thread must not wait: a kernel calls
 ISA-L for megabytes at a time. python-isal takes the interpreter's lock for each piece of the file that it reads: see
-docs/decisions/isa-l-from-kernels.md.
+docs/decisions/0020-isa-l-from-kernels.md.
 
 A file consists of members (RFC 1952), and zeros after the last are padding. The checksum and the size of each member
 are checked.

@@ -2,7 +2,7 @@
 
 python-isal compresses or inflates one block per call and takes the lock each time. The functions of ISA-L's public
 header (`igzip_lib.h`, version 2) are therefore looked up in python-isal's extension, or in the library that it is
-linked with: see docs/decisions/isa-l-from-kernels.md.
+linked with: see docs/decisions/0020-isa-l-from-kernels.md.
 """
 
 import ctypes

@@ -179,7 +179,7 @@ def seed_length(min_length: int) -> int:
 
     A seed has seven tenths of the bases of a match, which excludes hits by chance, and in repeats most hits; but at
     least 12, as deep as the prefix table, and at most 40. On an H200 this takes at most a fifth more time than the best
-    length (docs/decisions/constants-for-cards.md).
+    length (docs/decisions/0008-constants-for-cards.md).
     """
     return min(max(7 * min_length // 10, 12), 40, min_length)
 
