@@ -1,4 +1,4 @@
-"""Comparing bases of reads, a byte each, with those of a packed text, thirty-two at a time."""
+"""Comparison of a read's bases, one byte each, with a packed text, 32 at a time."""
 
 import numpy as np
 from llvmlite import ir
@@ -9,11 +9,11 @@ from quire.simd.compiled import inlined
 
 LANES = 32  # bases of a packed word
 _EIGHTS = LANES // 8
-_COMPLEMENT = 3  # of a code by XOR; it makes 7 of an N, which no base of a text is either
+_COMPLEMENT = 3  # XOR with it complements a code; an N becomes 7, which no base of a text equals
 
 
 def _spread(builder, word):
-    """The 32 codes of a packed word as bytes: each quarter of the word in eight bytes, then codes drawn apart."""
+    """Generate code that unpacks the 32 codes of a word into bytes: a quarter of the word to eight bytes, then apart."""
     i64, vector = ir.IntType(64), ir.VectorType(ir.IntType(64), _EIGHTS)
 
     def constant(values):
@@ -57,18 +57,18 @@ _forward, _reverse = _comparison(reverse=False), _comparison(reverse=True)
 
 @inlined
 def differing_bases(codes, first, last, reverse, place, count, word):
-    """Which of `count` bases of an oriented read from `place` on are not those of a packed word.
+    """Compare `count` bases of an oriented read, from `place` on, with a packed word.
 
     Args:
         codes: uint8[], of the whole batch; 4 for N, which differs from every base.
         first, last: the read is codes[first:last].
-        reverse: whether it is turned round, its bases complemented.
-        place: of its first base in question, as it is oriented.
-        count: from 0 to 32, all of them bases of the read.
-        word: uint64, the bases to compare with from its lowest bits on; those behind may be anything.
+        reverse: True for the reverse complement of the read.
+        place: index of the first base to compare, in the oriented read.
+        count: number of bases, 0 to 32; all lie within the read.
+        word: uint64, the bases to compare with, from the lowest bits up; bits after them are ignored.
 
     Returns:
-        uint64: bit i is set where base place + i differs; none behind.
+        uint64: bit i is set where base place + i differs; bits from `count` on are 0.
     """
     mask = (np.uint64(1) << np.uint64(count)) - np.uint64(1)
     if reverse:
@@ -79,7 +79,8 @@ def differing_bases(codes, first, last, reverse, place, count, word):
         item = first + place
         if item + LANES <= len(codes):
             return _forward(codes, np.int64(item), word) & mask
-    differing = np.uint64(0)  # at an end of the batch, where there are no 32 to load
+
+    differing = np.uint64(0)  # near an end of the batch, where 32 bytes cannot be loaded
     for i in range(count):
         code = (
             np.uint64(codes[last - 1 - place - i]) ^ np.uint64(_COMPLEMENT) if reverse else np.uint64(codes[item + i])

@@ -1,4 +1,4 @@
-"""Single instructions that Numba does not offer by itself: on bits and bytes of words, and on memory."""
+"""Single instructions that Numba does not offer: on the bits and bytes of words, and on memory."""
 
 import numpy as np
 from llvmlite import ir
@@ -8,13 +8,13 @@ from numba.extending import intrinsic
 from quire.simd.compiled import compiled, inlined
 
 ONES = np.uint64(0x0101010101010101)  # the lowest bit of eight bytes
-# Of eight codes of bases (A 0, C 1, G 2, T 3, N 4) in a word, one a byte: the bits of a code, and that of an N.
+# Masks for a word of eight base codes (A 0, C 1, G 2, T 3, N 4), one per byte: the bits of a code, and that of an N.
 CODES, UNKNOWN = np.uint64(0x0303030303030303), np.uint64(0x0404040404040404)
 
 
 @intrinsic
 def count_ones(_typing_context, word):
-    """Number of set bits of a uint64, as int64 (NumPy's function does not compile in Numba)."""
+    """Count the set bits of a uint64, as int64 (NumPy's function does not compile in Numba)."""
 
     def generate(_context, builder, _signature, arguments):
         return builder.ctpop(arguments[0])
@@ -24,7 +24,7 @@ def count_ones(_typing_context, word):
 
 @intrinsic
 def leading_zeros(_typing_context, word):
-    """Number of zero bits above the highest set bit of a uint64, as int64; 64 of 0."""
+    """Count the zero bits above the highest set bit of a uint64, as int64; 64 for 0."""
 
     def generate(_context, builder, _signature, arguments):
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -34,7 +34,7 @@ def leading_zeros(_typing_context, word):
 
 @intrinsic
 def trailing_zeros(_typing_context, word):
-    """Number of zero bits below the lowest set bit of a uint64, as int64; 64 of 0."""
+    """Count the zero bits below the lowest set bit of a uint64, as int64; 64 for 0."""
 
     def generate(_context, builder, _signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -44,7 +44,7 @@ def trailing_zeros(_typing_context, word):
 
 @intrinsic
 def swap_bytes(_typing_context, word):
-    """The bytes of a uint64 in reverse order."""
+    """Reverse the bytes of a uint64."""
 
     def generate(_context, builder, _signature, arguments):
         return builder.bswap(arguments[0])
@@ -53,14 +53,14 @@ def swap_bytes(_typing_context, word):
 
 
 def _pointer(context, builder, array_type, arguments, bits):
-    """Address of arguments[0][arguments[1]], of one dimension, as one of integers of so many bits."""
+    """Generate the address of arguments[0][arguments[1]] (one dimension), as a pointer to integers of `bits` bits."""
     data = context.make_array(array_type)(context, builder, arguments[0]).data
     return builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
 
 
 @intrinsic
 def load_bytes(_typing_context, array, item):
-    """Eight bytes of a contiguous uint8 array from `item` (int64) on as a uint64, the first lowest; not checked."""
+    """Load eight bytes of a contiguous uint8 array, from `item` (int64) on, as a little-endian uint64; unchecked."""
 
     def generate(context, builder, signature, arguments):
         word = builder.load(_pointer(context, builder, signature.args[0], arguments, 64))
@@ -72,7 +72,7 @@ def load_bytes(_typing_context, array, item):
 
 @intrinsic
 def store_bytes(_typing_context, array, item, word):
-    """Store a uint16, uint32 or uint64 in a contiguous uint8 array from `item` (int64) on, lowest first, unchecked."""
+    """Store a uint16, uint32 or uint64 in a contiguous uint8 array, from `item` (int64) on, little-endian; unchecked."""
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], arguments, signature.args[2].bitwidth)
@@ -84,7 +84,7 @@ def store_bytes(_typing_context, array, item, word):
 
 @intrinsic
 def prefetch(_typing_context, array, item):
-    """Ask for the cache line of array[item] (one dimension, item int64) before it is needed; changes time only."""
+    """Prefetch the cache line of array[item] (one dimension, item int64)."""
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], arguments, 8)
@@ -99,10 +99,10 @@ def prefetch(_typing_context, array, item):
 
 @compiled
 def copy_bytes(target, at, source, first, last):
-    """Copy source[first:last] to target from `at` on; returns the position behind it.
+    """Copy source[first:last] to target from `at` on; return the position after the copy.
 
-    Indices are unsigned: with signed ones Numba adds a test for negatives that keeps the loop from vectorising, and
-    slices instead would cost a reference count each.
+    Indices are unsigned: for signed ones Numba adds a test for negatives that prevents vectorisation. Slices would
+    each cost a reference count.
     """
     to, begin = np.uint64(at), np.uint64(first)
     for k in range(np.uint64(last - first)):
@@ -112,14 +112,14 @@ def copy_bytes(target, at, source, first, last):
 
 @inlined
 def reverse_complement(codes):
-    """Eight codes in the other order and complemented: the complement of c is c ^ 3, but that of an N is an N."""
+    """Reverse and complement eight codes: the complement of c is c ^ 3, but that of an N is an N."""
     unknown = codes & UNKNOWN
     return swap_bytes(codes ^ CODES ^ (unknown >> np.uint64(1) | unknown >> np.uint64(2)))
 
 
 @inlined
 def one_a_byte(pairs):
-    """Eight codes of two bits each, in the lowest 16 bits, to one byte each."""
+    """Spread eight two-bit codes, in the lowest 16 bits, to one byte each."""
     codes = (pairs | pairs << np.uint64(24)) & np.uint64(0x000000FF000000FF)
     codes = (codes | codes << np.uint64(12)) & np.uint64(0x000F000F000F000F)
     return (codes | codes << np.uint64(6)) & CODES
@@ -127,7 +127,7 @@ def one_a_byte(pairs):
 
 @inlined
 def two_bits_each(codes):
-    """Eight codes, one in each byte, to the lowest 16 bits; an N becomes A."""
+    """Pack eight codes, one per byte, into the lowest 16 bits; an N becomes A."""
     pairs = codes & CODES
     pairs = (pairs | pairs >> np.uint64(6)) & np.uint64(0x000F000F000F000F)
     pairs = (pairs | pairs >> np.uint64(12)) & np.uint64(0x000000FF000000FF)
@@ -136,5 +136,5 @@ def two_bits_each(codes):
 
 @inlined
 def bytes_below_lowest_bit(word):
-    """How many bytes lie below that of the lowest set bit of a word that is not 0."""
+    """Count the bytes below the lowest set bit of a word that is not 0."""
     return count_ones(~word & (word - np.uint64(1))) >> 3

@@ -1,9 +1,9 @@
-"""What two letters score, lane by lane: letters from 0 to 7, of the rows and the columns of an alignment.
+"""Scores of two letters, lane by lane: letters 0 to 7 of the rows and columns of an alignment.
 
-AVX2 chooses bytes by a mask in two or three operations, besides the comparison that makes the mask. There the exclusive
-or of two letters looks the score up in a table that is in a register, two operations in all; scores of 16 bits byte by
-byte, for which letters are written into both bytes. Registers of 64 bytes choose in one operation, so that nothing is
-gained there, and neither is in 32 bits.
+AVX2 selects bytes by a mask in two or three operations after the comparison. There, the exclusive or of two letters
+indexes a table in a register, two operations in all. Scores of 16 bits are looked up byte by byte, so letters are
+written into both bytes. With registers of 64 bytes a selection is one operation and the table gains nothing; nor does
+it for 32 bits.
 """
 
 from llvmlite import ir
@@ -32,13 +32,13 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _looked_up(element: types.Type, lanes: int) -> bool:
-    """Whether scores of such vectors are looked up in a table."""
+    """Return True if scores of such vectors are looked up in a table."""
     return TABLES and element.bitwidth in (8, 16) and lanes * element.bitwidth in (256, 512)
 
 
 @intrinsic(prefer_literal=True)
 def letter_scores(_typing_context, equal, different, lanes):
-    """letter_scores(equal, different, lanes): a vector that `score_letters` takes; scores of one type of integer."""
+    """Make the vector of scores that `score_letters` takes; both scores have the same integer type."""
     _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     equal, different = types.unliteral(equal), types.unliteral(different)
     _require(isinstance(equal, types.Integer) and equal == different, "scores of letters are integers of one type")
@@ -69,7 +69,7 @@ def letter_scores(_typing_context, equal, different, lanes):
 
 
 def _of_two(builder, llvm_vector, first, second, lane_of):
-    """The vector of which each lane holds one of two scalars."""
+    """Generate a vector whose lanes each hold one of two scalars."""
     vector = ir.Constant(llvm_vector, ir.Undefined)
     for lane, which in enumerate(lane_of):
         vector = builder.insert_element(vector, (first, second)[which], ir.Constant(_INDEX, lane))
@@ -77,7 +77,7 @@ def _of_two(builder, llvm_vector, first, second, lane_of):
 
 
 def _look_up(builder, known, differing, registers):
-    """A byte of a table in `known` for each byte of `differing`, one or two registers of 32 bytes."""
+    """Generate a table lookup: a byte of `known` for each byte of `differing`, in one or two registers of 32 bytes."""
     register, whole = ir.VectorType(_BYTE, 32), ir.VectorType(_BYTE, 32 * registers)
     prototype = ir.FunctionType(register, [register, register])
     look_up = cgutils.get_or_insert_function(builder.module, prototype, "llvm.x86.avx2.pshuf.b")
@@ -94,9 +94,9 @@ def _look_up(builder, known, differing, registers):
 
 @intrinsic
 def score_letters(_typing_context, rows, columns, scores):
-    """score_letters(rows, columns, scores): the score of letters, lane by lane; `scores` is of `letter_scores`.
+    """Score letters of rows against those of columns, lane by lane, by the `scores` of `letter_scores`.
 
-    In more than 8 bits letters are multiplied by BOTH_BYTES, and those of rows have ROW_MARK added.
+    For elements of more than 8 bits, multiply letters by BOTH_BYTES and add ROW_MARK to those of rows.
     """
     alike = isinstance(rows, VectorType) and rows == columns == scores
     _require(alike and isinstance(rows.element, types.Integer), "score_letters takes vectors of one type of integer")

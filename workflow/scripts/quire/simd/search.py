@@ -5,7 +5,7 @@ from quire.simd.compiled import inlined
 
 @inlined
 def interval_of(borders, position):
-    """Number of the interval that holds a position: interval i goes from borders[i] to borders[i + 1], sorted ones."""
+    """Return the number of the interval that holds a position; interval i is sorted borders[i] to borders[i + 1]."""
     low, high = 0, len(borders) - 1
     while high - low > 1:
         middle = (low + high) >> 1
@@ -18,7 +18,7 @@ def interval_of(borders, position):
 
 @inlined
 def first_behind(spans, position):
-    """Number of the first of sorted spans (int64[n, 2]) that ends behind a position; n where there is none."""
+    """Return the number of the first of sorted spans (int64[n, 2]) that ends after a position; n if none does."""
     low, high = 0, len(spans)
     while low < high:
         middle = (low + high) >> 1
@@ -31,7 +31,7 @@ def first_behind(spans, position):
 
 @inlined
 def first_above(values, first, last, bound):
-    """Place of the first of the sorted values[first:last] that is above a bound; `last` where there is none."""
+    """Return the index of the first of the sorted values[first:last] above a bound; `last` if none is."""
     while first < last:
         middle = (first + last) >> 1
         if values[middle] > bound:

@@ -1,21 +1,21 @@
 """Kernels in which subnormal numbers count as zero: the processor's floating-point control register, from Numba.
 
-Many processors take some 150 cycles for an operation on a subnormal number (below 2^-126 in float32), so a kernel whose
-values fade away spends its time on what cannot show in its answer. While subnormals are flushed, an operand that is
-subnormal counts as zero of its sign, and so does a result: one whose magnitude, rounded to the format's precision as if
-exponents had no end, lies below the smallest normal number. That is what x86-64 does with FTZ and DAZ set in MXCSR
-(Intel's manual, vol. 1, 10.2.3 and 11.5.2.3), and what CUDA code compiled with -ftz=true does in float32; both were
-compared on results around 2^-126 for multiplication, addition and fma. FPCR.FZ on aarch64 differs in one case: it
-judges a result before it is rounded, so that one less than 2^-151 below 2^-126 becomes zero there and 2^-126 elsewhere.
-On other machines a kernel that asks for this does not compile: it would give other answers.
+Many processors take about 150 cycles for an operation on a subnormal number (below 2^-126 in float32), although such
+numbers are too small to change an answer. While subnormals are flushed, a subnormal operand counts as a zero of its
+sign. So does a result whose magnitude, rounded to the format's precision with an unbounded exponent, lies below the
+smallest normal number. x86-64 does that with FTZ and DAZ set in MXCSR (Intel's manual, vol. 1, 10.2.3 and 11.5.2.3),
+and CUDA code compiled with -ftz=true in float32; both were compared on results around 2^-126 for multiplication,
+addition and fma. FPCR.FZ on aarch64 differs in one case: it tests a result before rounding, so a result less than
+2^-151 below 2^-126 becomes zero there and 2^-126 elsewhere. On other machines a kernel that needs this does not
+compile, since its answers would differ.
 
-The optimiser knows nothing of the register, and might move arithmetic across a change of it. So the arithmetic belongs
-into a function of its own, which calls `kept_apart`, and the register is changed around the call of that function:
+The optimiser does not know the register and might move arithmetic across a change of it. So put the arithmetic into a
+function of its own that calls `kept_apart`, and change the register around the call of that function:
 
     control, failed = flush_subnormals(), False
     try:
         arithmetic(...)
-    except Exception:  # Numba can neither raise it again nor let it pass a `finally`
+    except Exception:  # Numba supports neither raising it again nor `finally`
         failed = True
     write_control(control)
     if failed:
@@ -33,7 +33,7 @@ from numba.extending import intrinsic
 
 
 class _Register(NamedTuple):
-    """A machine's control register: the bits that flush subnormals, and the code that reads and writes it."""
+    """Control register of a machine: the bits that flush subnormals, and the code that reads and writes it."""
 
     flush: int
     read: Callable[[ir.IRBuilder], ir.Value]
@@ -45,7 +45,7 @@ _ADDRESS = ir.IntType(8).as_pointer()
 
 
 def _mxcsr_instruction(builder: ir.IRBuilder, name: str, place: ir.Value) -> None:
-    """Store MXCSR to a place in memory, or load it from there."""
+    """Generate code that stores MXCSR in memory or loads it from there."""
     function = builder.module.declare_intrinsic(f"llvm.x86.sse.{name}", (), ir.FunctionType(_VOID, [_ADDRESS]))
     builder.call(function, [builder.bitcast(place, _ADDRESS)])
 
@@ -76,10 +76,10 @@ _FPCR = _Register(1 << 24, _read_fpcr, _write_fpcr)  # FZ
 
 
 def register_of(triple: str) -> _Register:
-    """The register of a machine by LLVM's name of it.
+    """Return the control register of a machine, by its LLVM triple.
 
     Raises:
-        TypingError: a machine of which it is not known how to flush subnormals.
+        TypingError: how to flush subnormals on this machine is not known.
     """
     architecture = triple.split("-")[0]
     if architecture == "x86_64":
@@ -91,7 +91,7 @@ def register_of(triple: str) -> _Register:
 
 @intrinsic
 def read_control(_typing_context: Any) -> Any:
-    """read_control(): the control register of this thread (uint64)."""
+    """Return the control register of this thread (uint64)."""
 
     def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
         return register_of(builder.module.triple).read(builder)
@@ -101,7 +101,7 @@ def read_control(_typing_context: Any) -> Any:
 
 @intrinsic
 def write_control(_typing_context: Any, value: Any) -> Any:
-    """write_control(value): set the control register of this thread."""
+    """Set the control register of this thread."""
 
     def generate(context: Any, builder: ir.IRBuilder, _signature: Any, arguments: Any) -> ir.Value:
         register_of(builder.module.triple).write(builder, arguments[0])
@@ -112,7 +112,7 @@ def write_control(_typing_context: Any, value: Any) -> Any:
 
 @intrinsic
 def flush_subnormals(_typing_context: Any) -> Any:
-    """flush_subnormals(): flush subnormals in this thread from here on; returns the register as it was before."""
+    """Flush subnormals in this thread from now on; return the previous value of the register."""
 
     def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
         register = register_of(builder.module.triple)
@@ -125,7 +125,7 @@ def flush_subnormals(_typing_context: Any) -> Any:
 
 @intrinsic
 def kept_apart(_typing_context: Any) -> Any:
-    """kept_apart(): the function that calls this is never copied into its callers."""
+    """Keep LLVM from inlining the calling function."""
 
     def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
         builder.function.attributes.add("noinline")

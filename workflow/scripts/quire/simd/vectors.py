@@ -1,13 +1,13 @@
-"""Vectors as values inside Numba code, for kernels that run one task a lane in lockstep.
+"""Vectors as values inside Numba code, for kernels that run one task per lane in lockstep.
 
-LLVM gives up on vectorising an alignment's inner loop (too many arrays that might overlap) and keeps its state in
-memory; kernels therefore say what they mean. A vector is an LLVM `<lanes x element>`, which becomes whatever the
-machine has (32 int16 lanes: one AVX-512 register, two AVX2, four SSE or NEON ones), with the same results everywhere,
-IEEE's for floats. Measured on the banded extension: 0.14 GCUPS by auto-vectorisation, 9.6 GCUPS with these (one core
+LLVM does not vectorise an alignment's inner loop (too many arrays that might overlap) and keeps its state in memory, so
+kernels use explicit vectors. A vector is an LLVM `<lanes x element>`, which becomes the registers of the machine (32
+int16 lanes: one of AVX-512, two of AVX2, four of SSE or NEON), with the same results everywhere, IEEE's for floats.
+ Measured on the banded extension: 0.14 GCUPS by auto-vectorisation, 9.6 GCUPS with these (one core
 with AVX-512).
 
-Arrays are flat and contiguous, an index counts elements, and nothing is checked for bounds. `lanes` is a constant of
-the calling module. Functions of two or more vectors take them of one type.
+Arrays are flat and contiguous. An index counts elements; bounds are not checked. `lanes` is a constant of the calling
+module. Functions of two or more vectors take vectors of one type.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ CACHE_LINE = 64  # bytes
 
 
 class VectorType(types.Type):
-    """Numba type of a vector of `lanes` elements."""
+    """Numba's type of a vector of `lanes` elements."""
 
     def __init__(self, element: types.Type, lanes: int) -> None:
         self.element = element
@@ -32,7 +32,7 @@ class VectorType(types.Type):
 
 @register_model(VectorType)
 class _VectorModel(models.PrimitiveModel):
-    """A VectorType is one LLVM vector value."""
+    """Data model: a VectorType is one LLVM vector value."""
 
     def __init__(self, manager, vector_type):
         element = manager.lookup(vector_type.element).get_data_type()
@@ -40,7 +40,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def _compiles_for(feature: str) -> bool:
-    """Whether Numba compiles for a feature of x86-64: the processor has it and NUMBA_CPU_* do not say otherwise."""
+    """Return True if Numba compiles for a feature of x86-64: the processor has it, unless NUMBA_CPU_* exclude it."""
     name, features = getattr(config, "CPU_NAME"), getattr(config, "CPU_FEATURES")  # noqa: B009 (Numba sets them late)
     if features is not None:
         return f"+{feature}" in features.split(",")
@@ -48,17 +48,17 @@ def _compiles_for(feature: str) -> bool:
 
 
 def has_avx512() -> bool:
-    """Whether Numba compiles for registers of 64 bytes."""
+    """Return True if Numba compiles for registers of 64 bytes."""
     return _compiles_for("avx512f")
 
 
 def has_avx2() -> bool:
-    """Whether Numba compiles for AVX2, with or without AVX-512."""
+    """Return True if Numba compiles for AVX2, with or without AVX-512."""
     return get_default_triple().startswith("x86_64") and _compiles_for("avx2")
 
 
 def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
-    """A flat array of `length` zeros that starts on a cache line, so that no vector of 64 bytes crosses one."""
+    """Make a flat array of `length` zeros that starts on a cache line, so that no vector of 64 bytes crosses one."""
     size = np.dtype(dtype).itemsize
     array = np.zeros(length + CACHE_LINE // size, dtype)
     first = (-array.ctypes.data) % CACHE_LINE // size
@@ -80,14 +80,14 @@ def _require_alike(name: str, first, *others) -> None:
 
 
 def _pointer(context, builder, array_type, array, index, llvm_vector):
-    """LLVM pointer to the vector that starts at element `index` of a flat array."""
+    """Generate an LLVM pointer to the vector that starts at element `index` of a flat array."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), llvm_vector.as_pointer())
 
 
 @intrinsic(prefer_literal=True)
 def load(_typing_context, array, index, lanes):
-    """load(array, index, lanes): the elements from `index` on."""
+    """Load `lanes` elements of an array from `index` on."""
     _require_flat(array)
     _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     vector = VectorType(array.dtype, lanes.literal_value)
@@ -102,7 +102,7 @@ def load(_typing_context, array, index, lanes):
 
 @intrinsic
 def load_like(_typing_context, array, index, vector):
-    """load_like(array, index, vector): the elements from `index` on, as many as another vector has."""
+    """Load the elements of an array from `index` on, as many as another vector has."""
     _require_flat(array)
     _require(isinstance(vector, VectorType) and vector.element == array.dtype, f"load_like of {array} as {vector}")
 
@@ -115,7 +115,7 @@ def load_like(_typing_context, array, index, vector):
 
 @intrinsic
 def store(_typing_context, array, index, vector):
-    """store(array, index, vector): write the vector to the elements from `index` on."""
+    """Write a vector to the elements of an array from `index` on."""
     _require_flat(array)
     _require(isinstance(vector, VectorType) and vector.element == array.dtype, f"store of {vector} into {array}")
 
@@ -130,9 +130,9 @@ def store(_typing_context, array, index, vector):
 
 @intrinsic
 def store_bits(_typing_context, array, index, bits):
-    """store_bits(array, index, bits): write an integer to the elements from `index` on, which may be narrower ones.
+    """Write an integer to the elements of an array from `index` on, which may be narrower than the integer.
 
-    Numba's own assignment asks whether an index counts from the end.
+    Numba's own assignment tests whether an index counts from the end.
     """
     _require_flat(array)
     both = isinstance(bits, types.Integer) and isinstance(array.dtype, types.Integer)
@@ -148,7 +148,7 @@ def store_bits(_typing_context, array, index, bits):
 
 @intrinsic(prefer_literal=True)
 def splat(_typing_context, scalar, lanes):
-    """splat(scalar, lanes): the scalar in every lane; its type becomes the element's."""
+    """Return a vector with the scalar in every lane; its type becomes the element's."""
     _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     element = types.unliteral(scalar)
     vector = VectorType(element, lanes.literal_value)
@@ -164,7 +164,7 @@ def splat(_typing_context, scalar, lanes):
 
 @intrinsic
 def convert(_typing_context, vector, dtype):
-    """convert(vector, dtype): a vector of integers as another integer type; a narrower one keeps the low bits."""
+    """Convert a vector of integers to another integer type; a narrower one keeps the low bits."""
     _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "convert takes integers")
     result = VectorType(dtype.dtype, vector.lanes)
     narrower = result.element.bitwidth < vector.element.bitwidth
@@ -177,7 +177,7 @@ def convert(_typing_context, vector, dtype):
 
 
 def _binary(name: str, of_integers: str, of_floats: str | None = None):
-    """An intrinsic of two vectors: the builder's method for integers, and the one for floats if there is one."""
+    """Make an intrinsic of two vectors from the builder's methods for integers and, if any, for floats."""
 
     @intrinsic
     def function(_typing_context, left, right):
@@ -194,7 +194,7 @@ def _binary(name: str, of_integers: str, of_floats: str | None = None):
 
 
 def _choose(name: str, comparison: str):
-    """An intrinsic choose(a, b, chosen, otherwise) that compares signed integers lane by lane."""
+    """Make an intrinsic choose(a, b, chosen, otherwise) that compares signed integers lane by lane."""
 
     @intrinsic
     def function(_typing_context, a, b, chosen, otherwise):
@@ -231,9 +231,9 @@ choose_equal = _choose("choose_equal", "==")
 
 @intrinsic
 def choose_shifted(_typing_context, a, b, chosen, otherwise):
-    """Lane by lane: `chosen` where the top bit of a << b is set, `otherwise` elsewhere; b is less than a's bits.
+    """Return, lane by lane, `chosen` where the top bit of a << b is set, else `otherwise`; b is less than a's bits.
 
-    AVX2 chooses among floats by the top bits of a mask: without a comparison this is one operation less than by a & b.
+    AVX2 selects floats by the top bits of a mask, so this takes one operation less than a comparison of a & b.
     """
     _require_alike("choose_shifted", a, b)
     _require_alike("choose_shifted", chosen, otherwise)
@@ -249,7 +249,7 @@ def choose_shifted(_typing_context, a, b, chosen, otherwise):
 
 
 def _extreme(name: str, comparison: str):
-    """An intrinsic of two vectors of signed integers that gives the first where the comparison holds."""
+    """Make an intrinsic of two vectors of signed integers that returns the first where the comparison holds."""
 
     @intrinsic
     def function(_typing_context, a, b):
@@ -271,7 +271,7 @@ minimum = _extreme("minimum", "<")
 
 @intrinsic
 def bits_greater(_typing_context, a, b):
-    """An unsigned integer of as many bits as there are lanes (8, 16, 32 or 64): bit i says whether a > b in lane i."""
+    """Return an unsigned integer of one bit per lane (8, 16, 32 or 64): bit i is set if a > b in lane i."""
     _require_alike("bits_greater", a, b)
     _require(isinstance(a.element, types.Integer) and a.element.signed, "bits_greater compares signed integers")
     _require(a.lanes in (8, 16, 32, 64), "bits_greater takes 8, 16, 32 or 64 lanes")
@@ -284,9 +284,9 @@ def bits_greater(_typing_context, a, b):
 
 @intrinsic
 def choose_by_bits(_typing_context, bits, chosen, otherwise):
-    """Lane by lane: `chosen` where bit i of an unsigned integer, for lane i, is set, `otherwise` elsewhere.
+    """Return, for lane i, `chosen` if bit i of an unsigned integer is set, else `otherwise`.
 
-    The integer has as many bits as there are lanes (8, 16, 32 or 64), as `bits_greater` gives them.
+    The integer has one bit per lane (8, 16, 32 or 64), as `bits_greater` returns it.
     """
     _require_alike("choose_by_bits", chosen, otherwise)
     fitting = isinstance(bits, types.Integer) and bits.bitwidth == chosen.lanes
@@ -301,7 +301,7 @@ def choose_by_bits(_typing_context, bits, chosen, otherwise):
 
 @intrinsic
 def moved_up(_typing_context, vector, scalar):
-    """moved_up(vector, scalar): the lanes moved up by one, the scalar in lane 0 and the last lane dropped."""
+    """Move the lanes up by one, with the scalar in lane 0 and the last lane dropped."""
     _require(isinstance(vector, VectorType), "moved_up takes a vector")
     _require(scalar == vector.element, f"moved_up of {vector} takes a scalar of its type")
 
@@ -317,7 +317,7 @@ def moved_up(_typing_context, vector, scalar):
 
 @intrinsic
 def trailing_zeros(_typing_context, vector):
-    """Zero bits below the lowest set bit of integers, lane by lane; all bits of the element where none is set."""
+    """Count the zero bits below the lowest set bit of integers, lane by lane; all bits of an element that is 0."""
     _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "integers have zero bits")
 
     def generate(_context, builder, _signature, arguments):
@@ -332,7 +332,7 @@ def trailing_zeros(_typing_context, vector):
 
 @intrinsic
 def any_bit(_typing_context, vector):
-    """Whether any lane of integers has a bit set."""
+    """Return True if any lane of integers has a bit set."""
     _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "any_bit takes integers")
 
     def generate(_context, builder, _signature, arguments):
@@ -348,7 +348,7 @@ def any_bit(_typing_context, vector):
 
 @intrinsic
 def fma(_typing_context, a, b, c):
-    """a * b + c rounded once (IEEE fusedMultiplyAdd), lane by lane."""
+    """Return a * b + c rounded once (IEEE fusedMultiplyAdd), lane by lane."""
     _require_alike("fma", a, b, c)
     _require(isinstance(a.element, types.Float), "fma takes floats")
 

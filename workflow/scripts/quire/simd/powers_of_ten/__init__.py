@@ -1,12 +1,12 @@
 """log10 and powers of ten from additions, multiplications and divisions alone: the same bits on every machine.
 
-The functions of mathematical libraries differ in the last bit from version to version and from processor to processor
-(glibc has versions with and without fma, NumPy's log10 has one for AVX-512). Where such a bit decides between two
-haplotypes, or stands at the border of a rounded quality, answers would depend on the machine. Here every step is an
-operation that IEEE 754 defines to the last bit. Errors stay within three units in the last place.
+The functions of mathematical libraries differ in the last bit between versions and processors (glibc has versions with
+and without fma, NumPy's log10 has one for AVX-512). Where such a bit decides between two haplotypes, or rounds a
+quality, answers would depend on the machine. Here every step is an operation that IEEE 754 defines to the last bit.
+Errors stay within three units in the last place.
 
-These functions are of NumPy arrays; `cpu` does the same steps for single numbers inside kernels, and so does log10.cuh
-in kernels for cards, with the numbers that this module gives it.
+These functions take NumPy arrays. `cpu` does the same steps for single numbers in kernels, and log10.cuh in kernels for
+cards, with the constants of this module.
 """
 
 import numpy as np
@@ -23,8 +23,8 @@ ATANH_TERMS = 11  # of z^k / (2k + 1) with z <= 0.0295: what follows is below 2^
 EXP_TERMS = 14  # of t^k / k! with |t| <= 0.3466: likewise
 _SQRT_HALF_BITS, _FRACTION_BITS = np.int64(0x3FE6A09E667F3BCD), 52
 _SMALLEST_NORMAL, _SCALE = 2.0**-1022, 54  # 2^_SCALE makes a subnormal number normal
-_BLOCK = 1 << 15  # numbers: many enough that NumPy's calls cost little, and few enough to stay in a processor's cache
-LEAST, MOST = -324.0, 309.0  # powers beyond are zero and infinity
+_BLOCK = 1 << 15  # numbers: enough that NumPy's calls cost little, few enough to stay in a processor's cache
+LEAST, MOST = -324.0, 309.0  # smaller powers are zero, larger ones infinity
 LOGARITHM_NUMBERS: NDArray[np.float64] = np.array(
     [LOG10_OF_2_UPPER, LOG10_OF_2_LOWER, LOG10_OF_E, *(1.0 / (2 * k + 1) for k in range(1, ATANH_TERMS + 1))]
 )
@@ -34,7 +34,7 @@ LOGARITHM_DEFINES = {"TERMS": ATANH_TERMS}
 
 
 def log10(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Base-10 logarithms (float64): -inf of zero, NaN of a negative number."""
+    """Return base-10 logarithms (float64): -inf of zero, NaN of a negative number."""
     flat, result = values.ravel(), np.empty(values.size)
     for begin in range(0, len(flat), _BLOCK):
         result[begin : begin + _BLOCK] = _log10_of_block(flat[begin : begin + _BLOCK])
@@ -42,7 +42,7 @@ def log10(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _log10_of_block(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of any numbers."""
+    """Return logarithms of any numbers."""
     normal = (values >= _SMALLEST_NORMAL) & (values < np.inf)
     if normal.all():
         return _log10_of_normal(values)
@@ -54,7 +54,7 @@ def _log10_of_block(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _log10_of_normal(values: NDArray[np.float64], exponents: NDArray[np.int64] | int = 0) -> NDArray[np.float64]:
-    """Logarithms of positive normal numbers times powers of two."""
+    """Return logarithms of positive normal numbers times powers of two."""
     bits = np.ascontiguousarray(values).view(np.int64)
     exponent = (bits - _SQRT_HALF_BITS) >> _FRACTION_BITS
     mantissa = (bits - (exponent << _FRACTION_BITS)).view(np.float64)  # from sqrt(1/2) to sqrt(2)
@@ -71,7 +71,7 @@ def _log10_of_normal(values: NDArray[np.float64], exponents: NDArray[np.int64] |
 
 
 def power_of_ten(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """10 to the powers of an array (float64)."""
+    """Return 10 to the powers of an array (float64)."""
     within = (values > LEAST) & (values < MOST)
     x = np.where(within, values, 0.0)
     exponent = np.floor(x * LOG2_OF_10 + 0.5)

@@ -1,4 +1,4 @@
-"""log10 and powers of ten in Numba, of single numbers: the same bits as the package's functions of arrays."""
+"""log10 and powers of ten of single numbers in Numba: the same bits as the package's functions of arrays."""
 
 import math
 
@@ -22,7 +22,7 @@ from quire.simd.powers_of_ten import (
 
 @compiled
 def log10(x: float) -> float:
-    """Base-10 logarithm of a float64: -inf of zero, NaN of a negative number."""
+    """Return the base-10 logarithm of a float64: -inf of zero, NaN of a negative number."""
     if not 0.0 < x < np.inf:
         if x == 0.0:
             return -np.inf
@@ -41,7 +41,7 @@ def log10(x: float) -> float:
 
 @compiled
 def power_of_ten(x: float) -> float:
-    """10 to the power of a float64."""
+    """Return 10 to the power of a float64."""
     if not LEAST < x < MOST:
         return 0.0 if x <= LEAST else np.inf if x >= MOST else np.nan
     exponent = math.floor(x * LOG2_OF_10 + 0.5)
@@ -54,7 +54,7 @@ def power_of_ten(x: float) -> float:
 
 @compiled
 def log10_of_all(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64 logarithms of a one-dimensional float64 array."""
+    """Return float64 logarithms of a one-dimensional float64 array."""
     result = np.empty(len(values))
     for i in range(len(values)):
         result[i] = log10(values[i])
