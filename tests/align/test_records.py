@@ -14,7 +14,8 @@ from quire.algorithms.extension import END_BONUS
 from quire.align.mapper import Mapper
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs
-from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
+from quire.finish.sorting import Effort, Marking
 
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs
 from tests.support.bucket_builders import buckets_of
@@ -276,13 +277,9 @@ def test_samtools_and_picard_find_nothing(run, tmp_path):
     pysam.samtools.quickcheck(str(run.mapped.bam))
     output = tmp_path / "S.bam"
     counts = CountsOutputs(*(tmp_path / name for name in ("counts.json", "windows.bed.gz", "low_coverage.bed.gz")), 10)
-    finish_sample(
-        sample="S", units=[UnsortedUnit("u", "L", buckets_of(run.mapped.bam))],
-        output=output, format="bam", index="bai",
-        reference_fasta=run.fasta, reference_directory=run.reference, counts=counts,
-        duplicates_table=tmp_path / "duplicates.tsv", ledger=tmp_path / "ledger.json",
-        threads=1, memory_mb=500, temporary=tmp_path,
-    )  # fmt: skip
+    outputs = SampleOutputs(output, counts, tmp_path / "duplicates.tsv", tmp_path / "ledger.json")
+    units, kind = [UnsortedUnit("u", "L", buckets_of(run.mapped.bam))], SampleFormat("bam", "bai", run.fasta)
+    finish_sample("S", units, run.reference, outputs, kind, Marking(), Effort(1, 500))
     pysam.samtools.quickcheck(str(output))
     assert pysam.AlignmentFile(str(output)).count(until_eof=True) == len(run.records)
     picard = shutil.which("PicardCommandLine") or shutil.which("picard")

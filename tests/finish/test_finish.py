@@ -18,7 +18,8 @@ from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs
-from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
+from quire.finish.sorting import Effort, Marking
 from quire.io.bam.decode import records_of
 from quire.reference import build
 
@@ -97,17 +98,22 @@ def finish(
     **changed: object,
 ) -> Path:
     """Run `finish_sample` with defaults; return the output."""
-    (folder / "out").mkdir(exist_ok=True)
     out = folder / "out"
+    out.mkdir(exist_ok=True)
     arguments: dict = {
-        "sample": "S", "units": units, "output": folder / "out" / "S.bam", "format": "bam", "index": "bai",
-        "reference_fasta": fasta or folder / "none.fa",
-        "reference_directory": reference_directory(folder, tuple(contigs.items())),
-        "counts": CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz", 10),
-        "duplicates_table": folder / "out" / "S.duplicates.tsv",
-        "ledger": folder / "out" / "S.json", "threads": 1, "memory_mb": 500, "temporary": folder / "out",
+        "output": out / "S.bam", "format": "bam", "index": "bai", "threads": 1, "memory_mb": 500,
+        "optical_distance": None, "umis": False,
     } | changed  # fmt: skip
-    finish_sample(**arguments)
+    counts = CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz", 10)
+    finish_sample(
+        "S",
+        units,
+        reference_directory(folder, tuple(contigs.items())),
+        SampleOutputs(Path(arguments["output"]), counts, out / "S.duplicates.tsv", out / "S.json"),
+        SampleFormat(arguments["format"], arguments["index"], fasta or folder / "none.fa"),
+        Marking(arguments["optical_distance"], arguments["umis"]),
+        Effort(arguments["threads"], arguments["memory_mb"]),
+    )
     return arguments["output"]
 
 

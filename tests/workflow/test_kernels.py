@@ -46,7 +46,8 @@ index.build(packed, 0, page, {"sampling_distance": 64, "sa_sampling": 1})
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.finish.counts.outputs import CountsOutputs
-from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
+from quire.finish.sorting import Effort, Marking
 from quire.finish.target import count_target
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
@@ -59,11 +60,12 @@ map_unit(
     MappingSettings(threads=1, backend="cpu"),
 )
 finish_sample(
-    sample="sample", units=[UnsortedUnit("unit", "library", buckets)], output=bam, format="bam", index="bai",
-    reference_fasta=fasta, reference_directory=packed,
-    counts=CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", 10),
-    duplicates_table=folder / "duplicates.tsv", ledger=folder / "sample.json", threads=1, memory_mb=2000,
-    temporary=folder,
+    "sample", [UnsortedUnit("unit", "library", buckets)], packed,
+    SampleOutputs(
+        bam, CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", 10),
+        folder / "duplicates.tsv", folder / "sample.json",
+    ),
+    SampleFormat("bam", "bai", fasta), Marking(), Effort(1, 2000),
 )
 count_target(
     sample="sample", alignments=bam, reference_directory=packed, reference_fasta=fasta,

@@ -5,7 +5,8 @@ from pathlib import Path
 from quire import many_threads
 from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.earlier import UnitFiles, keep_units
-from quire.finish.sample import UnsortedUnit, finish_sample
+from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
+from quire.finish.sorting import Effort, Marking
 from quire.run.job import run_job
 
 
@@ -19,23 +20,19 @@ def main(job) -> None:
             UnsortedUnit(unit, library, Path(path))
             for (unit, library), path in zip(libraries, job.input.units, strict=True)
         ],
-        output=job.output.alignments,
-        format=job.params.format,
-        index=job.params.index_format,
-        reference_fasta=job.input.fasta,
         reference_directory=Path(job.input.reference).parent,
-        counts=CountsOutputs(
-            *map(Path, (job.output.counts, job.output.windows, job.output.low_coverage)), job.params.low_depth
+        outputs=SampleOutputs(
+            Path(job.output.alignments),
+            CountsOutputs(
+                *map(Path, (job.output.counts, job.output.windows, job.output.low_coverage)), job.params.low_depth
+            ),
+            Path(job.output.duplicates),
+            Path(job.output.ledger),
         ),
-        duplicates_table=job.output.duplicates,
-        ledger=job.output.ledger,
-        threads=job.threads,
+        kind=SampleFormat(job.params.format, job.params.index_format, Path(job.input.fasta)),
+        marking=Marking(job.params.optical_distance, job.params.umi != "none"),
         # A second attempt asks for twice the memory and plans with half of the first attempt's.
-        memory_mb=job.resources.mem_mb // job.resources.attempt**2,
-        # Beside the output, since the usual temporary folder is often too small for a sample.
-        temporary=Path(job.output.alignments).parent,
-        optical_distance=job.params.optical_distance,
-        umis=job.params.umi != "none",
+        effort=Effort(job.threads, job.resources.mem_mb // job.resources.attempt**2),
     )
     files = zip(job.input.units, job.input.ledgers, job.input.insert_sizes, strict=True)
     left = [UnitFiles(*map(Path, of_unit)) for of_unit in files]

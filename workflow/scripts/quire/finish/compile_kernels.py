@@ -11,7 +11,7 @@ from quire.buckets.file import BucketFile, BucketWriter
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import count_sample
 from quire.finish.ranges import finish_range, ranges
-from quire.finish.sorting import Effort, sort_and_mark
+from quire.finish.sorting import Effort, Marking, sort_and_mark
 from quire.io.bam.decode import records_of
 from quire.io.bam.layout import FIXED_FIELDS
 from quire.reference import Reference, build
@@ -31,7 +31,9 @@ def compile_kernels(optical: bool, umis: bool) -> None:
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
                 buckets.write(deal(records_of(record), buckets.genome))
         units, distance = [(stack.enter_context(BucketFile(unit)), 0)], 100 if optical else None
-        sort_and_mark("compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, distance, umis)
+        sort_and_mark(
+            "compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, Marking(distance, umis)
+        )
         genome = units[0][0].genome
         for part in ranges(units, genome, 0):  # as a deep bucket is, in parts
             finish_range(part, genome, 1, 0, distance, umis)

@@ -15,7 +15,7 @@ from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs, CountsWriter, atomic_outputs
 from quire.finish.counts.sample import read_groups
 from quire.finish.duplicates import LibraryCounts, write_duplicates_table
-from quire.finish.sorting import Effort, sort_and_mark, sorted_header
+from quire.finish.sorting import Effort, Marking, sort_and_mark, sorted_header
 from quire.io import samtools
 from quire.io.bai import require_index_fits
 from quire.io.fasta_index import indexed_fasta
@@ -37,81 +37,99 @@ class UnsortedUnit:
     path: Path
 
 
+@dataclass(frozen=True)
+class SampleOutputs:
+    """Files of a finished sample.
+
+    Attributes:
+        alignments: the BAM or CRAM; its index has `.bai`, `.csi` or (CRAM always) `.crai` appended.
+        counts: files of the counts.
+        duplicates: TSV, one line per library.
+        ledger: JSON.
+    """
+
+    alignments: Path
+    counts: CountsOutputs
+    duplicates: Path
+    ledger: Path
+
+
+@dataclass(frozen=True)
+class SampleFormat:
+    """Format of a sample's alignments.
+
+    Attributes:
+        format: "bam" or "cram".
+        index: "bai" or "csi", for BAM.
+        fasta: the reference, plain, gzip or bgzip; needed for CRAM only.
+    """
+
+    format: str
+    index: str
+    fasta: Path
+
+
 def finish_sample(
     sample: str,
     units: Sequence[UnsortedUnit],
-    output: str | Path,
-    format: str,
-    index: str,
-    reference_fasta: str | Path,
     reference_directory: str | Path,
-    counts: CountsOutputs,
-    duplicates_table: str | Path,
-    ledger: str | Path,
-    threads: int,
-    memory_mb: int,
-    temporary: str | Path,
-    optical_distance: int | None = None,
-    umis: bool = False,
+    outputs: SampleOutputs,
+    kind: SampleFormat,
+    marking: Marking,
+    effort: Effort,
 ) -> None:
     """Write a sample's alignments, their index, its counts, the table of duplicates and the ledger.
+
+    Temporary files lie beside the alignments. CRAM alone needs them: those of one and a half BAM files.
 
     Args:
         sample: name, for the ledger.
         units: in the order of the sheet.
-        output: the BAM or CRAM; the index is `output` with `.bai`, `.csi` or (CRAM always) `.crai` appended.
-        format: "bam" or "cram".
-        index: "bai" or "csi", for BAM.
-        reference_fasta: plain, gzip or bgzip; needed for CRAM only.
-        reference_directory: what `quire.reference.build` wrote of it.
-        counts: where the counts go.
-        duplicates_table: TSV, one line a library.
-        ledger: JSON.
-        threads: for each step.
-        memory_mb: of the whole job.
-        temporary: folder for temporary files, which CRAM alone needs: those of one and a half BAM files.
-        optical_distance: pixels in x and in y between pairs that are optical duplicates; None counts none.
-        umis: whether duplicates have the same UMI (RX).
+        reference_directory: folder that `quire.reference.build` wrote.
+        outputs: files to write.
+        kind: format of the alignments.
+        marking: how duplicates are found.
+        effort: threads for each step, and memory of the whole job.
 
     Raises:
-        QuireError: a unit's file that is not whole, a contig too long for BAI, a read group used twice, a step that
-            failed, records lost. Nothing stands under the final names then.
+        QuireError: a unit's file is incomplete, a contig is too long for BAI, a read group is used twice, a step
+            failed, or records were lost. No output gets its final name then.
     """
-    output = Path(output)
-    kind = index if format == "bam" else "crai"
+    output = outputs.alignments
+    index = kind.index if kind.format == "bam" else "crai"
     reference = Reference.open(reference_directory)
     libraries = {library: number for number, library in enumerate(dict.fromkeys(unit.library for unit in units))}
     numbers = [libraries[unit.library] for unit in units]
     allow_open_files()
     with ExitStack() as stack:
         files = [stack.enter_context(BucketFile(unit.path)) for unit in units]
-        _require_sound_headers(files, reference, format, index)
+        _require_sound_headers(files, reference, kind.format, kind.index)
         ordered = sorted(zip(files, numbers, strict=True), key=lambda member: member[1])
         header = sorted_header([file.header_text for file, _ in ordered])
-        scratch = stack.enter_context(scratch_directory(temporary, f"{output.name}.sorting"))
-        whole_counts = stack.enter_context(atomic_outputs(counts))
-        whole_index = stack.enter_context(atomic_path(output.with_name(f"{output.name}.{kind}")))
-        counting = stack.enter_context(CountsWriter(sample, header, reference, threads, whole_counts))
-        effort = Effort(threads, int(memory_mb * SHARE_FOR_SORTING))
-        if format == "bam":
-            done = sort_and_mark(sample, ordered, output, whole_index, index, effort, counting, optical_distance, umis)
+        scratch = stack.enter_context(scratch_directory(output.parent, f"{output.name}.sorting"))
+        whole_counts = stack.enter_context(atomic_outputs(outputs.counts))
+        whole_index = stack.enter_context(atomic_path(output.with_name(f"{output.name}.{index}")))
+        counting = stack.enter_context(CountsWriter(sample, header, reference, effort.threads, whole_counts))
+        sorting = Effort(effort.threads, int(effort.memory_mb * SHARE_FOR_SORTING))
+        if kind.format == "bam":
+            done = sort_and_mark(sample, ordered, output, whole_index, kind.index, sorting, counting, marking)
         else:
             merged = scratch / "whole.bam"
-            done = sort_and_mark(sample, ordered, merged, None, index, effort, counting, optical_distance, umis)
+            done = sort_and_mark(sample, ordered, merged, None, kind.index, sorting, counting, marking)
             with atomic_path(output) as whole:
-                _write_cram(merged, whole, Path(reference_fasta), scratch, threads)
-                samtools.index(whole, whole_index, kind, threads)
+                _write_cram(merged, whole, kind.fasta, scratch, effort.threads)
+                samtools.index(whole, whole_index, index, effort.threads)
         log.info("%s: %d records written, with their index", sample, done.records_out)
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
         pairs = {library.library: library.optical // 2 for library in by_library}
-        counting.finish(None if optical_distance is None else pairs)
+        counting.finish(None if marking.optical_distance is None else pairs)
         for library in by_library:
             log.info(
                 "%s library %s: %d reads, %.2f %% duplicates", sample, library.library, library.reads, library.percent
             )
-        write_duplicates_table(duplicates_table, by_library, optical_distance is not None)
+        write_duplicates_table(outputs.duplicates, by_library, marking.optical_distance is not None)
         counted = _ledger_counts(done.records_in, done.records_out, by_library)
-        write_ledger(ledger, "sort", sample, counted, _warnings(by_library))
+        write_ledger(outputs.ledger, "sort", sample, counted, _warnings(by_library))
 
 
 def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: int) -> None:

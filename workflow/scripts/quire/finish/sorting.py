@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,21 @@ class Effort:
     memory_mb: int
 
 
+class Marking(NamedTuple):
+    """How duplicates are found.
+
+    Attributes:
+        optical_distance: pixels in x and in y between optical duplicates; None counts none.
+        umis: whether duplicates have the same UMI (RX).
+    """
+
+    optical_distance: int | None = None
+    umis: bool = False
+
+
+NO_OPTICAL = Marking()
+
+
 @dataclass(frozen=True)
 class Sorted:
     """What was written.
@@ -80,8 +95,7 @@ def sort_and_mark(
     index_kind: str,
     effort: Effort,
     onlooker: Onlooker | None = None,
-    optical_distance: int | None = None,
-    umis: bool = False,
+    marking: Marking = NO_OPTICAL,
 ) -> Sorted:
     """Write the sorted and marked records of some units, and the index.
 
@@ -93,8 +107,7 @@ def sort_and_mark(
         index_kind: "bai" or "csi".
         effort: changes nothing in the answer.
         onlooker: is shown all records; None where nobody looks.
-        optical_distance: pixels between optical duplicates; None counts none.
-        umis: whether duplicates have the same UMI (RX).
+        marking: how duplicates are found.
 
     Raises:
         QuireError: a file that is damaged, a record without the tags that are compared, a record lost or
@@ -110,7 +123,7 @@ def sort_and_mark(
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
             def finished_range(part: Range) -> tuple[FinishedRange, Sequence[Prepared]]:
-                done = finish_range(part, head.genome, libraries, builder.depth, optical_distance, umis)
+                done = finish_range(part, head.genome, libraries, builder.depth, *marking)
                 return done, [] if onlooker is None else onlooker.prepare(done.records)
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS

@@ -13,7 +13,7 @@ _COMPLEMENT = 3  # XOR with it complements a code; an N becomes 7, which no base
 
 
 def _spread(builder, word):
-    """Generate code that unpacks the 32 codes of a word into bytes: a quarter of the word to eight bytes, then apart."""
+    """Generate code that unpacks the 32 codes of a word into bytes, a quarter of the word at a time."""
     i64, vector = ir.IntType(64), ir.VectorType(ir.IntType(64), _EIGHTS)
 
     def constant(values):

@@ -72,7 +72,7 @@ def load_bytes(_typing_context, array, item):
 
 @intrinsic
 def store_bytes(_typing_context, array, item, word):
-    """Store a uint16, uint32 or uint64 in a contiguous uint8 array, from `item` (int64) on, little-endian; unchecked."""
+    """Store a uint16, uint32 or uint64 in a contiguous uint8 array from `item` (int64) on, little-endian, unchecked."""
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], arguments, signature.args[2].bitwidth)

@@ -78,10 +78,7 @@ def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -
     Returns:
         int64[n, 3]: contig, start, end of neighbouring positions of the target of a lower depth than `target.low`.
     """
-    low: NDArray[np.int64] = _count_runs(
-        *runs, *target, genome.first_window, counters.totals, counters.coverage, counters.windows, counters.depths,
-        counters.profile,
-    )  # fmt: skip
+    low: NDArray[np.int64] = _count_runs(runs, target, genome.first_window, counters)
     return low
 
 
@@ -234,11 +231,13 @@ def _add_in_steps(start, end, depth, size, sums):
 
 
 @compiled
-def _count_runs(
-    contigs, starts, ends, depths, first, target_starts, target_ends, offsets, bin_size, below, first_window, totals,
-    coverage, windows, depths_of_target, profile,
-):  # fmt: skip
-    """Takes the arrays of Target, Genome and Counters one by one: see `records.count_records`."""
+def _count_runs(runs, target, first_window, counters):
+    """Do the work of `count_runs`."""
+    contigs, starts, ends, depths = runs
+    first, target_starts, target_ends, offsets = target.first, target.starts, target.ends, target.offsets
+    bin_size, below = target.bin_size, target.low
+    totals, coverage, windows = counters.totals, counters.coverage, counters.windows
+    depths_of_target, profile = counters.depths, counters.profile
     if len(starts) == 0:
         return np.empty((0, 3), np.int64)
     interval = _first_interval(first, target_ends, contigs[0], starts[0])

@@ -40,13 +40,19 @@ def _strong_bases(text, start, end):
 
 
 @inlined
-def window_bin(lengths, first_island, island_start, island_axis, text, ambiguous, contig, start):
-    """The bin of the window that begins at `start` (0-based, at least 1); -1 where too much of it is unknown.
+def window_bin(genome, contig, start):
+    """Return the GC bin of the window that begins at `start` (0-based, at least 1); -1 if too much of it is unknown.
 
-    Windows that would begin near the end of a contig, or behind it, are in bin 0, as Picard's are for a read. The
-    arrays are those of `Genome`.
+    Windows that would begin near or after the end of a contig are in bin 0, as Picard's are for a read.
+
+    Args:
+        genome: `Genome`, borrowed.
+        contig: number of the contig.
+        start: first position of the window.
     """
-    if start >= lengths[contig] - GC_WINDOW:
+    first_island, island_start, island_axis = genome.first_island, genome.island_start, genome.island_axis
+    text, ambiguous = genome.text, genome.ambiguous
+    if start >= genome.lengths[contig] - GC_WINDOW:
         return np.int64(0)
     end, strong, known = start + GC_WINDOW, np.int64(0), np.int64(0)
     # The last island that does not begin behind `start`: it may hold it.

@@ -33,14 +33,15 @@ DEEPEST = 100  # reads of a site; more are scaled down to it
 
 
 @compiled
-def count_alleles(data, starts, fixed, first, positions, reference, alternate, reads):
-    """Add the reads of records to those of the sites.
+def count_alleles(records, first, positions, reference, alternate, reads):
+    """Add the alleles of records to the counts of sites.
 
     Args:
-        data, starts, fixed: as in `quire.io.bam.decode.Records`.
+        records: `quire.io.bam.decode.Records`.
         first, positions, reference, alternate: as in `quire.io.frequencies.KnownSites`.
-        reads: int64[sites, 2], of the reference and of the alternate allele.
+        reads: int64[sites, 2], reads with the reference and with the alternate allele.
     """
+    data, starts, fixed = records.data, records.starts, records.fixed
     for r in range(len(starts)):
         fields, start = fixed[r], starts[r]
         if fields.flag & (NOT_IN_DEPTH | FLAG_SUPPLEMENTARY) or fields.mapping_quality < LEAST_QUALITY:
@@ -108,7 +109,7 @@ def count_known_sites(
         with ThreadPoolExecutor(threads) as inflating:
             for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
                 records = records_of(stretch.bytes())
-                count_alleles(*records, *sites[:4], reads)
+                count_alleles(records, *sites[:4], reads)
     total = reads.sum(axis=1)
     scale = np.minimum(1.0, DEEPEST / np.maximum(total, 1))
     alternate = np.rint(reads[:, 1] * scale).astype(np.int64)

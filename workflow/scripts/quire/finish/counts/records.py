@@ -39,6 +39,7 @@ from quire.sam import (
     FLAG_UNMAPPED,
 )
 from quire.simd.bits import count_ones, load_bytes
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
 
@@ -108,45 +109,35 @@ def _whole_length(data, start, fields):
 
 
 @compiled
-def count_records(data, starts, fixed, groups, genome, target, counters):
+def count_records(records, groups, genome, target, counters):
     """Add records to the counters, whose cycles must suffice.
 
-    Each step takes the arrays that it needs and no tuple: taking one out of a tuple costs a reference count, which in a
-    loop over records were a third of all the time. A block of records is still in the cache when the next step comes.
+    A block of records is still in the cache when the next step comes.
 
     Args:
-        data: uint8[], the records; starts: int64[n]; fixed: FIXED_FIELDS[n] (`quire.io.bam.decode.Records`).
-        groups: ReadGroups; genome: Genome; target: Target; counters: Counters.
+        records: `quire.io.bam.decode.Records`.
+        groups: ReadGroups.
+        genome: Genome.
+        target: Target.
+        counters: Counters.
     """
+    data, starts, fixed = records.data, records.starts, records.fixed
     mismatches_at = np.empty((BLOCK, 2), np.int64)
     for first in range(0, len(starts), BLOCK):
         some = slice(first, min(first + BLOCK, len(starts)))
-        _count_heads(
-            data, starts[some], fixed[some], groups.names, groups.offsets, groups.library, counters.totals,
-            counters.flags, counters.contigs, counters.libraries, counters.other_contig, counters.mapping_qualities,
-            counters.insert_sizes, mismatches_at,
-        )  # fmt: skip
-        _count_places(
-            data, starts[some], fixed[some], genome.lengths, genome.first_island, genome.island_start,
-            genome.island_axis, genome.text, genome.ambiguous, target.first, target.starts, target.ends,
-            counters.totals, counters.gc_reads,
-        )  # fmt: skip
-        _count_reads(
-            data, starts[some], fixed[some], counters.lengths, counters.bases, counters.adapters, counters.gc_steps
-        )
-        _count_alignments(
-            data, starts[some], fixed[some], mismatches_at, counters.totals, counters.indels, counters.indel_lengths,
-            counters.mismatches,
-        )  # fmt: skip
+        _count_heads(data, starts[some], fixed[some], groups, counters, mismatches_at)
+        _count_places(data, starts[some], fixed[some], genome, target, counters)
+        _count_reads(data, starts[some], fixed[some], counters)
+        _count_alignments(data, starts[some], fixed[some], mismatches_at, counters)
 
 
 @compiled
-def _count_heads(
-    data, starts, fixed, names, offsets, library_of, totals, flags, contigs, libraries, other_contig,
-    mapping_qualities, insert_sizes, mismatches_at,
-):  # fmt: skip
-    """Count flags, libraries and pairs; `mismatches_at` gets where MD begins and ends."""
-    group = 0
+def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
+    """Count flags, libraries and pairs; write where MD begins and ends to `mismatches_at`."""
+    names, offsets, library_of = groups.names, groups.offsets, groups.library
+    totals, flags, contigs, libraries = counters.totals, counters.flags, counters.contigs, counters.libraries
+    other_contig, mapping_qualities = counters.other_contig, counters.mapping_qualities
+    insert_sizes, group = counters.insert_sizes, 0
     for r in range(len(starts)):
         fields, start = fixed[r], starts[r]
         flag, bases = np.int64(fields.flag), np.int64(fields.bases)
@@ -225,11 +216,11 @@ def _count_flagstat(fields, flag, other_contig):
 
 
 @compiled
-def _count_places(
-    data, starts, fixed, lengths, first_island, island_start, island_axis, text, ambiguous, first_interval, begins,
-    ends, totals, gc_reads,
-):  # fmt: skip
+def _count_places(data, starts, fixed, genome, target, counters):
     """Count where mapped records lie: on the target, and in which of Picard's windows of GC content."""
+    genome = borrowed(genome)
+    first_interval, begins, ends = target.first, target.starts, target.ends
+    totals, gc_reads = counters.totals, counters.gc_reads
     for r in range(len(starts)):
         fields, flag = fixed[r], np.int64(fixed[r].flag)
         if flag & FLAG_UNMAPPED:
@@ -243,7 +234,7 @@ def _count_places(
         # Picard takes 1-based positions for 0-based ones here, and all mapped records with bases.
         window = position + length - GC_WINDOW if flag & FLAG_REVERSE else position + 1
         if window > 0 and fields.bases > 0:
-            gc_bin = window_bin(lengths, first_island, island_start, island_axis, text, ambiguous, contig, window)
+            gc_bin = window_bin(genome, contig, window)
             if gc_bin >= 0:
                 gc_reads[gc_bin] += 1
         if not flag & NOT_IN_DEPTH:
@@ -254,8 +245,9 @@ def _count_places(
 
 
 @compiled
-def _count_reads(data, starts, fixed, lengths, bases, adapters, gc_steps):
+def _count_reads(data, starts, fixed, counters):
     """Count lengths, bases and qualities by cycle, and where adapters begin, of primary records with bases."""
+    lengths, bases, adapters, gc_steps = counters.lengths, counters.bases, counters.adapters, counters.gc_steps
     table, cycles = bases.reshape(-1), bases.shape[1]
     for r in range(len(starts)):
         fields = fixed[r]
@@ -381,17 +373,19 @@ def _orientation(fields, flag):
 
 
 @compiled
-def _count_alignments(data, starts, fixed, mismatches_at, totals, indels, indel_lengths, mismatches):
-    """Count what is aligned of mapped records with bases, secondary ones left out."""
+def _count_alignments(data, starts, fixed, mismatches_at, counters):
+    """Count aligned bases, indels and mismatches of mapped records with bases; skip secondary ones."""
+    counters = borrowed(counters)
     for r in range(len(starts)):
         if not fixed[r].flag & (FLAG_SECONDARY | FLAG_UNMAPPED) and fixed[r].bases > 0:
-            md, end = mismatches_at[r, 0], mismatches_at[r, 1]
-            _count_alignment(data, starts[r], fixed[r], md, end, totals, indels, indel_lengths, mismatches)
+            _count_alignment(data, starts[r], fixed[r], mismatches_at[r, 0], mismatches_at[r, 1], counters)
 
 
 @inlined
-def _count_alignment(data, start, fields, md, md_end, totals, indels, indel_lengths, mismatches):
-    """Aligned bases, indels by cycle and length, and mismatches by cycle and quality, of a mapped record."""
+def _count_alignment(data, start, fields, md, md_end, counters):
+    """Count aligned bases, indels by cycle and length, and mismatches by cycle and quality, of a mapped record."""
+    totals, indels = counters.totals, counters.indels
+    indel_lengths, mismatches = counters.indel_lengths, counters.mismatches
     begin, bases = cigar_begin(start, fields), np.int64(fields.bases)
     letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
     whole, flag = _whole_length(data, start, fields), np.int64(fields.flag)

@@ -115,7 +115,7 @@ class SampleCounter:
     def add(self, records: Records) -> None:
         """Count what records hold by themselves."""
         counters = self._counters(longest_read(*records))
-        count_records(*records, self.groups, self.genome, self.target, counters)
+        count_records(records, self.groups, self.genome, self.target, counters)
 
     def add_depth(self, batch: Batch) -> NDArray[np.int64]:
         """Count the depth of a batch; returns the positions of low depth that it closes (`depth.count_runs`)."""

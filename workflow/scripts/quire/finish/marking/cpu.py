@@ -20,6 +20,7 @@ from quire.sam import (
     FLAG_PAIRED,
     FLAG_REVERSE,
 )
+from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 _FIXED_BYTES = FIXED_FIELDS.itemsize
@@ -79,13 +80,13 @@ def mark(
     n = len(records.starts)
     duplicate, pairs = np.zeros(n, np.bool_), _table(n)
     pairs.score[:] = -1  # of records that are not compared as pairs
-    fault, at = _mark(*records, order, library, *pairs, *_table(n), duplicate)
+    fault, at = _mark(records, order, library, pairs, _table(n), duplicate)
     if fault:
         name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
         raise QuireError(f"{source}: record {name.tobytes().decode()} {_FAULTS[fault]}; align the unit again.")
     marks = duplicate.astype(np.uint8) * np.uint8(DUPLICATE)
     if optical_distance is not None:
-        mark_optical(records, pairs.score, _fragments(*pairs), optical_distance, marks)
+        mark_optical(records, pairs.score, _fragments(pairs), optical_distance, marks)
     return marks
 
 
@@ -220,8 +221,9 @@ def _place(contig, position):
 
 
 @inlined
-def _slot(own, mate, kind, slots, i):
-    """Where in a table the record stands that is like record i, or where i belongs."""
+def _slot(table, i):
+    """Find the slot of the record that agrees with record i, or the free slot for i."""
+    own, mate, kind, slots = table.own, table.mate, table.kind, table.slots
     mask = np.uint64(len(slots) - 1)
     value = np.uint64(own[i]) * np.uint64(0x9E3779B97F4A7C15)
     value ^= np.uint64(mate[i]) * np.uint64(0xC2B2AE3D27D4EB4F) + np.uint64(kind[i])
@@ -236,13 +238,14 @@ def _slot(own, mate, kind, slots, i):
 
 
 @compiled
-def _fragments(own, mate, kind, score, slots):
-    """The record of its fragment that stays (int64[n]), for each that was compared as a pair; -1 for the others."""
-    stays = np.full(len(score), -1, np.int64)
-    for i in range(len(stays)):
-        if score[i] >= 0:
-            stays[i] = slots[_slot(own, mate, kind, slots, i)]
-    return stays
+def _fragments(pairs):
+    """Return the best record of each record's fragment (int64[n]); -1 for records not compared as pairs."""
+    pairs = borrowed(pairs)
+    best = np.full(len(pairs.score), -1, np.int64)
+    for i in range(len(best)):
+        if pairs.score[i] >= 0:
+            best[i] = pairs.slots[_slot(pairs, i)]
+    return best
 
 
 @inlined
@@ -256,15 +259,14 @@ def _name_before(data, one, other):
 
 
 @compiled
-def _mark(
-    data, starts, fixed, order, library, own, mate, kind, score, slots, end_own, end_mate, end_kind, end_score,
-    end_slots, duplicate,
-):  # fmt: skip
-    """Fill `duplicate` and two tables, of pairs and of 5' ends; (fault, record) of a record that cannot be compared.
+def _mark(records, order, library, pairs, ends, duplicate):
+    """Fill `duplicate` and two tables, of pairs and of 5' ends.
 
-    The tables are given as arrays: taking one out of a tuple costs a reference count for each record. (0, 0) without a
-    fault.
+    Returns:
+        The fault and number of a record that cannot be compared; (0, 0) without a fault.
     """
+    data, starts, fixed = records.data, records.starts, records.fixed
+    pairs, ends = borrowed(pairs), borrowed(ends)
     for i in order:
         fields = fixed[i]
         if fields.flag & LEFT_ALONE:
@@ -273,26 +275,28 @@ def _mark(
         if high - low >= SPAN:
             return _TOO_LONG, i
         reverse = fields.flag & FLAG_REVERSE != 0
-        end_score[i] = sum_of_qualities(data, starts[i], fields)
-        end_own[i] = _place(fields.contig, high if reverse else low)
-        end_kind[i] = np.int64(library[i]) << 1 | reverse
+        ends.score[i] = sum_of_qualities(data, starts[i], fields)
+        ends.own[i] = _place(fields.contig, high if reverse else low)
+        ends.kind[i] = np.int64(library[i]) << 1 | reverse
         if has_mapped_mate(fields):
             mate_cigar, mate_score = _find_tags(data, starts[i], fields)
             if mate_cigar < 0:
                 return _NO_MC, i
             if mate_score < 0:
                 return _NO_MS, i
-            score[i] = end_score[i] + _number(data, mate_score)
-            own[i], mate[i], kind[i] = _pair_key(data, starts[i], fields, low, high, mate_cigar, library[i])
-            _compete_as_pair(data, starts, own, mate, kind, score, slots, i, duplicate)
-        _compete_by_end(fixed, end_own, end_mate, end_kind, end_score, end_slots, i, duplicate)
+            pairs.score[i] = ends.score[i] + _number(data, mate_score)
+            key = _pair_key(data, starts[i], fields, low, high, mate_cigar, library[i])
+            pairs.own[i], pairs.mate[i], pairs.kind[i] = key
+            _compete_as_pair(data, starts, pairs, i, duplicate)
+        _compete_by_end(fixed, ends, i, duplicate)
     return 0, 0
 
 
 @inlined
-def _compete_as_pair(data, starts, own, mate, kind, score, slots, i, duplicate):
-    """Record i against the record of its fragment that stays until now."""
-    slot = _slot(own, mate, kind, slots, i)
+def _compete_as_pair(data, starts, table, i, duplicate):
+    """Compare record i with the best record of its fragment so far, and mark the worse of the two."""
+    score, slots = table.score, table.slots
+    slot = _slot(table, i)
     k = slots[slot]
     if k < 0:
         slots[slot] = i
@@ -306,9 +310,10 @@ def _compete_as_pair(data, starts, own, mate, kind, score, slots, i, duplicate):
 
 
 @inlined
-def _compete_by_end(fixed, own, mate, kind, score, slots, i, duplicate):
-    """Record i against the record with its 5' end that stays until now; one with a mate is not marked here."""
-    slot = _slot(own, mate, kind, slots, i)
+def _compete_by_end(fixed, table, i, duplicate):
+    """Compare record i with the best record of its 5' end so far; a record with a mapped mate is not marked here."""
+    score, slots = table.score, table.slots
+    slot = _slot(table, i)
     k = slots[slot]
     if k < 0:
         slots[slot] = i
