@@ -27,7 +27,7 @@ from bench.common import (
 )
 
 REGION = "20:10000001-12000000"
-COPIED = 3  # of so many pairs one has a copy
+COPIED = 3  # one of this many pairs has a copy
 MEMORY_MB = 4000
 
 

@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
     parser.add_argument("--repeats", type=int, default=1, help="how many times over each lane has its reads")
     parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
-    parser.add_argument("--target", default="", help="a stage of the Snakefile to stop behind, such as align")
+    parser.add_argument("--target", default="", help="a target of the Snakefile, such as align")
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
     given = parser.parse_args()
     print_setting(())
