@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.common import LIBRARY, REPOSITORY, Inputs, arguments, print_setting, print_table
+from bench.common import LIBRARY, REPOSITORY, Inputs, arguments, print_setting, print_table, write_measurement
 from bench.one_answer import digest_of_records
 from bench.place import Placement, place
 from bench.simulate import WHOLE_GENOME
@@ -196,6 +196,7 @@ def main() -> None:
     base = found.get("nothing") or _measured("nothing", given.work / "ablation" / "nothing", units, given)
     rows = [(rule, *_difference(result, base)) for rule, result in found.items()]
     print_table(("without", "MAPQ 20", "MAPQ 60", "right at 20", "demo", "CPU s", "by set (wrong at 20)"), rows)
+    write_measurement()
 
 
 def _measured(rule: str, folder: Path, units: dict, given: argparse.Namespace) -> dict:

@@ -9,13 +9,14 @@ profiled, a kernel at a time:
 import argparse
 import csv
 import io
+import os
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from math import nan
 
-from bench.common import environment, print_table
+from bench.common import environment, print_setting, print_table, write_measurement
 
 METRICS = {
     "seconds": "gpu__time_duration.sum",
@@ -85,14 +86,16 @@ def main() -> None:
     command = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--target-processes",
                "application-only", "--csv", "--print-units", "base", "--metrics", ",".join(METRICS.values()),
                sys.executable, "-m", f"bench.{given.measurement}", *options]  # fmt: skip
-    finished = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    finished = subprocess.run(command, env=environment(MEASUREMENTS=os.devnull), capture_output=True, text=True)
     if finished.returncode:
         sys.exit(f"{finished.stdout[-3000:]}\n{finished.stderr[-3000:]}")
     try:
         listed = list(rows(read_counters(finished.stdout)))
     except ValueError as error:
         sys.exit(str(error))
+    print_setting(())
     print_table(HEADER, [row for row in listed if float(str(row[3]).rstrip("%")) >= 100 * given.least_share])
+    write_measurement(given.measurement)
 
 
 if __name__ == "__main__":
