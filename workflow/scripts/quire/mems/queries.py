@@ -6,6 +6,7 @@ without a name. A FASTQ is read as everywhere in Quire (`quire.io.fastq`): names
 """
 
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +97,7 @@ def _read_fasta(path: str | Path, batch_bases: int, chunk_bytes: int) -> Iterato
 class _FastaReader:
     """A FASTA that is read in batches of records."""
 
-    def __init__(self, path: str | Path, stream, batch_bases: int, chunk_bytes: int) -> None:
+    def __init__(self, path: str | Path, stream: BufferedIOBase, batch_bases: int, chunk_bytes: int) -> None:
         self.path, self.stream = path, stream
         self.batch_bases, self.chunk_bytes = batch_bases, chunk_bytes
         self.state = parser.new_state()

@@ -8,7 +8,7 @@ neutral spectrum 1/p (Watterson 1975, Theor Popul Biol 7:256), and how many site
 estimated with a. A sample that is contaminated by a close relative, or of another species, shows less than it has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,7 +118,7 @@ def _classes(
     return total
 
 
-def _maximum(likelihood, sites: int) -> Contamination:  # type: ignore[no-untyped-def]
+def _maximum(likelihood: Callable[[float, float], float], sites: int) -> Contamination:
     """The share of the greatest likelihood over both grids, and where the likelihood falls by DROP on its sides."""
     table = np.array([max(likelihood(share, error) for error in ERRORS) for share in SHARES])
     best = int(table.argmax())

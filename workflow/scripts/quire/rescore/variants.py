@@ -155,7 +155,7 @@ def call_region(
 
 
 @compiled
-def _touching(scored, start, end):  # type: ignore[no-untyped-def]
+def _touching(scored, start, end):
     """Return int64[]: the reads over a span, without those that no haplotype explains."""
     found = np.empty(len(scored.start), np.int64)
     count = 0

@@ -1,5 +1,7 @@
 """Comparison of a read's bases, one byte each, with a packed text, 32 at a time."""
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -32,7 +34,7 @@ def _spread(builder, word):
     return builder.bitcast(codes, ir.VectorType(ir.IntType(8), LANES))
 
 
-def _comparison(reverse: bool):
+def _comparison(reverse: bool) -> Any:
     @intrinsic
     def function(_typing_context, codes, item, word):
         def generate(context, builder, signature, arguments):

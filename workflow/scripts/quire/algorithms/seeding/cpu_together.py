@@ -36,7 +36,7 @@ MANY = -1
 MANY_IN_ALL = np.int64(np.iinfo(np.int64).max)
 
 
-def _integers(*names):
+def _integers(*names: str) -> np.dtype:
     """Return a dtype of int64 fields; aligned, since otherwise Numba copies some fields byte by byte."""
     return np.dtype([(name, np.int64) for name in names], align=True)
 

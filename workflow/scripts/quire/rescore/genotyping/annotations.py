@@ -53,7 +53,7 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
 
 
 @compiled
-def root_mean_square(qualities):  # type: ignore[no-untyped-def]
+def root_mean_square(qualities):
     """Return the root mean square of mapping qualities; NaN without any."""
     if len(qualities) == 0:
         return np.nan

@@ -192,7 +192,7 @@ def _prior_of_lengths(reference: int, alternate: int) -> NDArray[np.float64]:
 
 
 @compiled
-def _judge(sites, reads, scored, rules):  # type: ignore[no-untyped-def]
+def _judge(sites, reads, scored, rules):
     n = len(sites.start)
     result = Verdicts(
         np.zeros(n, np.bool_),
@@ -213,7 +213,7 @@ def _judge(sites, reads, scored, rules):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyped-def]
+def _judge_one(sites, i, reads, scored, rules, result):
     """Run `call_site`, `annotate` and `rank_sums` for site i."""
     region, ploidies, minimum_quality, margin = sites.region[i], rules.ploidies, rules.minimum_quality, rules.margin
     first, last = scored.offsets[region], scored.offsets[region + 1]
@@ -253,7 +253,7 @@ def _judge_one(sites, i, reads, scored, rules, result):  # type: ignore[no-untyp
 
 
 @compiled
-def _touching(matrix, scored, first, start, end):  # type: ignore[no-untyped-def]
+def _touching(matrix, scored, first, start, end):
     """Return the reads over a span (int64), without those that no haplotype explains."""
     found = np.empty(len(matrix), np.int64)
     count = 0
@@ -267,7 +267,7 @@ def _touching(matrix, scored, first, start, end):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _variant_depth(is_variant, depths, touching):  # type: ignore[no-untyped-def]
+def _variant_depth(is_variant, depths, touching):
     """Run `annotations.variant_depth` for one sample."""
     if not is_variant:
         return 0
