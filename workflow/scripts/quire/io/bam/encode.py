@@ -181,5 +181,5 @@ class Assembly:
         self, begins: NDArray[np.int64], origin: np.int64, first: int, last: int, out: NDArray[np.uint8]
     ) -> None:
         fixed = np.empty(1, FIXED_FIELDS)
-        target = encode_kernels.Target(out, begins, origin, fixed, fixed.view(np.uint8))
+        target = encode_kernels.RecordMemory(out, begins, origin, fixed, fixed.view(np.uint8))
         encode_kernels.write_records(self._inputs, self._places, target, first, last)

@@ -195,7 +195,7 @@ def _quality_sum(qualities):
     return total
 
 
-class Target(NamedTuple):
+class RecordMemory(NamedTuple):
     """Memory for records, and their places in it.
 
     Attributes:

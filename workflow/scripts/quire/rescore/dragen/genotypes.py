@@ -48,24 +48,24 @@ class RegionModel:
 
     def at(
         self, site: Site, reads: RegionReads, genotyped: NDArray[np.int64], unexplained: NDArray[np.int64]
-    ) -> "SiteModel":
+    ) -> "DragenSiteModel":
         """Return the model of a site.
 
         Args:
             site: the site.
             reads: clipped reads.
-            genotyped: int64[n], the reads whose likelihoods `SiteModel.phreds` receives, in that order.
+            genotyped: int64[n], the reads whose likelihoods `DragenSiteModel.phreds` receives, in that order.
             unexplained: int64[m], reads over the site that no haplotype explains.
         """
         chosen = np.concatenate([genotyped, unexplained])
         evidence = site_evidence(reads, chosen, site.start)
         position = site.start - self.start
         phreds = [indel_prior(own, self.codes, position) for own in self.tables] if self.has_indels else None
-        return SiteModel(evidence, reads.usable[chosen] == 1, self.codes, position, phreds)
+        return DragenSiteModel(evidence, reads.usable[chosen] == 1, self.codes, position, phreds)
 
 
 @dataclass(frozen=True)
-class SiteModel:
+class DragenSiteModel:
     """The genotyping model of one site.
 
     Attributes:
