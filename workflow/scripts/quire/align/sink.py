@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, assemble_dealt
 from quire.buckets.file import BucketWriter, writers_of
-from quire.io.bam.encode import NO_UMIS, Assembly, RecordBatch, Umis, assemble_blocks
+from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup
 from quire.reads import PairBatch
 
@@ -65,7 +65,7 @@ class BucketSink:
     def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
         """Lay out the records and deal them out, without holding the interpreter's lock."""
         identifier = self.read_group.identifier.encode()
-        assembly = Assembly(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
+        assembly = RecordAssembly(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
         return assemble_dealt(assembly, self.file.genome)
 
     def write(self, encoded: Dealt) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from quire.buckets.layout import SPAN, BucketLayout
 from quire.buckets.packing.parts import SLACK
 from quire.io.bam.decode import Records, unclipped, unclipped_by
-from quire.io.bam.encode import Assembly
+from quire.io.bam.encode import RecordAssembly
 from quire.sam import FLAG_FAILED_QUALITY_CHECK, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled, inlined
@@ -39,7 +39,7 @@ def deal(records: Records, genome: BucketLayout) -> Dealt:
     return Dealt(data, offsets, len(records.starts))
 
 
-def assemble_dealt(assembly: Assembly, genome: BucketLayout) -> Dealt:
+def assemble_dealt(assembly: RecordAssembly, genome: BucketLayout) -> Dealt:
     """Write records directly to their buckets, with the result of `deal`. Any thread may call it."""
     records, starts = assembly.records, assembly.starts
     offsets, begins, copied, copies = _places(

@@ -43,7 +43,7 @@ _LETTERS, _SCORES, _DELETIONS, _ROW = range(4)  # vectors of a row in `Space.cel
 _PADDING = 6  # a letter that matches nothing; the columns' is the next one
 
 
-class Scale(NamedTuple):
+class TileScale(NamedTuple):
     """Storage of a tile's scores: as H - base.
 
     Attributes:
@@ -102,7 +102,7 @@ def _sweep_tile(spaces, tile, scoring, local, known):
         limit = 127 - scoring.match + base  # a cell with more leads to one that a byte may not hold
         if price <= LARGEST_BYTE_PRICE and scoring.match <= LARGEST_BYTE_MATCH and highest <= limit:
             goal = min(np.int64(known), limit + 1) - 1 - base
-            found = _sweep_bytes(spaces[0], tile, scoring, Scale(base, scoring.gap_open - base, -base, goal))
+            found = _sweep_bytes(spaces[0], tile, scoring, TileScale(base, scoring.gap_open - base, -base, goal))
             if found[2] < 0 or found[0] <= limit:
                 return found
     scale, fits = _scale(tile, scoring, local, np.int64(known) if local else np.int64(_NO_GOAL), lowest, highest)
@@ -148,7 +148,7 @@ def _range(tile):
 
 @inlined
 def _scale(tile, scoring, local, goal, lowest, highest):
-    """Return the `Scale` of a tile, and whether it is for int16: all scores of the tile fit.
+    """Return the `TileScale` of a tile, and whether it is for int16: all scores of the tile fit.
 
     Inside the tile no H is above the border's largest plus a match for each row or column; none is further below the
     border's smallest than a gap from there (or 0 in mode LOCAL). I and D that are below any gap from H cannot matter.
@@ -163,7 +163,7 @@ def _scale(tile, scoring, local, goal, lowest, highest):
     base = highest - CEILING if fits else np.int64(0)
     floor = FLOOR if fits else NEVER
     zero = max(-base, floor) if local else floor
-    return Scale(base, np.int64(floor), np.int64(zero), min(max(goal - 1 - base, floor), -floor)), fits
+    return TileScale(base, np.int64(floor), np.int64(zero), min(max(goal - 1 - base, floor), -floor)), fits
 
 
 @compiled

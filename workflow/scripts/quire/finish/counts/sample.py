@@ -62,7 +62,7 @@ class Unsorted(ValueError):
     """Records that are not in the order of the genome."""
 
 
-class Batch(NamedTuple):
+class DepthBatch(NamedTuple):
     """Sorted records, and the positions whose depth they close.
 
     Attributes:
@@ -117,7 +117,7 @@ class SampleCounter:
         counters = self._counters(longest_read(*records))
         count_records(records, self.groups, self.genome, self.target, counters)
 
-    def add_depth(self, batch: Batch) -> NDArray[np.int64]:
+    def add_depth(self, batch: DepthBatch) -> NDArray[np.int64]:
         """Count the depth of a batch; returns the positions of low depth that it closes (`depth.count_runs`)."""
         runs = depth_runs(batch.records, batch.carried, batch.start, batch.end, self.genome.lengths)
         return count_runs(runs, self.target, self.genome, self._counters(0))
@@ -236,7 +236,7 @@ class Counting:
         self._held = batch._replace(start=border)
 
     def _submit(self, end: Place) -> None:
-        batch = Batch(self._held.records, self._carried, self._held.start, end)
+        batch = DepthBatch(self._held.records, self._carried, self._held.start, end)
         size = _bytes_of(self._held.records)
         while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
             self._low.add(self._jobs.popleft()[0].result())

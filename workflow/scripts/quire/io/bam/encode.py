@@ -100,7 +100,7 @@ def assemble(
         read_group: text of the RG tag.
         umis: texts of the RX tags, by read.
     """
-    assembly = Assembly(records, mate1, mate2, read_group, umis)
+    assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
     out = np.empty(assembly.starts[-1], np.uint8)
     assembly.write(0, len(records), out)
     return out
@@ -115,7 +115,7 @@ def assemble_blocks(
     umis: Umis = NO_UMIS,
 ) -> list[NDArray[np.uint8]]:
     """Return the BGZF blocks of `assemble`'s bytes; a few thousand records at a time, which stay in the caches."""
-    assembly = Assembly(records, mate1, mate2, read_group, umis)
+    assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
     held = first = 0  # bytes of the buffer that are in no block yet; records written
@@ -133,7 +133,7 @@ def assemble_blocks(
     return pieces
 
 
-class Assembly:
+class RecordAssembly:
     """Records to be written, with their sizes; see `assemble`.
 
     Attributes:
