@@ -11,10 +11,10 @@ from quire.io.bam.reads import RecordCounts
 from quire.io.fastq.umis import with_umi_file
 from quire.io.first_reads import require_umis_in_names
 from quire.io.read_files import ReadFiles
-from quire.ragged import unpack_bytes
 from quire.reads import PairBatch
 
 from tests.support.builders import Read, read_batch
+from tests.support.ragged import unpack_bytes
 
 UMIS = {
     "A00296:43:HCLHLDSXX:2:2670:29252:13385:ACGTNACG": b"ACGTNACG",

@@ -15,7 +15,7 @@ from quire.buckets.layout import layout
 from quire.errors import QuireError
 from quire.io.bam import encode
 from quire.io.bam.decode import records_of
-from quire.io.bam.encode import Assembly, assemble, assemble_blocks
+from quire.io.bam.encode import RecordAssembly, assemble, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup, header_text
 from quire.io.bgzf import compress_blocks
 
@@ -158,7 +158,10 @@ def test_records_dealt_out_as_they_are_written(drawn) -> None:
     batches = [read_batch(reads) for reads in mates]
     given_ones = record_batch(records), batches[0], batches[1] if paired_end else None, b"group"
     genome = layout([1 << 29, 1 << 29])
-    at_once, afterwards = assemble_dealt(Assembly(*given_ones), genome), deal(records_of(assemble(*given_ones)), genome)
+    at_once, afterwards = (
+        assemble_dealt(RecordAssembly(*given_ones), genome),
+        deal(records_of(assemble(*given_ones)), genome),
+    )
     assert np.array_equal(at_once.data, afterwards.data)
     assert np.array_equal(at_once.offsets, afterwards.offsets)
     assert at_once.records == afterwards.records == len(records)

@@ -17,9 +17,3 @@ def pack_bytes(items: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.in
     """Lay byte strings end to end: (uint8 flat, int64[n + 1] offsets)."""
     flat = np.frombuffer(b"".join(items), np.uint8).copy()
     return flat, offsets_from_lengths([len(item) for item in items])
-
-
-def unpack_bytes(flat: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[bytes]:
-    """The inverse of `pack_bytes`."""
-    whole = np.ascontiguousarray(flat).tobytes()
-    return [whole[offsets[i] : offsets[i + 1]] for i in range(len(offsets) - 1)]

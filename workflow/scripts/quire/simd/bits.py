@@ -118,14 +118,6 @@ def reverse_complement(codes):
 
 
 @inlined
-def one_a_byte(pairs):
-    """Spread eight two-bit codes, in the lowest 16 bits, to one byte each."""
-    codes = (pairs | pairs << np.uint64(24)) & np.uint64(0x000000FF000000FF)
-    codes = (codes | codes << np.uint64(12)) & np.uint64(0x000F000F000F000F)
-    return (codes | codes << np.uint64(6)) & CODES
-
-
-@inlined
 def two_bits_each(codes):
     """Pack eight codes, one per byte, into the lowest 16 bits; an N becomes A."""
     pairs = codes & CODES

@@ -44,11 +44,6 @@ class StripShape(NamedTuple):
         """Threads of a block."""
         return WARP * self.warps
 
-    @property
-    def rows_at_once(self) -> int:
-        """Rows that the lanes of a warp are in during a chunk; kept rows must be at least as far apart."""
-        return WARP - 1 + self.steps
-
     def strips(self, columns: int) -> int:
         """Return the number of strips for a number of columns."""
         return -(-columns // self.width)
