@@ -18,7 +18,7 @@ def _real_cards() -> int:
 
 
 # `make test` draws a tenth of the examples (tests/support/examples.py).
-settings.register_profile("quick", max_examples=10)
+settings.register_profile("quick", max_examples=10, deadline=None)
 
 WITHOUT_POOL = "QUIRE_TEST_WITHOUT_POOL"  # in the environment: see docs/gpu.md
 # `-m on_a_card` chooses the machine's own card.

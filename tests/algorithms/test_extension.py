@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from quire.algorithms.extension import BAND_STEP, ExtensionJobs, oracle
 from quire.algorithms.extension.cpu import extend
 
+from tests.support.examples import examples
 from tests.support.read_builders import make_reads, pack
 
 OPERATIONS = "MID"
@@ -66,7 +67,7 @@ def result(extensions, job):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 10**6))
 def test_equals_the_oracle(seed):
     axis, ambiguous, reads, jobs = random_case(seed, 12)

@@ -12,12 +12,13 @@ from quire.device.compiler import read_source
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.support.examples import examples
 from tests.support.extension_cases import Case, alignment, check, extend_case, random_case
 
 BAND = "quire/algorithms/extension/band.cuh"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6))
 def test_equals_the_oracle(card, seed: int) -> None:
     case = random_case(seed, 14, 60, [16, 32, 32, 48, 64])

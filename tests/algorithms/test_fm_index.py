@@ -12,6 +12,7 @@ from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.algorithms.suffix_array.cpu import suffix_array
 from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
 
+from tests.support.examples import examples
 from tests.support.fm_index_search import intervals, owned_counts, positions_of_rows
 
 random_texts = st.lists(st.integers(0, 3), min_size=1, max_size=700)
@@ -76,7 +77,7 @@ def drawn_patterns(text: np.ndarray, seed: int) -> list[np.ndarray]:
 
 
 @given(text=texts)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_suffix_array_is_the_sorted_suffixes(text: np.ndarray) -> None:
     """The rows of libdivsufsort on codes 0..3, the sentinel's first."""
     rows = suffix_array(text)
@@ -91,7 +92,7 @@ def test_suffix_array_of_nothing() -> None:
 
 @pytest.mark.parametrize("sampling_distance", fm_index.SAMPLING_DISTANCES)
 @given(text=texts, seed=st.integers(0, 1000), sa_sampling=st.sampled_from([1, 2, 7, 32]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_search_and_locate_against_scanning(
     sampling_distance: int, text: np.ndarray, seed: int, sa_sampling: int
 ) -> None:
@@ -107,7 +108,7 @@ def test_search_and_locate_against_scanning(
 
 
 @given(text=texts, owned_share=st.floats(0, 1), seed=st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_owned_counts(text: np.ndarray, owned_share: float, seed: int) -> None:
     """Hits that start at or after the owned length are not counted."""
     owned_length = int(owned_share * text.size)
@@ -119,7 +120,7 @@ def test_owned_counts(text: np.ndarray, owned_share: float, seed: int) -> None:
 
 
 @given(text=texts)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_prefix_table_holds_the_interval_of_every_kmer(text: np.ndarray) -> None:
     """All k-mers, those that run into the end of the text too."""
     length = 4

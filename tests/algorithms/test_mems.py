@@ -8,6 +8,7 @@ from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu, 
 from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
 from quire.reference.construction import PAGE_OVERLAP
 
+from tests.support.examples import examples
 from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
 
@@ -25,7 +26,7 @@ def cut(rng: np.random.Generator, length: int, most: int) -> list[int]:
     return np.diff(np.concatenate(([0], ends))).tolist()
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=examples(70), deadline=None)
 @given(
     seed=st.integers(0, 1 << 30), kind=st.sampled_from(KINDS), min_length=st.sampled_from([1, 2, 3, 5, 8, 12, 20]),
     islands=st.integers(1, 4), limit=st.sampled_from([1, 2, 7, 100, 5000]), unique=st.booleans(),
@@ -49,7 +50,7 @@ def test_matches_of_the_oracle(seed, kind, min_length, islands, limit, unique):
     assert find_all(find, end, limit, pieces) == wanted
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(seed=st.integers(0, 1 << 30), kind=st.sampled_from(KINDS), min_length=st.sampled_from([1, 2, 3, 6]))
 def test_unique_in_the_query(seed, kind, min_length):
     rng = np.random.default_rng(seed)

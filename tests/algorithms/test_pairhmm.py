@@ -16,6 +16,7 @@ from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
 
 from bench.pairhmm_regions import LOWEST_QUALITY, join_batches, read_regions, region_batch
+from tests.support.examples import examples
 from tests.support.pairhmm_cases import LEAST_OF_FLOAT64
 
 VECTORS = Path(__file__).parents[1] / "data" / "kernel_vectors"
@@ -129,13 +130,13 @@ def regions_of_any_gaps(draw, quality_limits: tuple[int, ...] = (3, 42, 94, 256)
     return replace(batch, gap_continuation_qualities=random.choice(choices, len(batch.read_bases)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(regions_of_any_gaps())
 def test_gap_continuation_of_each_base_matches_oracle(batch: PairHmmBatch) -> None:
     assert_close(log10_likelihoods(batch), batch)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(regions())
 def test_one_gap_continuation_at_all_bases_is_that_of_the_batch(batch: PairHmmBatch) -> None:
     everywhere = np.full(len(batch.read_bases), batch.gap_continuation_quality, np.uint8)
@@ -143,7 +144,7 @@ def test_one_gap_continuation_at_all_bases_is_that_of_the_batch(batch: PairHmmBa
     np.testing.assert_array_equal(log10_likelihoods(given_by_base), log10_likelihoods(batch))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(regions())
 def test_matches_oracle(batch: PairHmmBatch) -> None:
     assert_close(log10_likelihoods(batch), batch)
@@ -167,7 +168,7 @@ def test_unlikely_reads_are_computed_in_float64() -> None:
     assert_close(answers, batch)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(
     st.one_of(st.lists(regions(), min_size=1, max_size=6), st.lists(regions_of_any_gaps(), min_size=1, max_size=6)),
     st.randoms(use_true_random=False),
@@ -247,7 +248,7 @@ def kernel_sums(batch: PairHmmBatch, dtype: type = np.float32) -> np.ndarray:
     return cpu.last_row_sums(batch, batch.tasks, np.dtype(dtype))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.one_of(regions(quality_limits=(42,)), regions_of_any_gaps(quality_limits=(42,))))
 def test_same_bits_as_the_recurrence(batch: PairHmmBatch) -> None:
     sums = kernel_sums(batch)
@@ -307,7 +308,7 @@ def test_no_tasks() -> None:
         join_batches([batch, replace(batch, gap_continuation_qualities=np.full(3, 10, np.uint8))])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.integers(0, 1 << 30), st.sampled_from([1, 3, 4, 8, 16, 19, 40]), st.sampled_from(["AC", "ACGTN"]), st.booleans()
 )
@@ -349,7 +350,7 @@ def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(
         assert np.array_equal(log10_likelihoods(own)[::5], alone)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.text("ACN", min_size=1, max_size=9), min_size=1, max_size=12), st.integers(1, 40))
 def test_columns_that_haplotypes_share_are_computed_once(haplotypes: list[str], reads: int) -> None:
     """A tree's edges are the distinct prefixes of its haplotypes, each after the one it continues from."""

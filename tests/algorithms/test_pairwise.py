@@ -16,12 +16,13 @@ from quire.algorithms.pairwise.cpu_tiles import sweep_tiles
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.sequence.codes import code_table
 
+from tests.support.examples import examples
 from tests.support.pairwise_cases import SCORINGS, as_oracle, pair, pairs, rescored
 
 GENOME = Path(__file__).resolve().parents[1] / "data" / "chr22_40kb" / "genome.fa.gz"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     pairs(longest=90), st.sampled_from([(1, 2), (7, 4), (32, 32), (33, 10), (64, 200)]),
     st.integers(1, 2), st.booleans(),
@@ -33,7 +34,7 @@ def test_matches_oracle(pair: Pair, shape: tuple[int, int], threads: int, at_cor
     assert rescored(pair, as_oracle(alignment)) == alignment.score
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(pairs(longest=150), st.booleans())
 def test_usual_tiles_match_oracle(pair: Pair, at_corner: bool) -> None:
     assert as_oracle(align(pair, at_corner=at_corner)) == oracle.align(pair, at_corner)
@@ -54,7 +55,7 @@ def test_a_gap_along_a_border_and_over_another(mode: Mode, swapped: bool) -> Non
         assert as_oracle(align(given_pair, tiling=tiling)) == expected
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(pairs(longest=120), st.integers(10, 120), st.sampled_from([(200, 200), (40, 60)]))
 def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tuple[int, int]) -> None:
     """Some tiles fit, others do not, and some scores come close to the limits."""

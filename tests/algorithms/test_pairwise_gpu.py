@@ -16,6 +16,7 @@ from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.device.card import CardArray, OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
+from tests.support.examples import examples
 from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
 TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
@@ -179,7 +180,7 @@ def test_refuses_scores_that_the_kernels_do_not_hold(card, wrong: Scoring) -> No
         align(card, pair([0], [0, 1], wrong, Mode.GLOBAL))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs(longest=70))
 def test_any_pairs(card, given: Pair) -> None:
     """Pairs of any modes and scorings."""

@@ -11,6 +11,7 @@ from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
 from quire.algorithms.semiglobal.cpu import align, align_one
 
+from tests.support.examples import examples
 from tests.support.semiglobal_cases import SCORINGS, as_text, batch_of, cigar_text, expected_of, flat, real_pairs
 
 
@@ -49,7 +50,7 @@ score_sets = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(related_pairs(), score_sets, st.sampled_from(Overhang))
 def test_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
     assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
@@ -78,14 +79,14 @@ def rearranged_pairs(draw) -> list[tuple[bytes, bytes]]:
     return pairs
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rearranged_pairs(), score_sets, st.sampled_from(Overhang))
 def test_rearranged_pairs_match_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
     """Some are aligned in a band around the corners' diagonals, others again in the whole matrix."""
     assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(related_pairs(), score_sets, st.sampled_from([Overhang.INDEL, Overhang.LEADING_INDEL]))
 def test_one_pair_within_a_kernel_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
     for (reference, alternate), (_, cigar) in zip(pairs, expected_of(pairs, scoring, overhang), strict=True):
@@ -93,7 +94,7 @@ def test_one_pair_within_a_kernel_matches_oracle(pairs, scoring: Scoring, overha
         assert cigar_text(align_one(*codes, scoring, int(overhang))) == cigar
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(related_pairs(), st.sampled_from(Overhang), st.randoms(use_true_random=False))
 def test_answers_do_not_depend_on_the_batch(pairs, overhang: Overhang, random) -> None:
     answers = dict(zip(pairs, align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, overhang), strict=True))
@@ -124,7 +125,7 @@ PARASAIL = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(related_pairs(b"ACGT"), st.sampled_from(SCORINGS), st.sampled_from(list(PARASAIL)))
 def test_scores_are_parasails(pairs, scoring: Scoring, overhang: Overhang) -> None:
     matrix = parasail.matrix_create("ACGT", scoring.match, scoring.mismatch)

@@ -11,6 +11,7 @@ from quire.device.card import Card, OutOfDeviceMemory
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.card_builders import pack
+from tests.support.examples import examples
 
 
 def fibonacci(length: int) -> list[int]:
@@ -85,7 +86,7 @@ texts = st.one_of(
 
 
 @needs_compiler
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(codes=texts, start=st.integers(0, 40), schedule=st.sampled_from(SCHEDULES))
 def test_any_text(codes: list[int], start: int, schedule: str) -> None:
     assert sort_on(EmulatedCard(schedule), codes, start) == expected(codes)

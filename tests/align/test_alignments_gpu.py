@@ -18,6 +18,7 @@ from quire.sequence.ties.oracle import hash_name, tie_hash
 
 from tests.support import align_oracles as oracles_align
 from tests.support.card_builders import card_reads, download_all, upload_all
+from tests.support.examples import examples
 from tests.support.places import Place, alignments_of
 
 # Islands on the axis: from, contig, position on the contig of the first base.
@@ -100,7 +101,7 @@ def in_words(alignments: Alignments) -> list[list[tuple]]:
     return [rows[bounds[read] : bounds[read + 1]] for read in range(len(bounds) - 1)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 1 << 32), st.lists(st.sampled_from([0, 8, 30, 34, 35, 36, 60, 100]), min_size=1, max_size=6),
     st.lists(st.tuples(st.sampled_from([0, 1, 5, 40]), st.booleans()), min_size=1, max_size=3),

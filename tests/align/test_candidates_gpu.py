@@ -25,6 +25,7 @@ from quire.reference.gpu import upload_reference
 from quire.sequence.ties.oracle import hash_name, tie_hash
 
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
+from tests.support.examples import examples
 from tests.support.places import rows_of
 
 NONE = np.zeros(0, np.uint8)
@@ -200,7 +201,7 @@ def drawn_hits(generator: random.Random, seeds: int, axis: int, clusters: int) -
     return hits
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 1 << 32), st.integers(1, 4), st.sampled_from(SEEDINGS),
     st.lists(st.tuples(st.sampled_from([0, 19, 20, 21, 50, 63, 96, 120, 393, 400]), st.integers(0, 20)), max_size=6),

@@ -30,6 +30,7 @@ from tests.support.align_oracles import (
     is_simple,
 )
 from tests.support.card_builders import card_reads, download_all, reverse_complement, upload_all
+from tests.support.examples import examples
 from tests.support.pairing_cases import AT_300, NEAR
 from tests.support.places import Place, alignments_of
 
@@ -39,7 +40,9 @@ MODELS = {
     "mate pairs with a shadow": InsertSizes(FR=NEAR, RF=AT_300),
 }
 SETTINGS = settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -18,6 +18,7 @@ from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch
 
 from tests.support.builders import Read, random_bases, read_batch, reverse_complement, write_fasta
+from tests.support.examples import examples
 from tests.support.read_builders import READ_GROUP, build_index, write_pairs
 
 ADAPTERS = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCACATCACGATCTC", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGTAGATCTCGGTGG"
@@ -53,7 +54,7 @@ def expected_ends(pair: tuple[Read, Read], clipping: Clipping) -> tuple[list[int
 
 
 @pytest.mark.parametrize("clipping", [Clipping(True, False), Clipping(False, True), Clipping(True, True)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 1 << 30), repeated=st.booleans())
 def test_ends_are_those_of_the_oracle(clipping: Clipping, seed: int, repeated: bool) -> None:
     generator = random.Random(seed)

@@ -22,6 +22,7 @@ from quire.reference.gpu import upload_reference
 
 from tests.support.align_oracles import best_diagonals, five_prime, template_length
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
+from tests.support.examples import examples
 from tests.support.places import Place, alignments_of, rows_of
 
 AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
@@ -33,7 +34,9 @@ SKEWED = InsertSizes(FR=InsertSize(1000, 100, 200, 300, 200, 150, 1, 700))
 ISLANDS = [0, 700, 705, 1500, 2600, 100_000, 100_400, 101_000]
 ENDS = {0: 2600, 1: 1000}
 SETTINGS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

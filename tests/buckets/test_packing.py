@@ -15,6 +15,7 @@ from quire.buckets.packing.packer import SAMPLED_RECORDS
 from quire.buckets.packing.parts import SLACK
 from quire.io.bam.decode import records_of
 
+from tests.support.examples import examples
 from tests.support.packing_oracle import BITS, FIXED, packed, taken_apart
 
 DEMO = Path(__file__).parents[1] / "data/demo/NA12878_R1.fastq.gz"
@@ -337,7 +338,7 @@ def mirrored(one: bytes) -> bytes:
     return FIXED.pack(*fixed) + one[FIXED.size :]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.lists(st.tuples(any_record(), st.booleans()), max_size=6), max_size=4))
 def test_any_records(given_pieces: list[list[tuple[bytes, bool]]]) -> None:
     """Records of any fields are packed, alone and with their mates."""

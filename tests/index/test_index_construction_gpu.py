@@ -13,6 +13,7 @@ from quire.device.card import Card
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.card_builders import pack
+from tests.support.examples import examples
 
 WORDS = [4, 8, 16, 32]
 
@@ -117,7 +118,7 @@ def test_rows_of_the_next_page(card, name: str) -> None:
 
 
 @needs_compiler
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     codes=st.lists(st.integers(0, 3), max_size=150), words=st.sampled_from(WORDS), schedule=st.sampled_from(SCHEDULES)
 )

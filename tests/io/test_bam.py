@@ -20,6 +20,7 @@ from quire.io.bam.writer import BamWriter, ReadGroup, header_text
 from quire.io.bgzf import compress_blocks
 
 from tests.support.builders import Read, Record, random_read, read_batch, record_batch, reverse_complement
+from tests.support.examples import examples
 
 CONTIGS = {"chr1": 600_000_000, "HLA-A*01:01:01:01": 5000}
 GROUP = ReadGroup("NA12878", "lane1", "lib", "ILLUMINA")
@@ -134,7 +135,7 @@ def random_cigar(generator: random.Random, length: int) -> tuple[tuple[int, int]
 
 
 @given(drawn_records())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_records_are_those_of_htslib(tmp_path_factory, drawn) -> None:
     mates, records, paired_end = drawn
     batches = [read_batch(reads) for reads in mates]
@@ -152,7 +153,7 @@ def test_records_are_those_of_htslib(tmp_path_factory, drawn) -> None:
 
 
 @given(drawn_records())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_records_dealt_out_as_they_are_written(drawn) -> None:
     mates, records, paired_end = drawn
     batches = [read_batch(reads) for reads in mates]

@@ -17,6 +17,8 @@ from quire.io.files import BGZF_END
 from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.io.sniff import BGZF_HEADER
 
+from tests.support.examples import examples
+
 REAL = Path(__file__).resolve().parents[1] / "data" / "gvcf_chr22_8kb" / "A.bam"
 CONTIGS = {"one": 300_000, "HLA:2*01": 500, "empty": 1000, "last": 100_000}
 
@@ -76,7 +78,7 @@ def names_of_bytes(records: np.ndarray) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("kind", ["bai", "csi"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(contig=st.integers(0, 3), place=st.floats(0, 1), span=st.sampled_from([1, 30, 900, 20_000, 400_000]))
 def test_the_records_of_a_span_are_samtools(bam: Path, kind: str, contig: int, place: float, span: int) -> None:
     path = indexed(bam, kind)

@@ -14,6 +14,7 @@ from quire.ragged import unpack_bytes
 from quire.reads import PairBatch, ReadBatch
 
 from tests.support.builders import Read, fastq_text, random_read, read_batch, write_fastq, write_text
+from tests.support.examples import examples
 
 MALFORMED = Path(__file__).parents[1] / "data" / "malformed" / "biopython_fastq"
 GOOD = sorted(p.name for p in MALFORMED.glob("*.fastq*") if not p.name.startswith("error_"))
@@ -100,7 +101,7 @@ reads_strategy = st.lists(
     chunk_bytes=st.integers(1, 80),
     reads_per_batch=st.integers(1, 9),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_reads(tmp_path_factory, drawn, line_end, repeat_name, width, ending, chunk_bytes, reads_per_batch) -> None:
     reads = [Read(name + comment, bases, qualities) for name, comment, (bases, qualities) in drawn]
     text = fastq_text(reads, line_end, repeat_name, width)

@@ -18,6 +18,7 @@ from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSe
 from quire.pairwise.anchors import align_between_anchors, find_anchors
 
 from tests.algorithms.test_pairwise import GENOME, check, codes, edited
+from tests.support.examples import examples
 
 ALIGNER = CpuAligner("test", 1)
 
@@ -26,7 +27,7 @@ def anchors_of(matches: list[tuple[int, int, int]]) -> Anchors:
     return Anchors(*np.array(matches, np.int64).reshape(-1, 3).T)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(1, 6)), max_size=8, unique=True))
 def test_chain_has_the_most_bases(matches: list[tuple[int, int, int]]) -> None:
     chain = list(zip(*(array.tolist() for array in best_chain(anchors_of(matches))), strict=True))

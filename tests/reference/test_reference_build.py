@@ -17,6 +17,7 @@ from quire.reference.construction import page_bounds
 from quire.sequence.packing import unpack
 
 from tests.support.builders import random_bases, write_fasta, write_text
+from tests.support.examples import examples
 
 LARGEST = 1 << 30
 ODD_NAMES = ["HLA:HLA00001", "HLA-A*01:01:01:01", "HLA-B*07,02", "chrUn_KI270302v1", "1", "a|b|c;d=1", "#~%&+@!$^_?/"]
@@ -54,7 +55,7 @@ stretches = st.lists(
 
 
 @given(sequences=st.lists(stretches, min_size=1, max_size=4), block_size=st.sampled_from([7, 64, 1 << 22]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_islands_and_ambiguous_runs(tmp_path_factory, sequences: list[str], block_size: int) -> None:
     """Islands, stand-ins, coordinates and letters, wherever the blocks of the file are cut."""
     contigs = {f"c{number}": sequence for number, sequence in enumerate(sequences)}

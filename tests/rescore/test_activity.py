@@ -26,6 +26,7 @@ from quire.rescore.reads.source import ReadSource
 
 from tests.support.builders import random_bases
 from tests.support.defaults import calling_parameters
+from tests.support.examples import examples
 from tests.support.simulation import Genome, codes, indexed_bam
 
 OPERATIONS = {"M": 0, "I": 1, "D": 2, "S": 4}
@@ -109,7 +110,7 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 80), min_size=3, max_size=3), min_size=1, max_size=5))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_single_sample_posterior(rows: list[list[int]]) -> None:
     log10 = phred_rounded(np.array(rows) / -10.0)
     fast = single_sample_probability(log10, posterior_terms(2))
@@ -149,7 +150,7 @@ def test_a_variant_makes_its_surroundings_active_and_several_samples_agree(tmp_p
 
 
 @given(st.lists(st.tuples(st.integers(1, 700), st.sampled_from([0.0, 0.001, 0.01, 0.5])), min_size=1, max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_active_regions_cover_what_is_active_within_their_limits(runs: list[tuple[int, float]]) -> None:
     activity = np.concatenate([np.full(length, height) for length, height in runs])
     covered = np.zeros(len(activity), bool)

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
 
+from tests.support.examples import examples
+
 
 def genotypes_in_vcf_order(ploidy: int, alleles: int) -> list[tuple[int, ...]]:
     """Enumerate genotypes by the VCF specification's recursion: by the last (largest) allele first."""
@@ -68,7 +70,7 @@ def test_genotypes_come_in_the_order_of_the_vcf_specification(ploidy: int, allel
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_probability_of_no_variant_and_of_absent_alleles(data: st.DataObject) -> None:
     alleles = data.draw(st.integers(2, 3))
     ploidies = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))

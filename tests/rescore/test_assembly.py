@@ -17,6 +17,7 @@ from quire.rescore.reads.clipping import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 
 from tests.support.builders import random_bases
+from tests.support.examples import examples
 from tests.support.simulation import codes
 
 
@@ -120,7 +121,7 @@ def overlapping_texts(draw: st.DrawFn) -> list[str]:
 
 
 @given(overlapping_texts(), st.integers(2, 8), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_graphs_are_those_of_plain_threading(texts: list[str], k: int, data: st.DataObject) -> None:
     texts = [text for text in texts if len(text) >= k]
     samples = [-1, *sorted(data.draw(st.lists(st.integers(0, 2), min_size=len(texts) - 1, max_size=len(texts) - 1)))]
@@ -149,7 +150,7 @@ def mutate(generator: random.Random, text: str) -> str:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.sampled_from([15, 25]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_paths_are_those_of_brute_force(seed: int, variants: int, k: int) -> None:
     generator = random.Random(seed)
     reference = random_bases(generator, 200)
@@ -269,7 +270,7 @@ def test_ambiguous_reference_bases_stay_in_the_haplotypes() -> None:
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_branches_are_aligned_as_by_the_oracle(data: st.DataObject) -> None:
     text = st.text("ACGT", min_size=1, max_size=30)
     reference, branch = data.draw(text), data.draw(text)

@@ -9,6 +9,7 @@ from quire.rescore.genotyping import NO_CALL, allele_depths, best_alleles, call_
 from quire.rescore.genotyping.sites import SPANNING, Site
 
 from tests.rescore.test_allele_frequency import genotypes_in_vcf_order
+from tests.support.examples import examples
 
 
 def slow_phreds(by_allele: np.ndarray, sample: np.ndarray, ploidies: list[int]) -> list[int]:
@@ -27,7 +28,7 @@ def slow_phreds(by_allele: np.ndarray, sample: np.ndarray, ploidies: list[int]) 
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_genotype_phreds(data: st.DataObject) -> None:
     alleles = data.draw(st.integers(2, 4))
     ploidies = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))

@@ -20,6 +20,7 @@ from quire.rescore.phasing import PHASE_KEYS
 from tests.support.builders import write_fasta
 from tests.support.calling import call_gvcf
 from tests.support.defaults import default_settings
+from tests.support.examples import examples
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
 from tests.support.simulation import Genome, indexed_bam, spaced_genome
 
@@ -170,7 +171,7 @@ def test_htslib_reads_it(whole: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
     start = data.draw(st.sampled_from([0, 985, 1990]))
     size = data.draw(st.integers(1, 40))

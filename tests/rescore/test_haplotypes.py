@@ -20,6 +20,7 @@ from quire.rescore.haplotypes.left_align import left_aligned
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
 from tests.support.builders import random_bases
+from tests.support.examples import examples
 from tests.support.simulation import codes
 
 START = 1000
@@ -43,7 +44,7 @@ def spell(reference: bytes, start: int, haplotype: Haplotype) -> bytes:
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["ACGT", "AC", "A" * 9 + "C"]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_events_spell_the_haplotype_and_indels_are_leftmost(seed: int, alphabet: str) -> None:
     generator = random.Random(seed)
     reference = random_bases(generator, 60) + random_bases(generator, 60, alphabet) + random_bases(generator, 60)
@@ -65,7 +66,7 @@ def test_events_spell_the_haplotype_and_indels_are_leftmost(seed: int, alphabet:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_left_alignment_keeps_both_sequences(data: st.DataObject) -> None:
     elements = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, max_size=7))
     elements = [(CIGAR_MATCH, 3), *elements, (CIGAR_MATCH, 3)]

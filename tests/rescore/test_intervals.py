@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from quire.rescore.intervals import split
 
 from tests.support.builders import write_text
+from tests.support.examples import examples
 
 CONTIGS = [("chr1", 50_000), ("chr2", 900), ("HLA:1*01", 700), ("chr3", 12_345)]
 WHOLE = [(name, 0, length) for name, length in CONTIGS]
@@ -23,7 +24,7 @@ def positions(intervals) -> set[tuple[str, int]]:
 
 
 @given(st.integers(500, 60_000), st.lists(st.tuples(st.integers(0, 12_000), st.integers(1, 9000)), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_all_positions_are_in_one_piece(size: int, runs: list[tuple[int, int]]) -> None:
     islands, at = [], 0
     for gap, length in runs:

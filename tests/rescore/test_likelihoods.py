@@ -19,6 +19,7 @@ from quire.rescore.haplotypes.repeats import count_repeats
 from quire.rescore.reads.clipping import RegionReads
 
 from tests.support.builders import random_bases
+from tests.support.examples import examples
 from tests.support.simulation import codes
 
 
@@ -77,7 +78,7 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_repeats(text: str) -> None:
     assert repeats_of(text) == [slow_repeats(text, offset) for offset in range(len(text))]
 

@@ -26,6 +26,7 @@ from tests.support.builders import random_bases, write_fasta
 from tests.support.calling import call_gvcf, call_variants
 from tests.support.clipped import Base, novel, sam_lines, spelled
 from tests.support.defaults import calling_parameters, default_settings
+from tests.support.examples import examples
 from tests.support.simulation import codes, indexed_bam
 
 LENGTH, OTHER = 12_000, 3000
@@ -161,7 +162,7 @@ def test_a_gvcf_has_them_once_and_no_blocks_inside(world, tmp_path: Path) -> Non
 
 
 @given(st.text("AC", min_size=3, max_size=30), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_left_alignment_is_the_reports(reference: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(1, len(reference)))
     end = data.draw(st.integers(start, len(reference)))
@@ -189,7 +190,7 @@ def window_of(reference: str) -> Window:
 
 
 @given(st.integers(0, 2**32), st.booleans(), st.integers(20, 60), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_clipped_bases_are_found_nearby(seed: int, right: bool, size: int, error: bool) -> None:
     generator = random.Random(seed)
     reference = random_bases(generator, 1200)
@@ -221,7 +222,7 @@ def walked(reads: list[str], first: str, last: str, weight: int) -> str:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([21, 31]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_reads_with_errors_spell_what_is_inserted(seed: int, k: int) -> None:
     generator = random.Random(seed)
     text = random_bases(generator, 480)

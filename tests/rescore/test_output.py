@@ -23,6 +23,8 @@ from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.genotyping.strands import fisher_exact, log10_factorials
 from quire.rescore.records import FIELDS, trim_right, variant_record
 
+from tests.support.examples import examples
+
 
 def slow_fisher(a: int, b: int, c: int, d: int) -> float:
     """Enumerate all 2 x 2 tables with the same margins."""
@@ -39,7 +41,7 @@ def test_fisher(table: tuple[int, int, int, int]) -> None:
 
 
 @given(st.tuples(*[st.integers(0, 40)] * 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_fisher_of_any_table(table: tuple[int, int, int, int]) -> None:
     assert fisher_exact(*table, log10_factorials(512)) == pytest.approx(slow_fisher(*table), rel=1e-9)
 

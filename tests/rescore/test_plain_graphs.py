@@ -13,6 +13,7 @@ from quire.rescore.parameters import K_MER_SIZES
 from quire.rescore.reads.clipping import RegionReads
 
 from tests.support.builders import random_bases
+from tests.support.examples import examples
 from tests.support.simulation import codes
 
 GOOD, POOR = 30, 5
@@ -104,14 +105,14 @@ def drawn_region(generator: random.Random, samples: int) -> tuple[str, list[Draw
 
 
 @given(st.integers(0, 1 << 30), st.integers(1, 3), st.integers(1, 4))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_known_graphs_are_those_that_are_built(seed: int, samples: int, support: int) -> None:
     generator = random.Random(seed)
     compare([drawn_region(generator, samples) for _ in range(6)], support)
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from(["AC", "ACG"]), st.integers(1, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_in_low_complexity(seed: int, alphabet: str, support: int) -> None:
     """K-mers repeat, cycles form, and reads return to the reference far from where they left it."""
     generator = random.Random(seed)

@@ -24,6 +24,8 @@ from quire.rescore.trace import observing
 from quire.rescore.variants import call_region, call_regions
 from quire.rescore.window import Window
 
+from tests.support.examples import examples
+
 SPAN = 60
 WINDOW = Window("c", SPAN, 0, np.zeros(SPAN, np.uint8))
 
@@ -128,7 +130,7 @@ def records_one_by_one(
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([1, 2, 2, 3]), st.sampled_from([0.0, 4.0, 30.0]))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_records_are_those_of_each_site_by_itself(seed: int, ploidy: int, quality: float) -> None:
     generator = random.Random(seed)
     regions = [drawn_region(generator, number) for number in range(4)]

@@ -17,6 +17,8 @@ from quire.rescore.genotyping.rank_sums import (
 )
 from quire.rescore.reads.clipping import INSERTED, RegionReads
 
+from tests.support.examples import examples
+
 
 def as_aligned(reads: RegionReads, chosen: np.ndarray) -> PlacedReads:
     """Return some reads as aligned by the mapper; `chosen` are their indices."""
@@ -51,7 +53,7 @@ def slow_z(values: list[int], alternate: list[bool]) -> float:
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=14))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_rank_sums(reads: list[tuple[int, bool]]) -> None:
     values, alternate = [value for value, _ in reads], [is_alternate for _, is_alternate in reads]
     result, exact = mann_whitney(np.array(values, np.int64), np.array(alternate))
@@ -66,7 +68,7 @@ def test_rank_sums(reads: list[tuple[int, bool]]) -> None:
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_rank_sums_of_many_reads(data: st.DataObject) -> None:
     n = data.draw(st.integers(20, 300))
     values = data.draw(st.lists(st.integers(0, data.draw(st.integers(0, 400))), min_size=n, max_size=n))

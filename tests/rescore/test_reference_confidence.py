@@ -22,6 +22,8 @@ from quire.rescore.reference_confidence.oracle import Read, confidence_at
 from quire.rescore.reference_confidence.realignment import best_haplotypes, carried_over, place, start_on_reference
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
+from tests.support.examples import examples
+
 
 @st.composite
 def piles(draw: st.DrawFn) -> tuple[np.ndarray, list[Read]]:
@@ -70,7 +72,7 @@ def packed(groups: list[list[Read]]) -> ReadColumns:
 
 
 @given(piles(), piles(), st.integers(1, 4), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_kernel_says_what_the_oracle_says(first, second, ploidy: int, data: st.DataObject) -> None:
     reference = np.concatenate([first[0], second[0]])
     shift = len(first[0])
@@ -194,7 +196,7 @@ def by_base(elements: list[tuple[int, int]]) -> list[int | None]:
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_an_alignment_is_carried_over_base_by_base(data: st.DataObject) -> None:
     middle = st.lists(
         st.tuples(st.sampled_from([CIGAR_INSERTION, CIGAR_DELETION, CIGAR_MATCH]), st.integers(1, 4)), max_size=5

@@ -16,6 +16,7 @@ from quire.rescore.parameters import MAXIMUM_HAPLOTYPES
 
 from tests.rescore.test_assembly import mutate, sequences
 from tests.support.builders import random_bases
+from tests.support.examples import examples
 from tests.support.simulation import codes
 
 DATA = Path(__file__).parents[1] / "data" / "many_haplotypes"
@@ -61,7 +62,7 @@ def test_of_768_haplotypes_those_are_kept_that_gatk_keeps_with_its_scores() -> N
 
 
 @given(st.integers(0, 10_000), st.integers(1, 5), st.sampled_from([15, 25]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_simplifying_changes_no_path(seed: int, variants: int, k: int) -> None:
     generator = random.Random(seed)
     reference = random_bases(generator, 250)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from quire.simd import powers_of_ten
 from quire.simd.powers_of_ten.cpu import log10, log10_of_all, power_of_ten
 
+from tests.support.examples import examples
+
 EXACT = Context(prec=40, Emin=-9999, Emax=9999)
 
 
@@ -73,7 +75,7 @@ def test_the_bits_are_written_down() -> None:
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0**-1074, 2.0**-1022, 1.7e308, np.inf, -np.inf, np.nan, -324.0, -323.9, 309.0, 308.9]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 2**32))
 def test_arrays_and_kernels_give_the_same_bits(seed: int) -> None:
     rng = np.random.default_rng(seed)

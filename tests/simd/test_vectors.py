@@ -40,6 +40,8 @@ from quire.simd.vectors import (
     trailing_zeros,
 )
 
+from tests.support.examples import examples
+
 LANES = 16
 INTEGERS = [np.uint8, np.int16, np.int32]
 NUMBERS = [*INTEGERS, np.float32, np.float64]
@@ -288,7 +290,7 @@ def lanes_greater(left, right):
     return bits_greater(load(left, 0, LANES), load(right, 0, LANES))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=LANES, max_size=LANES))
 def test_bits_greater(pairs: list[tuple[int, int]]) -> None:
     left, right = np.array(pairs, np.int16).T.copy()

@@ -9,6 +9,7 @@ from quire.algorithms.complete import Ends, Hits
 from quire.algorithms.complete.alignment.cpu import align, find_hits
 
 from tests.support.complete_cases import draw_islands, draw_reads, expected, expected_ends, make_axis
+from tests.support.examples import examples
 from tests.support.read_builders import make_reads
 
 
@@ -19,7 +20,7 @@ def cut(rng: np.random.Generator, ends: Ends) -> list[Ends]:
     return [Ends(*(values[a:b] for values in ends)) for a, b in pairwise(bounds)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 5))
 def test_hits_and_cigars_equal_the_oracle(seed, differences):
     rng = np.random.default_rng(seed)

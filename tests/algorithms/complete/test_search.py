@@ -21,6 +21,7 @@ from tests.support.complete_cases import (
     make_pages,
     rows_of,
 )
+from tests.support.examples import examples
 from tests.support.index_builders import build_index
 from tests.support.read_builders import make_reads
 
@@ -34,7 +35,7 @@ def check(islands, reads, differences, pages, count=None, room=1000) -> list[tup
     return rows_of([found])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 5), st.sampled_from([1, 3]), st.sampled_from([1, 4]))
 def test_ends_equal_the_oracle(seed, differences, page_count, sa_sampling):
     rng = np.random.default_rng(seed)

@@ -28,6 +28,7 @@ from quire.rescore.dragen.tables import DEFAULT
 
 from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
+from tests.support.examples import examples
 from tests.support.gvcf import REAL
 
 DATA = Path(__file__).parents[2] / "data" / "dragen"
@@ -58,7 +59,7 @@ def pileups(draw) -> tuple[SiteEvidence, np.ndarray, np.ndarray]:
 LOWEST = -1e9
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(pileups(), st.integers(1, 3), st.integers(0, 2**32))
 def test_dropout(pileup, ploidy: int, seed: int) -> None:
     evidence, by_allele, rows = pileup
@@ -86,7 +87,7 @@ def test_dropout(pileup, ploidy: int, seed: int) -> None:
     np.testing.assert_allclose(likelihoods, expected, rtol=0, atol=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(pileups(), st.integers(1, 3))
 def test_foreign_reads(pileup, ploidy: int) -> None:
     evidence, by_allele, rows = pileup

@@ -13,6 +13,7 @@ from quire.rescore.dragen.gaps import gap_qualities, gap_tables
 from quire.rescore.dragen.repeats import repeat_at, repeats_between, repeats_in_read
 from quire.rescore.dragen.tables import DEFAULT, read_tables, write_tables
 
+from tests.support.examples import examples
 from tests.support.simulation import codes
 
 DATA = Path(__file__).parents[2] / "data" / "dragen"
@@ -33,7 +34,7 @@ def repetitive(draw, letters: str = "ACGT", least: int = 10) -> str:
     return text[: max(least, generator.randint(least, len(text)))]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(repetitive())
 def test_repeats_of_a_read(text: str) -> None:
     periods, repeats = np.empty(len(text), np.uint8), np.empty(len(text), np.int32)
@@ -41,14 +42,14 @@ def test_repeats_of_a_read(text: str) -> None:
     assert list(zip(periods.tolist(), repeats.tolist(), strict=True)) == oracle.repeats_in_read(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(repetitive(), st.data())
 def test_repeat_at_a_position(text: str, data) -> None:
     position = data.draw(st.integers(0, len(text) - 1))
     assert tuple(repeat_at(array(text), position)) == oracle.repeat_at(text, position)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(repetitive("ACGTN"), st.data())
 def test_repeats_of_a_stretch(text: str, data) -> None:
     first = data.draw(st.integers(0, len(text)))
