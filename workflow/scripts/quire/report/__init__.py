@@ -1,1 +1,1 @@
-"""What a person looks at first: were the samples good, what was found, how fast, was anything lost (last stage)."""
+"""Last stage of a run: an HTML report and summary.json on sample quality, findings, run time and lost reads."""

@@ -1,6 +1,6 @@
-"""Whether a reference is of human kind: some figures have a usual range for people alone.
+"""Recognition of human references; the usual ranges of some figures hold for humans only.
 
-The lengths are those of the assemblies' chromosomes (Genome Reference Consortium; T2T Consortium, Nurk et al. 2022).
+Chromosome lengths are from the Genome Reference Consortium and the T2T Consortium (Nurk et al. 2022).
 """
 
 from collections.abc import Iterable
@@ -26,10 +26,10 @@ _NAMES = (*map(str, range(1, 23)), "X", "Y")
 
 
 def human_assembly(contigs: Iterable[tuple[str, int]]) -> str | None:
-    """The name of the human assembly that a contig has its name and length from, or None.
+    """Return the human assembly in which at least one contig has the given name and length, or None.
 
     Args:
-        contigs: names, with or without chr, and lengths.
+        contigs: (name, length) pairs; names with or without the prefix chr.
     """
     known = {
         (name, length): assembly

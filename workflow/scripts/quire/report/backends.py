@@ -1,11 +1,11 @@
-"""What the kernels of each stage ran on: from the ledgers of mapping and the header of the VCF."""
+"""Backends that the kernels of each stage ran on, from the mapping ledgers and the VCF header."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def summarise_backends(ledger: Sequence[Mapping[str, Any]]) -> str:
-    """The backends by name in a few words: "cpu", or "gpu (align), cpu (rescore)"; a dash where no ledger tells."""
+    """Summarise the backends as "cpu" or "gpu (align), cpu (rescore)"; a dash if no ledger names one."""
     stages: dict[str, list[str]] = {}
     for line in ledger:
         if backend := line.get("backend"):
@@ -18,7 +18,7 @@ def summarise_backends(ledger: Sequence[Mapping[str, Any]]) -> str:
 
 
 def describe_backends(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line for each distinct choice of a stage, with its reason."""
+    """Return one line for each distinct backend choice of a stage, with its reason."""
     lines = []
     for line in ledger:
         if backend := line.get("backend"):

@@ -1,4 +1,4 @@
-"""The calls of one sample against a truth set, as the block `truth` of the summary: a job of its own."""
+"""Comparison of one sample's calls with a truth set (block `truth` of summary.json), run as a separate job."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -26,16 +26,16 @@ def compare_with_truth(
     """Compare calls with a truth set and write the counts as JSON (`truth` of summary.json, docs/formats.md).
 
     Args:
-        output: the JSON.
-        samples: of the sheet.
-        vcf: calls of all samples, bgzip-compressed and indexed.
-        reference_directory: what `quire.reference.build` wrote.
-        truth: `vcf`, optionally `bed` (where the truth is complete; the target if empty) and `sample` (whose calls are
-            compared).
-        intervals_bed: the target; None or empty takes the islands of the reference.
+        output: path of the JSON file.
+        samples: sample names of the sheet.
+        vcf: bgzip-compressed, indexed VCF with the calls of all samples.
+        reference_directory: folder written by `quire.reference.build`.
+        truth: `vcf`, optionally `bed` (regions where the truth is complete; the target if empty) and `sample` (the
+            sample to compare).
+        intervals_bed: BED file of the target; None or empty takes the islands of the reference.
 
     Raises:
-        InputError: the truth or a BED cannot be used; the sentence names the file and the contig.
+        InputError: if the truth or a BED file cannot be used; the message names the file and the contig.
     """
     reference = Reference.open(reference_directory)
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
@@ -60,10 +60,10 @@ def compare_with_truth(
 
 
 def choose_sample(names: Sequence[str], truth: Mapping[str, str]) -> str:
-    """The sample whose calls are compared: the one that is configured, else that named in the truth, else the only one.
+    """Choose the sample to compare: the configured one, else the one named in the truth, else the only sample.
 
     Raises:
-        InputError: none of these.
+        InputError: if no rule applies.
     """
     wanted = truth.get("sample") or first_sample(truth["vcf"])
     if wanted in names:

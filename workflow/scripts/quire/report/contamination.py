@@ -1,11 +1,12 @@
-"""How much of a sample's reads are another person's, from the reads of both alleles at sites of single bases.
+"""Estimate of contamination by another person, from the reads of both alleles at SNV sites.
 
-The reads of a site come from the sample's own genotype with the share 1 - a, and from the other's with the share a
-(VerifyBamID: Jun et al. 2012, Am J Hum Genet 91:839). The likelihood of a is summed over the genotypes of
-both and maximised. Where the population's allele frequencies are known, genotypes follow Hardy and Weinberg. At the
-sites that were called in the sample nothing is known but that it carries the allele: frequencies then follow the
-neutral spectrum 1/p (Watterson 1975, Theor Popul Biol 7:256), and how many sites are of which genotype of the sample is
-estimated with a. A sample that is contaminated by a close relative, or of another species, shows less than it has.
+A fraction 1 - a of a site's reads comes from the sample's own genotype, and a fraction a from the contaminant's
+(VerifyBamID: Jun et al. 2012, Am J Hum Genet 91:839). The likelihood of a is summed over the genotypes of both people
+and maximised. If the population's allele frequencies are known, the genotypes follow Hardy-Weinberg proportions.
+Without frequencies, the sites are those called in the sample, so it is only known that the sample carries the allele.
+Frequencies then follow the neutral spectrum 1/p (Watterson 1975, Theor Popul Biol 7:256), and the number of sites of
+each genotype of the sample is estimated together with a. Contamination by a close relative or another species is
+underestimated.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,32 +16,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHARES = np.array([0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, *np.arange(0.1, 0.51, 0.025)])
-"""Contaminations that are tried; a parabola through the best three is asked for the one between."""
+"""Grid of contaminations; a parabola through the best three points refines the estimate."""
 ERRORS = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032])
-"""Shares of reads with the other allele in a homozygous genotype that are tried."""
-DROP = 1.92  # of the logarithm of the likelihood, at the ends of an interval of 95 %
+"""Grid of error rates: the fraction of reads with the other allele in a homozygous genotype."""
+DROP = 1.92  # drop of the log-likelihood at the ends of a 95 % interval
 FEWEST_SITES = 50
-SPREAD = 0.07  # of an allele's share from site to site: in a quarter of the heterozygous ones so far off on each side
-ROUNDS = 12  # of the estimate of how many sites are of which genotype
+SPREAD = 0.07  # deviation of the allele fraction: a quarter of heterozygous sites shifted each way
+ROUNDS = 12  # iterations to estimate the number of sites of each genotype
 
-_CALLED = np.arange(0.05, 0.46, 0.05)  # shares of an allele that the sample does not have
+_CALLED = np.arange(0.05, 0.46, 0.05)  # read fractions of a called allele that the sample does not have
 
 Cells = Sequence[Sequence[int]]
 _TINY = 1e-300
 _OWN, _OTHER = (grid.ravel() for grid in np.meshgrid(np.arange(3), np.arange(3), indexing="ij"))
-# Genotypes of two people at a site of the neutral spectrum by their alternate alleles, each with those of the other:
-# the integral of C(2, g) C(2, h) p^(g + h - 1) (1 - p)^(4 - g - h) over p is a beta function.
+# Probability of the contaminant's genotype (column, alternate alleles) given the sample's own (row) under the neutral
+# spectrum: the integral of C(2, g) C(2, h) p^(g + h - 1) (1 - p)^(4 - g - h) over p is a beta function.
 _NEUTRAL = np.array([[0, 12, 2], [12, 8, 4], [2, 4, 6]]) / np.array([[14], [24], [12]])
 
 
 @dataclass(frozen=True)
 class Contamination:
-    """An estimate.
+    """Estimate of contamination.
 
     Attributes:
-        share: of reads that are another's, 0 to 0.5.
-        low, high: ends of its interval of 95 %.
-        sites: it was made from.
+        share: fraction of reads that come from another person, 0 to 0.5.
+        low, high: ends of the 95 % interval of `share`.
+        sites: number of sites used.
     """
 
     share: float
@@ -50,22 +51,22 @@ class Contamination:
 
 
 def from_called_sites(cells: Cells) -> Contamination | None:
-    """The estimate from the SNVs of a diploid sample, or None where there are too few.
+    """Estimate contamination from the called SNVs of a diploid sample; None if there are too few.
 
     Args:
-        cells: rows of reads of the reference, reads of the alternate, number of sites.
+        cells: rows of (reference reads, alternate reads, number of sites).
     """
     reference, alternate, sites = _columns(cells, 3)
     if sites.sum() < FEWEST_SITES:
         return None
 
-    # Of alleles that the sample does not have, those alone are called that chance has shown more often: their reads do
-    # not tell the share, and may be anything.
+    # Alleles that the sample does not have are only called if they were seen often by chance. Their read fraction
+    # therefore says nothing about contamination, and every fraction is equally likely.
     others = np.mean([np.exp(alternate * np.log(q) + reference * np.log1p(-q)) for q in _CALLED], axis=0)
 
     def likelihood(share: float, error: float) -> float:
         classes = _classes(reference, alternate, share, error) * _NEUTRAL.ravel()
-        own = classes.reshape(-1, 3, 3).sum(axis=2)  # by the sample's own genotype
+        own = classes.reshape(-1, 3, 3).sum(axis=2)  # indexed by the sample's own genotype
         own[:, 0] = others
         weights = np.array([0.05, 0.55, 0.4])
         for _ in range(ROUNDS):
@@ -77,11 +78,11 @@ def from_called_sites(cells: Cells) -> Contamination | None:
 
 
 def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
-    """The estimate from sites of known frequency, called or not, or None where there are too few.
+    """Estimate contamination from sites of known allele frequency, called or not; None if there are too few.
 
     Args:
-        cells: rows of bin of the frequency, reads of the reference, reads of the alternate, number of sites.
-        frequency_bins: in which frequencies from 0 to 1 lie.
+        cells: rows of (frequency bin, reference reads, alternate reads, number of sites).
+        frequency_bins: number of bins that divide the frequencies from 0 to 1.
     """
     bins, reference, alternate, sites = _columns(cells, 4)
     if sites.sum() < FEWEST_SITES:
@@ -98,7 +99,7 @@ def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
 
 
 def _columns(cells: Cells, number: int) -> NDArray[np.float64]:
-    """float64[number, cells]."""
+    """Return the columns of the cells as float64[number, cells]."""
     columns: NDArray[np.float64] = np.array(cells, np.float64).reshape(-1, number).T
     return columns
 
@@ -106,20 +107,20 @@ def _columns(cells: Cells, number: int) -> NDArray[np.float64]:
 def _classes(
     reference: NDArray[np.float64], alternate: NDArray[np.float64], share: float, error: float
 ) -> NDArray[np.float64]:
-    """Likelihood of reads, without the binomial coefficient, under each pair of genotypes: float64[cells, 9]."""
+    """Return each cell's likelihood under each genotype pair, without the binomial factor: float64[cells, 9]."""
     expected = ((1 - share) * _OWN + share * _OTHER) / 2
     expected = expected * (1 - error) + (1 - expected) * error
     mixed = (_OWN + _OTHER > 0) & (_OWN + _OTHER < 4) & ((_OWN == 1) | (_OTHER == 1) | (share > SPREAD))
     total = np.zeros((len(reference), len(expected)))
     for step, weight in ((-1, 0.25), (0, 0.5), (1, 0.25)):
-        # Shares near 0 and 1 vary less, as a binomial's do.
+        # Fractions near 0 and 1 vary less, as in a binomial distribution.
         shifted = expected + np.where(mixed, 4 * step * SPREAD * expected * (1 - expected), 0)
         total += weight * np.exp(np.outer(alternate, np.log(shifted)) + np.outer(reference, np.log1p(-shifted)))
     return total
 
 
 def _maximum(likelihood: Callable[[float, float], float], sites: int) -> Contamination:
-    """The share of the greatest likelihood over both grids, and where the likelihood falls by DROP on its sides."""
+    """Maximise the likelihood over both grids; the interval ends where it has fallen by DROP."""
     table = np.array([max(likelihood(share, error) for error in ERRORS) for share in SHARES])
     best = int(table.argmax())
     share = float(SHARES[best])

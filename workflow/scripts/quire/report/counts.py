@@ -1,6 +1,6 @@
-"""What was counted on the way, read for the report: the reads of a sample, its depth, its variants.
+"""Readers of the counts that earlier stages wrote: reads, depth and variants of each sample.
 
-Nothing is counted here: a sample's counts.json comes with its alignments, variants.json with the VCF.
+A sample's counts.json is written with its alignments, variants.json with the VCF; nothing is counted here.
 """
 
 import json
@@ -14,9 +14,9 @@ import numpy as np
 from quire.device.backend import VCF_KEY
 from quire.errors import QuireError
 
-COUNTS_VERSION = 1  # of counts.json, as quire.finish writes it
-KNOWN_SITES_VERSION = 1  # of known_sites.json, as quire.finish writes it
-VARIANTS_VERSION = 1  # of variants.json, as quire.rescore writes it
+COUNTS_VERSION = 1  # format version of counts.json, written by quire.finish
+KNOWN_SITES_VERSION = 1  # format version of known_sites.json, written by quire.finish
+VARIANTS_VERSION = 1  # format version of variants.json, written by quire.rescore
 _MAPPING_QUALITIES = 256
 _OF_VARIANTS = ("substitutions", "indel_lengths", "depth", "genotype_quality", "allele_depths")
 _AS_COUNTED = ("cycles", "adapters", "gc_bias", "contigs", "sex_chromosomes", "libraries")
@@ -24,16 +24,16 @@ _AS_COUNTED = ("cycles", "adapters", "gc_bias", "contigs", "sex_chromosomes", "l
 
 @dataclass(frozen=True)
 class AlignmentCounts:
-    """Counts over one file.
+    """Counts of one alignment file.
 
     Attributes:
-        counts: `samtools flagstat` by name, of reads that passed quality control and of those that did not, summed.
-        insert_sizes: int64[sizes], number of pairs, both mates on one contig, by insert size, over the main bulk of
-            `samtools stats`.
-        mapping_qualities: int64[256], primary reads by MAPQ, without duplicates.
-        mismatches_per_base: mismatches and gaps (NM) over aligned bases.
-        read_length: mean bases of a primary read.
-        cycles, adapters, gc_bias, contigs, sex_chromosomes, libraries: as counts.json has them.
+        counts: lines of `samtools flagstat` by name; QC-passed and QC-failed reads summed.
+        insert_sizes: int64[sizes], number of pairs with both mates on one contig, by insert size, over the main bulk
+            of `samtools stats`.
+        mapping_qualities: int64[256], number of primary reads by MAPQ, without duplicates.
+        mismatches_per_base: mismatches and gaps (NM) per aligned base.
+        read_length: mean length of a primary read in bases.
+        cycles, adapters, gc_bias, contigs, sex_chromosomes, libraries: as in counts.json.
     """
 
     counts: dict[str, int]
@@ -54,9 +54,9 @@ class Depth:
     """Depth of coverage over the target, without duplicates, secondary and failed reads (`samtools depth`).
 
     Attributes:
-        histogram: int64[depths], positions by depth; what is deeper than the last possible depth counts there.
+        histogram: int64[depths], number of positions by depth; the last entry includes all greater depths.
         bases: sum of the depth over all positions.
-        profile: float64[bins], mean depth along the regions laid end to end.
+        profile: float64[bins], mean depth along the concatenated regions.
     """
 
     histogram: np.ndarray
@@ -65,7 +65,7 @@ class Depth:
 
     @property
     def positions(self) -> int:
-        """Positions looked at."""
+        """Number of positions in the target."""
         return int(self.histogram.sum())
 
     @property
@@ -79,19 +79,19 @@ class Depth:
         return median_of_histogram(self.histogram)
 
     def breadth(self, depth: int) -> float:
-        """Share of positions that are at least as deep."""
+        """Return the fraction of positions of at least this depth."""
         return float(self.histogram[depth:].sum()) / max(1, self.positions)
 
 
 @dataclass(frozen=True)
 class VariantCounts:
-    """What one sample carries, over the records that pass the filters.
+    """Counts of the variants that one sample carries, over the records that pass the filters.
 
     Attributes:
-        counts: by the names of variants.json.
-        qualities: int64[2, bins], carried records by QUAL; rows are SNVs and others.
-        quality_edges: float64[bins + 1].
-        substitutions, indel_lengths, depth, genotype_quality, allele_depths: as variants.json has them.
+        counts: named as in variants.json.
+        qualities: int64[2, bins], number of carried records by QUAL; row 0 SNVs, row 1 others.
+        quality_edges: float64[bins + 1], edges of the QUAL bins.
+        substitutions, indel_lengths, depth, genotype_quality, allele_depths: as in variants.json.
     """
 
     counts: dict[str, int]
@@ -105,23 +105,24 @@ class VariantCounts:
 
     @property
     def transition_ratio(self) -> float | None:
-        """Transitions over transversions, or None without transversions."""
+        """Ratio of transitions to transversions, or None without transversions."""
         return self.counts["transitions"] / self.counts["transversions"] if self.counts["transversions"] else None
 
     @property
     def heterozygous_ratio(self) -> float | None:
-        """Heterozygous over homozygous genotypes, or None without homozygous ones."""
+        """Ratio of heterozygous to homozygous genotypes, or None without homozygous ones."""
         return self.counts["heterozygous"] / self.counts["homozygous"] if self.counts["homozygous"] else None
 
 
 @dataclass(frozen=True)
 class CountedSample:
-    """What counts.json says that the report shows.
+    """Counts of one sample that the report shows.
 
     Attributes:
         target: the target's `bed` (empty: all islands of the reference) and its number of `positions`.
-        alignments, depth: see there.
-        low_coverage: the target's regions of low depth, as counts.json and target.json have them.
+        alignments: counts of the alignment file.
+        depth: depth over the target.
+        low_coverage: the target's regions of low depth, as in counts.json and target.json.
     """
 
     target: dict[str, Any]
@@ -134,11 +135,12 @@ def read_sample_counts(path: str | Path, target: str | Path | None = None) -> Co
     """Read a sample's counts.json.
 
     Args:
-        path: of the file.
-        target: the sample's target.json, whose depth is that of the target; None takes the depth over the islands.
+        path: path of counts.json.
+        target: path of the sample's target.json with the depth over the target; None takes the depth over the islands
+            from counts.json.
 
     Raises:
-        QuireError: it is missing, or no such file of this version.
+        QuireError: if a file is missing, or is not such a file of this version.
     """
     content = _read(path, COUNTS_VERSION)
     try:
@@ -158,7 +160,7 @@ def read_sample_counts(path: str | Path, target: str | Path | None = None) -> Co
 
 
 def _depth(path: str | Path) -> tuple[dict[str, Any], Depth, dict[str, Any]]:
-    """The target, the depth over it and its regions of low depth, from counts.json or target.json."""
+    """Read the target, the depth over it and its regions of low depth, from counts.json or target.json."""
     content = _read(path, COUNTS_VERSION)
     try:
         depth = content["depth"]
@@ -171,12 +173,12 @@ def _depth(path: str | Path) -> tuple[dict[str, Any], Depth, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class CalledVariants:
-    """What variants.json says.
+    """Contents of variants.json.
 
     Attributes:
-        samples: by name, in the order of the VCF.
-        backend: `name` and `reason` of what called them, or None where the VCF does not say.
-        pairs: how alike each two samples are, by name.
+        samples: counts by sample name, in the order of the VCF.
+        backend: `name` and `reason` of the backend that called them, or None if the VCF does not name one.
+        pairs: for each kind of count, one number per pair of samples (see `quire.report.relatedness.relate`).
     """
 
     samples: dict[str, VariantCounts]
@@ -188,7 +190,7 @@ def read_variants(path: str | Path) -> CalledVariants:
     """Read variants.json.
 
     Raises:
-        QuireError: it is missing, or no such file of this version.
+        QuireError: if the file is missing, or is not a variants.json of this version.
     """
     content = _read(path, VARIANTS_VERSION)
     try:
@@ -210,16 +212,16 @@ def read_variants(path: str | Path) -> CalledVariants:
 
 
 def median_of_histogram(histogram: np.ndarray) -> int:
-    """The lower median of values counted in a histogram; 0 where it is empty."""
+    """Return the lower median of the values counted in a histogram; 0 if it is empty."""
     cumulated = np.cumsum(histogram)
     return int(np.searchsorted(cumulated, (cumulated[-1] + 1) // 2)) if histogram.any() else 0
 
 
 def read_known_sites(path: str | Path) -> tuple[list[list[int]], int]:
-    """The cells of known_sites.json (bin of frequency, reads of both alleles, sites), and the number of bins.
+    """Read known_sites.json: its cells (frequency bin, reads of both alleles, sites) and the number of bins.
 
     Raises:
-        QuireError: it is missing, or no such file of this version.
+        QuireError: if the file is missing, or is not a known_sites.json of this version.
     """
     content = _read(path, KNOWN_SITES_VERSION)
     try:
@@ -229,7 +231,7 @@ def read_known_sites(path: str | Path) -> tuple[list[list[int]], int]:
 
 
 def _insert_sizes(sizes: Mapping[str, Any]) -> np.ndarray:
-    """Pairs by size over the main bulk; size 0 is that of mates that lie the same way at one place."""
+    """Return the number of pairs by size over the main bulk, without size 0 (mates on one strand at one position)."""
     bulk = int(sizes["main_bulk"])
     pairs = sum(_padded(sizes[orientation], bulk) for orientation in ("inward", "outward", "other"))
     histogram = np.asarray(pairs, np.int64)
@@ -238,7 +240,7 @@ def _insert_sizes(sizes: Mapping[str, Any]) -> np.ndarray:
 
 
 def _profile(sums: list[int], size: int, positions: int) -> np.ndarray:
-    """Mean depth of bins of `size` positions, of which the last may be smaller."""
+    """Return the mean depth of bins of `size` positions; the last bin may be smaller."""
     sizes = np.full(len(sums), size)
     sizes[-1:] = positions - size * (len(sums) - 1)
     means: np.ndarray = np.array(sums, np.float64) / sizes
@@ -246,7 +248,7 @@ def _profile(sums: list[int], size: int, positions: int) -> np.ndarray:
 
 
 def _padded(values: list[int], size: int) -> np.ndarray:
-    """The first `size` numbers, zeros behind those that there are."""
+    """Return the first `size` numbers, padded with zeros."""
     padded = np.zeros(size, np.int64)
     padded[: len(values)] = values[:size]
     return padded

@@ -1,7 +1,8 @@
-"""What is usual: the one table of criteria that a sample is judged by, each with its range and where that comes from.
+"""Table of the criteria by which samples are judged, each with its usual range and the source of the range.
 
-A value in the range passes; beyond its end a person should look; beyond the second end it fails. A value that is
-a ratio of few counts must lie two standard errors beyond an end. What cannot be judged says why.
+A value within the usual range passes, a value outside it gets the verdict "look", and a value beyond the failing bound
+fails. A ratio of small counts must be two standard errors beyond a bound. A criterion that cannot be judged states
+why.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,22 +14,23 @@ PASS, LOOK, FAIL, NOT_JUDGED = "pass", "look", "fail", "not judged"
 FEWEST_SNVS = 50
 FEWEST_HETS = 30
 LARGEST_PANEL_INTERVAL = 10_000
-"""A target of shorter intervals, in the mean, is a panel or an exome: what is usual in genomes is not usual there."""
+"""Mean interval length below which a target is a panel or an exome; the usual ranges of genomes do not apply there."""
 LEAST_DEPTH_FOR_EVENNESS = 15.0
 LEAST_DEPTH_FOR_SEX = 1.0
 MALE, FEMALE, UNCLEAR = "male", "female", "unclear"
-UNCLEAR_SEX = 0.5  # its value: to look at
+UNCLEAR_SEX = 0.5  # value of an unclear sex, which gets the verdict "look"
 USUAL_CONTAMINATION, FAILING_CONTAMINATION = 2, 5
 OWN = "Quire's choice"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What decides whether a figure can be judged.
+    """Properties of the run that decide whether a figure can be judged.
 
     Attributes:
-        human: the assembly, or None for another reference.
-        target: whether intervals are named; panel: whether they are short.
+        human: name of the human assembly, or None for another reference.
+        target: True if the run has target intervals.
+        panel: True if the target intervals are short (a panel or an exome).
     """
 
     human: str | None
@@ -38,13 +40,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Measured:
-    """A value, or why there is none to judge.
+    """A measured value, or the reason why it is not judged.
 
     Attributes:
-        value: in its unit.
-        low, high: two standard errors to both sides of it, where it is made from few counts.
+        value: value in the criterion's unit.
+        low, high: value minus and plus two standard errors, if it comes from small counts.
         reason: why it is not judged.
-        shown: what people read where a number says too little.
+        shown: text to display instead of the number.
     """
 
     value: float | None = None
@@ -56,16 +58,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One line of the table.
+    """One criterion of the table.
 
     Attributes:
-        key, title, unit: stable name, name for people, unit.
-        digits: decimals that are shown.
-        low, high: the usual range; None where it has no such end.
-        fail_low, fail_high: beyond these it fails.
-        advice: what to think of first when it is out of range.
-        source: of the range.
-        measure: takes a sample of summary.json and the setting.
+        key, title, unit: stable key, displayed name, unit.
+        digits: number of decimals to display.
+        low, high: ends of the usual range; None if it is open at this end.
+        fail_low, fail_high: bounds beyond which the sample fails; None for no bound.
+        advice: most likely cause of a value out of range.
+        source: source of the range.
+        measure: function of a sample of summary.json and the setting.
     """
 
     key: str
@@ -82,7 +84,7 @@ class Criterion:
 
     @property
     def usual(self) -> str:
-        """The range in words."""
+        """Usual range in words."""
         low, high = (None if end is None else f"{end:g}" for end in (self.low, self.high))
         unit = f" {self.unit}" if self.unit else ""
         if low is not None and high is not None:
@@ -91,12 +93,12 @@ class Criterion:
 
     @property
     def failing(self) -> str:
-        """Where it fails, in words."""
+        """Failing ranges in words."""
         ends = [f"below {self.fail_low:g}"] if self.fail_low is not None else []
         return " or ".join([*ends, *([f"above {self.fail_high:g}"] if self.fail_high is not None else [])])
 
     def judge(self, sample: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
-        """A check as summary.json has it; `reason` says why it is not judged."""
+        """Return the check in the form of summary.json; `reason` says why it is not judged."""
         measured = self.measure(sample, setting)
         verdict = NOT_JUDGED
         if measured.value is not None:
@@ -123,7 +125,7 @@ class Criterion:
 
 
 def _figure(block: str, key: str, missing: str) -> Callable[[Mapping[str, Any], Setting], Measured]:
-    """Measure a figure as it stands in the summary."""
+    """Return a function that takes a figure from the summary unchanged."""
 
     def measure(sample: Mapping[str, Any], _: Setting) -> Measured:
         value = (sample[block] or {}).get(key)
@@ -155,7 +157,7 @@ def _evenness(sample: Mapping[str, Any], _: Setting) -> Measured:
 
 
 def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool = False) -> str:
-    """Why figures that are usual in people's genomes cannot be judged, or nothing."""
+    """Return why the usual ranges of human genomes do not apply to this sample, or an empty string."""
     if setting.human is None:
         return "the reference is no known human assembly"
     if setting.panel:
@@ -168,7 +170,7 @@ def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool = Fa
 
 
 def _ratio(above: int, below: int) -> Measured:
-    """A ratio of two counts; its errors are those of its logarithm, with half a count more where there is none."""
+    """Return the ratio of two counts; the standard error is that of its logarithm, and a count of 0 is taken as 0.5."""
     value = above / (below or 0.5)
     factor = exp(2 * sqrt(1 / (above or 0.5) + 1 / (below or 0.5)))
     return Measured(value, value / factor, (above or 0.5) / (below or 0.5) * factor)
@@ -310,7 +312,7 @@ BY_KEY = {criterion.key: criterion for criterion in CRITERIA}
 
 
 def check_sample(sample: Mapping[str, Any], setting: Setting) -> list[dict[str, Any]]:
-    """All checks of a sample, in the order of the table; a sample without reads is judged by nothing but that."""
+    """Return all checks of a sample, in the order of the table; without reads, no criterion is judged."""
     if not sample["reads"]["total"]:
         empty = {"value": None, "shown": "", "verdict": NOT_JUDGED, "reason": "there are no reads"}
         return [{"criterion": criterion.key, "usual": criterion.usual, **empty} for criterion in CRITERIA]
@@ -318,5 +320,5 @@ def check_sample(sample: Mapping[str, Any], setting: Setting) -> list[dict[str, 
 
 
 def count_verdicts(checks: list[dict[str, Any]]) -> dict[str, int]:
-    """Checks by verdict."""
+    """Return the number of checks with each verdict."""
     return {verdict: sum(check["verdict"] == verdict for check in checks) for verdict in (PASS, LOOK, FAIL, NOT_JUDGED)}

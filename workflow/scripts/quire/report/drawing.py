@@ -1,7 +1,7 @@
-"""Small SVG drawings of figures: axes, bars, lines, points. They stand in the page itself and take its colours.
+"""Small inline SVG plots with axes, bars, lines and points; the page's style sheet colours them.
 
-A page of a hundred samples has more than a thousand of them, so coordinates are whole numbers and paths are relative;
-and they are drawn in a few microseconds a point, without a library that takes a second to load.
+A page of a hundred samples has more than a thousand plots. Coordinates are therefore integers, bars of one plot share
+one path, and no plotting library is used (importing one takes a second; drawing takes a few microseconds per point).
 """
 
 import math
@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT = 400, 220
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 16, 34
-"""Space around the axes, for their labels."""
+"""Margins around the axes in pixels, for the labels."""
 MOST_TICKS = 6
 FIRST, SECOND, THIRD = "a", "b", "c"
-"""The classes of the page's style sheet that colour what is drawn."""
+"""Classes of the page's style sheet that set the colours."""
 
 
 class Scale(NamedTuple):
-    """One direction of a drawing.
+    """Scale of one axis.
 
     Attributes:
-        label: what is shown, with its unit.
-        low, high: of the values; equal ones are moved apart.
-        logarithmic: both are above 0 then.
-        names: shown at values instead of numbers.
+        label: label of the axis, with the unit.
+        low, high: lowest and highest value; may be equal.
+        logarithmic: True for a logarithmic scale; `low` and `high` must then be positive.
+        names: (value, text) pairs shown instead of numeric ticks.
     """
 
     label: str
@@ -34,14 +34,14 @@ class Scale(NamedTuple):
     names: Sequence[tuple[float, str]] = ()
 
     def place(self, value: float) -> float:
-        """Where a value stands, 0 to 1 between the ends."""
+        """Return the position of a value between the ends, 0 to 1."""
         low, high = self.low, self.high
         if self.logarithmic:
             low, high, value = math.log(low), math.log(high), math.log(max(value, self.low))
         return (value - low) / ((high - low) or 1.0)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Values with the text beside them."""
+        """Return the ticks as (value, text)."""
         if self.names:
             return list(self.names)
         if self.logarithmic:
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
 
 def short_number(value: float) -> str:
-    """A number in few letters: 1.5 M for 1,500,000."""
+    """Format a number with an SI suffix: 1.5M for 1,500,000."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{letter}"
@@ -63,7 +63,7 @@ def short_number(value: float) -> str:
 
 
 def _round_step(least: float) -> float:
-    """The smallest of 1, 2, 5, 10, 20, ... and 0.5, 0.2, ... that is not below `least`."""
+    """Return the smallest 1, 2 or 5 times a power of ten that is at least `least`."""
     if least <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(least))
@@ -71,15 +71,15 @@ def _round_step(least: float) -> float:
 
 
 class Drawing:
-    """Axes that things are drawn between, in the order of the calls."""
+    """Plot with two axes; elements are drawn in the order of the calls."""
 
     def __init__(self, x: Scale, y: Scale) -> None:
-        """Empty axes."""
+        """Start an empty plot."""
         self._x, self._y = x, y
         self._parts: list[str] = []
 
     def bars(self, starts: Sequence[float], width: float, heights: Sequence[float], color: str = FIRST) -> None:
-        """Bars that touch each other, as one outline: from each start on so wide, from the lower end up."""
+        """Draw adjacent bars of equal width, from each start, as one outline that rises from the lower end."""
         if not len(starts):
             return
         ground = self._at_y(self._y.low)
@@ -93,7 +93,7 @@ class Drawing:
         self._parts.append(f'<path class="{color}" d="{path}V{ground}z"/>')
 
     def separate_bars(self, bars: Sequence[tuple[float, float, float, float]], color: str = FIRST) -> None:
-        """Bars by left, right, lower and upper end."""
+        """Draw bars given as (left, right, low, high)."""
         path = ""
         for left, right, low, high in bars:
             x, y = self._at_x(left), self._at_y(high)
@@ -102,20 +102,20 @@ class Drawing:
             self._parts.append(f'<path class="{color}" d="{path}"/>')
 
     def line(self, xs: Sequence[float], ys: Sequence[float], color: str = FIRST) -> None:
-        """A line through points."""
+        """Draw a line through points."""
         points = dict.fromkeys(f"{self._at_x(x)} {self._at_y(y)}" for x, y in zip(xs, ys, strict=True))
         if points:
             self._parts.append(f'<path class="l {color}" d="M{" ".join(points)}"/>')
 
     def segments(self, segments: Sequence[tuple[float, float, float, float]]) -> None:
-        """Lines from (x, y) to (x, y)."""
+        """Draw line segments given as (x, y, x, y)."""
         path = "".join(
             f"M{self._at_x(ax)} {self._at_y(ay)}L{self._at_x(bx)} {self._at_y(by)}" for ax, ay, bx, by in segments
         )
         self._parts.append(f'<path class="l {FIRST}" d="{path}"/>')
 
     def points(self, points: Sequence[tuple[float, float, str]], color: str = FIRST) -> None:
-        """Points, each with a text that is shown where it is pointed at."""
+        """Draw points, each with a tooltip."""
         self._parts += [
             f'<circle class="{color}" cx="{self._at_x(x)}" cy="{self._at_y(y)}" r="4">'
             f"<title>{escape(text)}</title></circle>"
@@ -123,7 +123,7 @@ class Drawing:
         ]
 
     def mark(self, x: float, text: str) -> None:
-        """A vertical line with a text beside it."""
+        """Draw a labelled vertical line."""
         at = self._at_x(x)
         side = ("start", 4) if at < WIDTH - 90 else ("end", -4)
         self._parts.append(f'<path class="l b" d="M{at} {TOP}V{HEIGHT - BOTTOM}"/>')
@@ -132,19 +132,19 @@ class Drawing:
         )
 
     def borders(self, xs: Sequence[float]) -> None:
-        """Thin vertical lines."""
+        """Draw thin vertical lines."""
         path = "".join(f"M{self._at_x(x)} {TOP}V{HEIGHT - BOTTOM}" for x in xs)
         if path:
             self._parts.append(f'<path class="x" d="{path}"/>')
 
     def band(self, low: float, high: float) -> None:
-        """A tinted stripe between two values, such as a usual range."""
+        """Draw a tinted horizontal band between two values, such as a usual range."""
         y, ground = self._at_y(min(high, self._y.high)), self._at_y(max(low, self._y.low))
         if ground > y:
             self._parts.append(f'<path class="r" d="M{LEFT} {y}H{WIDTH - RIGHT}V{ground}H{LEFT}z"/>')
 
     def legend(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Names of colours, in a row above the axes."""
+        """Draw the names of the colours in a row above the axes."""
         at = LEFT
         for color, name in entries:
             self._parts.append(
@@ -153,14 +153,14 @@ class Drawing:
             at += 22 + 6 * len(name)
 
     def svg(self, label: str) -> str:
-        """The drawing as an element of a page; `label` says in words what it shows."""
+        """Return the plot as an SVG element; `label` describes it for screen readers."""
         right, ground = WIDTH - RIGHT, HEIGHT - BOTTOM
         axes = f"M{LEFT} {TOP}V{ground}H{right}"
         texts = []
         for value, text in self._x.ticks():
             at = self._at_x(value)
             axes += f"M{at} {ground}v4" if text else ""
-            middle = min(at, WIDTH - 4 * len(text))  # letters are up to 8 wide: the last must not stand over the edge
+            middle = min(at, WIDTH - 4 * len(text))  # letters are up to 8 wide; keep the last text inside
             texts.append(
                 f'<text x="{middle}" y="{ground + 15}" text-anchor="middle">{escape(text)}</text>' if text else ""
             )
@@ -186,6 +186,6 @@ class Drawing:
 
 
 def nothing(label: str) -> str:
-    """A drawing of nothing, which says so."""
+    """Return a placeholder that says that there is nothing to show."""
     text = f'<text x="{WIDTH // 2}" y="{HEIGHT // 2}" text-anchor="middle">nothing to show</text>'
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}: nothing to show">{text}</svg>'

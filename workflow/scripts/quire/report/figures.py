@@ -1,4 +1,4 @@
-"""The pictures of the report, each drawn from what was counted: the same bytes for the same counts."""
+"""Plots of the report, drawn from the counts; equal counts give equal bytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,16 +12,17 @@ from quire.report.searches import DotPlot
 SHARE_SHOWN = 0.995
 MOST_BARS = 120
 DEEPEST_BREADTH = 100
-LEAST_WINDOWS = 1e-3  # share of the reference's windows that a GC content must have to be shown
+LEAST_WINDOWS = 1e-3  # smallest share of the reference's windows for a GC content to be shown
 _PERCENT = 100
 
 
 class Picture(NamedTuple):
-    """A drawing with what people read above it.
+    """A plot with its caption.
 
     Attributes:
-        title, text: what it shows, and its main figure.
-        svg: the drawing.
+        title: subject of the plot.
+        text: its main figure.
+        svg: the SVG element.
     """
 
     title: str
@@ -41,7 +42,7 @@ def draw_histogram(
     unit: str,
     mark: tuple[float, str] | None = None,
 ) -> Picture:
-    """Counts by integer value, several values in one bar where there are many, up to where nearly all lie below."""
+    """Draw a histogram of integer values, up to the quantile SHARE_SHOWN; a wide range is binned to MOST_BARS bars."""
     counts = np.asarray(counts, np.int64)
     if not counts.any():
         return Picture(title, text, nothing(title))
@@ -59,14 +60,14 @@ def draw_histogram(
 
 
 def draw_coverage(depth: Depth) -> Picture:
-    """Positions by depth."""
+    """Draw the number of positions by depth."""
     text = f"mean {depth.mean:.1f}, median {depth.median}"
     mark = (depth.mean, f"mean {depth.mean:.1f}")
     return draw_histogram("Coverage", text, "depth of coverage", depth.histogram, "positions", mark)
 
 
 def draw_breadth(depth: Depth) -> Picture:
-    """Share of positions that are at least so deep, to 100."""
+    """Draw the share of positions that reach each depth, up to DEEPEST_BREADTH."""
     shares = [_PERCENT * depth.breadth(at) for at in range(DEEPEST_BREADTH + 1)]
     drawing = Drawing(
         Scale("depth of coverage", 0, DEEPEST_BREADTH), Scale("positions at least so deep (%)", 0, _PERCENT)
@@ -76,17 +77,17 @@ def draw_breadth(depth: Depth) -> Picture:
 
 
 def draw_profile(depth: Depth, contigs: Sequence[tuple[str, int]]) -> Picture:
-    """Mean depth along the target, its regions laid end to end, with the names of their contigs.
+    """Draw the mean depth along the concatenated regions of the target, labelled with contig names.
 
     Args:
-        depth: over the target.
-        contigs: names and positions of the target on each, in its order.
+        depth: depth over the target.
+        contigs: name and number of target positions of each contig, in the target's order.
     """
     total = max(1, depth.positions)
     along = (np.arange(depth.profile.size) + 0.5) * total / max(1, depth.profile.size)
     ends = np.cumsum([0, *(size for _, size in contigs)])
     middles = (ends[:-1] + ends[1:]) / 2
-    # A name needs room: of contigs that are small beside the others nothing is written.
+    # Contigs too small for their name stay unlabelled.
     names = [
         (float(middle), name if len(name) * 0.018 * total < size or len(contigs) == 1 else "")
         for middle, (name, size) in zip(middles, contigs, strict=True)
@@ -102,7 +103,7 @@ def draw_profile(depth: Depth, contigs: Sequence[tuple[str, int]]) -> Picture:
 
 
 def draw_mapping_qualities(counts: np.ndarray, mapped: int) -> Picture:
-    """Share of reads by MAPQ, on a logarithmic scale, since nearly all have the highest."""
+    """Draw the share of reads by MAPQ, on a logarithmic scale because nearly all reads have the highest value."""
     title, text = "Mapping quality", f"{mapped:,} mapped reads"
     shares = _PERCENT * counts[:61] / max(1, int(counts.sum()))
     if not shares.any():
@@ -114,7 +115,7 @@ def draw_mapping_qualities(counts: np.ndarray, mapped: int) -> Picture:
 
 
 def draw_base_qualities(cycles: Mapping[str, Any]) -> Picture:
-    """Mean quality of the bases of each cycle, of first and last mates."""
+    """Draw the mean base quality of each cycle, for first and last mates."""
     tables = [cycles[mate]["mean_quality"] for mate in ("first", "last")]
     if not any(tables):
         return Picture("Base quality", "no bases", nothing("Base quality"))
@@ -124,7 +125,7 @@ def draw_base_qualities(cycles: Mapping[str, Any]) -> Picture:
 
 
 def draw_mismatches(cycles: Mapping[str, Any]) -> Picture:
-    """Mismatches by cycle as a share of the bases read there."""
+    """Draw the mismatches of each cycle as a share of its bases."""
     rates = _PERCENT * mismatch_rates(cycles)
     if not rates.size:
         return Picture("Mismatches", "no bases", nothing("Mismatches"))
@@ -134,7 +135,7 @@ def draw_mismatches(cycles: Mapping[str, Any]) -> Picture:
 
 
 def mismatch_rates(cycles: Mapping[str, Any]) -> np.ndarray:
-    """Mismatches of each cycle over its bases (float64[cycles]), up to the last cycle that a read has."""
+    """Return the mismatches per base of each cycle, up to the last cycle with bases (float64[cycles])."""
     bases = np.zeros(len(cycles["mismatches"]), np.int64)
     for mate in ("first", "last"):
         for counts in cycles[mate]["bases"].values():
@@ -144,7 +145,7 @@ def mismatch_rates(cycles: Mapping[str, Any]) -> np.ndarray:
 
 
 def draw_gc_bias(bias: Mapping[str, Any]) -> Picture:
-    """Coverage by GC content, over that of the whole reference; and how much of the reference has such a content."""
+    """Draw coverage by GC content relative to the mean, and the reference's distribution of GC content."""
     windows, coverage = np.array(bias["windows"], np.float64), np.array(bias["normalized_coverage"])
     text = f"dropout AT {bias['at_dropout']:.1f}, GC {bias['gc_dropout']:.1f}"
     present = windows > LEAST_WINDOWS * max(1.0, windows.sum())
@@ -159,7 +160,7 @@ def draw_gc_bias(bias: Mapping[str, Any]) -> Picture:
 
 
 def draw_adapters(adapters: Mapping[str, Sequence[int]], reads: int, cycles: int) -> Picture:
-    """Reads in which an adapter has begun by each cycle."""
+    """Draw the share of reads in which an adapter has begun by each cycle."""
     shares = {
         name: _PERCENT * np.cumsum([*places, *[0] * (cycles - len(places))]) / max(1, reads)
         for name, places in adapters.items()
@@ -175,7 +176,7 @@ def draw_adapters(adapters: Mapping[str, Sequence[int]], reads: int, cycles: int
 
 
 def draw_variant_qualities(variants: VariantCounts) -> Picture:
-    """Carried records by QUAL, SNVs below and others above."""
+    """Draw carried records by QUAL, with others stacked on SNVs."""
     snvs, others = variants.qualities.tolist()
     edges = variants.quality_edges.tolist()
     both = [low + high for low, high in zip(snvs, others, strict=True)]
@@ -191,7 +192,7 @@ def draw_variant_qualities(variants: VariantCounts) -> Picture:
 
 
 def draw_indel_lengths(lengths: Sequence[Sequence[int]]) -> Picture:
-    """Indel alleles by length, deletions to the left."""
+    """Draw indel alleles by length, deletions to the left."""
     title, text = "Lengths of indels", f"{sum(number for _, number in lengths):,} indels"
     if not lengths:
         return Picture(title, text, nothing(title))
@@ -206,7 +207,7 @@ def draw_indel_lengths(lengths: Sequence[Sequence[int]]) -> Picture:
 
 
 def draw_substitutions(substitutions: Mapping[str, int]) -> Picture:
-    """SNVs by what became of what, transitions first; both strands of a change are one."""
+    """Draw SNVs by substitution, transitions first; complementary substitutions are added."""
     complement = str.maketrans("ACGT", "TGCA")
     changes = ("A>G", "C>T", "A>C", "A>T", "C>A", "C>G")
     sums = [substitutions[change] + substitutions[change.translate(complement)] for change in changes]
@@ -221,7 +222,7 @@ def draw_substitutions(substitutions: Mapping[str, int]) -> Picture:
 
 
 def draw_allele_balance(allele_depths: Mapping[str, Sequence[Sequence[int]]]) -> Picture:
-    """SNVs by the share of reads with the alternate allele."""
+    """Draw SNVs by the share of reads with the alternate allele."""
     bins = {}
     for kind in ("heterozygous", "homozygous"):
         bins[kind] = [0] * 41
@@ -241,7 +242,7 @@ def draw_allele_balance(allele_depths: Mapping[str, Sequence[Sequence[int]]]) ->
 
 
 def draw_dots(plot: DotPlot) -> Picture:
-    """The path of an alignment: the target to the right, the query upwards."""
+    """Draw the path of an alignment: target on the x axis, query on the y axis."""
     (query, query_start, query_end), (target, target_start, target_end) = plot.query, plot.target
     drawing = Drawing(
         Scale(f"{target} (bases)", target_start, max(target_end, target_start + 1)),
@@ -254,7 +255,7 @@ def draw_dots(plot: DotPlot) -> Picture:
 def draw_comparison(
     title: str, unit: str, values: Sequence[tuple[str, float | None]], usual: tuple[float | None, float | None]
 ) -> Picture:
-    """A figure of all samples, in the order of the sheet, and its usual range as a stripe."""
+    """Draw one figure of all samples, in the order of the sheet, and its usual range as a band."""
     known = [(number, name, value) for number, (name, value) in enumerate(values) if value is not None]
     if not known:
         return Picture(title, "no sample has it", nothing(title))

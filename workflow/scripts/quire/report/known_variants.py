@@ -1,4 +1,4 @@
-"""Reading the truth and the calls from VCF files, and comparing them with `quire.report.truth`."""
+"""Comparison of two VCF files: reads truth and calls, and compares them with `quire.report.truth`."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -33,12 +33,12 @@ def compare_files(
         sample: the sample of the calls.
         regions: where the truth is complete.
         contig_lengths: the contigs of the reference.
-        sequence: gives upper-case reference bases of (contig, start, end).
+        sequence: returns upper-case reference bases of (contig, start, end).
         minimum_quality: calls below this QUAL are left out.
         only_passing: leave out calls whose FILTER is neither PASS nor missing.
 
     Raises:
-        InputError: a file cannot be read or is not indexed, has variants on unknown contigs, or lacks the sample.
+        InputError: if a file cannot be read, is not indexed, has variants on unknown contigs, or lacks the sample.
     """
     truth = read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
     calls = read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, minimum_quality, only_passing)
@@ -46,7 +46,7 @@ def compare_files(
 
 
 def first_sample(path: str | Path) -> str | None:
-    """Name of the first sample of a VCF, or None where it has no genotypes."""
+    """Return the name of the first sample of a VCF, or None if it has no genotypes."""
     with open_indexed(path) as variants:
         samples = list(variants.header.samples)
     return samples[0] if samples else None
@@ -56,7 +56,7 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
     """Open a VCF or BCF that has an index.
 
     Raises:
-        InputError: the file is missing, no VCF, or not indexed.
+        InputError: if the file is missing, is not a VCF, or is not indexed.
     """
     if not os.path.exists(path):
         raise InputError(f"{path}: the VCF does not exist; check the path.")
@@ -64,7 +64,7 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
     try:
         variants = pysam.VariantFile(os.fspath(path))
         has_index = isinstance(variants.index, BaseIndex)
-    except (OSError, ValueError, NotImplementedError) as error:  # the last one for plain gzip
+    except (OSError, ValueError, NotImplementedError) as error:  # the last for plain gzip
         raise InputError(f"{path}: cannot be read as a VCF ({error}); give a bgzip-compressed VCF.") from None
     finally:
         pysam.set_verbosity(verbosity)
@@ -75,7 +75,7 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
 
 
 def require_known_contigs(path: str | Path, contigs: Iterable[str]) -> None:
-    """Raise InputError unless every contig that the VCF's index holds variants of is one of `contigs`."""
+    """Raise InputError if the index of the VCF lists a contig that is not in `contigs`."""
     known = list(contigs)
     with open_indexed(path) as variants:
         unknown = [name for name in variants.index if name not in set(known)]
@@ -102,7 +102,7 @@ def read_genotypes(
         sample: the sample, or None for the first.
         regions: contigs to read; all variants of these contigs are read, inside the regions or not.
         contig_lengths: the contigs of the reference.
-        sequence: gives upper-case reference bases of (contig, start, end).
+        sequence: returns upper-case reference bases of (contig, start, end).
         minimum_quality: lowest QUAL that is read; a missing QUAL counts as 0.
         only_passing: leave out records whose FILTER is neither PASS nor missing.
 
@@ -137,7 +137,7 @@ def _column_of(path: str | Path, variants: pysam.VariantFile, sample: str | None
 
 
 def alleles_of(record: pysam.VariantRecord, column: int) -> list[tuple[Variant, int]]:
-    """The alternate alleles that one sample carries, with copies (1 or 2); none where an allele is missing."""
+    """Return one sample's alternate alleles with their copies (1 or 2); empty if the genotype is incomplete."""
     genotype = record.samples[column].allele_indices or ()
     indices = [index for index in genotype if index is not None]
     alleles = [allele.upper() for allele in record.alleles or ()]

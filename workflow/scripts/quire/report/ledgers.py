@@ -1,4 +1,4 @@
-"""What the earlier stages counted themselves: ledgers, duplicates by library, the fitted insert-size models."""
+"""Readers of the earlier stages' own records: ledgers, duplicates by library, fitted insert-size models."""
 
 import csv
 import json
@@ -10,10 +10,10 @@ from quire.errors import QuireError
 
 
 def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any]]:
-    """The ledgers of a sample, as `sample`, `unit`, `stage`, `counts`, `warnings`, and `backend` where it has one.
+    """Read a sample's ledgers as `sample`, `unit`, `stage`, `counts`, `warnings` and, if present, `backend`.
 
     Raises:
-        QuireError: a file is missing or no ledger.
+        QuireError: if a file is missing or is not a ledger.
     """
     ledgers = []
     for path in paths:
@@ -29,14 +29,14 @@ def read_ledgers(sample: str, paths: Sequence[str | Path]) -> list[dict[str, Any
 
 
 def read_calling_ledger(path: str | Path | None, backend: dict[str, str] | None = None) -> list[dict[str, Any]]:
-    """The ledger of calling, one entry per sample as `read_ledgers` gives them; empty where there is none.
+    """Read the ledger of calling, one entry per sample in the form of `read_ledgers`.
 
     Args:
-        path: of the ledger.
-        backend: what calling ran on, if that is known.
+        path: path of the ledger; None gives an empty list.
+        backend: backend that calling ran on, if known.
 
     Raises:
-        QuireError: the file is no ledger.
+        QuireError: if the file is missing or is not a ledger.
     """
     if path is None:
         return []
@@ -52,10 +52,10 @@ def read_calling_ledger(path: str | Path | None, backend: dict[str, str] | None 
 
 
 def read_duplicates(path: str | Path | None) -> list[dict[str, Any]]:
-    """The rows of a duplicates table (one per library), whole numbers as such; empty where there is no table.
+    """Read the rows of a duplicates table, one per library, with numbers converted; empty if `path` is None.
 
     Raises:
-        QuireError: the table cannot be read.
+        QuireError: if the table cannot be read.
     """
     if path is None:
         return []
@@ -68,19 +68,19 @@ def read_duplicates(path: str | Path | None) -> list[dict[str, Any]]:
 
 
 def read_insert_size_models(paths: Sequence[str | Path]) -> dict[str, Any]:
-    """What each unit's insert-size file holds, by the name of the file without its suffixes (`sample.unit`).
+    """Read each unit's insert-size file, keyed by the file name without its suffixes (`sample.unit`).
 
     Raises:
-        QuireError: a file is missing or no JSON.
+        QuireError: if a file is missing or is not JSON.
     """
     return {Path(path).name.removesuffix(".json").removesuffix(".insert_size"): read_json(path) for path in paths}
 
 
 def read_json(path: str | Path) -> Any:
-    """What a JSON file of an earlier stage holds.
+    """Read a JSON file of an earlier stage.
 
     Raises:
-        QuireError: it is missing or no JSON.
+        QuireError: if it is missing or is not JSON.
     """
     try:
         return json.loads(Path(path).read_text())

@@ -1,7 +1,7 @@
-"""A folder for MultiQC: the counts in the text that samtools, bcftools and Picard write, and the checks as its own.
+"""Folder for MultiQC: counts in the formats of samtools, bcftools and Picard, and the checks as custom content.
 
-Nothing is counted for it. Each file says in its first line that Quire wrote it in another program's format; what that
-program prints besides, and Quire does not count, is left out.
+All numbers come from earlier stages. Each text file states in its head that Quire wrote it in another program's
+format. Fields of that program that Quire does not count are left out.
 """
 
 import json
@@ -15,12 +15,12 @@ from quire.report.ledgers import read_json
 from quire.version import VERSION
 
 _WRITTEN = f"counted by Quire {VERSION}, in the same format"
-_FLAGSTAT = (  # names of counts.json, and of the program's lines where they differ
+_FLAGSTAT = (  # lines of samtools flagstat, by their names in counts.json
     *("primary", "secondary", "supplementary", "duplicates", "primary duplicates", "mapped", "primary mapped"),
     *("paired in sequencing", "read1", "read2", "properly paired", "with itself and mate mapped", "singletons"),
     *("with mate mapped to a different chr", "with mate mapped to a different chr (mapQ >= 5)"),
 )
-_SHARE_OF = {  # lines that end in a share, of these
+_SHARE_OF = {  # lines that end in a percentage, with the line that is its whole
     **dict.fromkeys(("mapped",), "total"),
     **dict.fromkeys(("primary mapped",), "primary"),
     **dict.fromkeys(("properly paired", "singletons"), "paired in sequencing"),
@@ -45,16 +45,16 @@ def write_folder(
     variants: str | Path | None,
     rows: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Write the folder, whole or not at all.
+    """Write the folder for MultiQC atomically.
 
     Args:
-        folder: for the files.
-        samples: for each `sample` and `counts` (path of counts.json).
+        folder: folder to write.
+        samples: for each sample, `sample` (its name) and `counts` (path of counts.json).
         variants: path of variants.json, or None without samples.
-        rows: what summary.json holds of the samples.
+        rows: samples of summary.json.
 
     Raises:
-        QuireError: a file of counts cannot be read.
+        QuireError: if a file of counts cannot be read.
     """
     called = read_json(variants) if variants else {"samples": {}}
     with atomic_directory(folder) as temporary:
@@ -77,7 +77,7 @@ def write_folder(
 
 
 def samtools_stats(counts: Mapping[str, Any]) -> Iterator[str]:
-    """`samtools stats`: the sections SN and IS."""
+    """Yield the sections SN and IS of `samtools stats`."""
     stats, sizes = counts["stats"], counts["insert_size"]
     yield f"# This file was produced by samtools stats, or rather {_WRITTEN}."
     yield f"SN\traw total sequences:\t{stats['sequences']}"
@@ -93,7 +93,7 @@ def samtools_stats(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def flagstat(counts: Mapping[str, Any]) -> Iterator[str]:
-    """`samtools flagstat`, all of it."""
+    """Yield the complete output of `samtools flagstat`."""
     passed, failed = counts["flagstat"]["passed"], counts["flagstat"]["failed"]
     yield f"{passed['total']} + {failed['total']} in total (QC-passed reads + QC-failed reads)"
     for name in _FLAGSTAT:
@@ -106,7 +106,7 @@ def flagstat(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def idxstats(counts: Mapping[str, Any]) -> Iterator[str]:
-    """`samtools idxstats`, all of it."""
+    """Yield the complete output of `samtools idxstats`."""
     contigs = counts["contigs"]
     for row in zip(*(contigs[key] for key in ("name", "length", "mapped", "unmapped")), strict=True):
         yield "\t".join(map(str, row))
@@ -114,7 +114,7 @@ def idxstats(counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def duplication_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
-    """Picard's DuplicationMetrics; without `align.optical_distance` its optical duplicates are 0."""
+    """Yield Picard's DuplicationMetrics; without `align.optical_distance`, optical duplicates are 0."""
     yield "## htsjdk.samtools.metrics.StringHeader"
     yield f"# MarkDuplicates INPUT={sample}.bam ({_WRITTEN})"
     yield ""
@@ -128,7 +128,7 @@ def duplication_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]
 
 
 def gc_bias_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
-    """Picard's GcBiasDetailMetrics: windows, reads and relative coverage by GC content."""
+    """Yield Picard's GcBiasDetailMetrics: windows, reads and relative coverage by GC content."""
     bias = counts["gc_bias"]
     yield "## htsjdk.samtools.metrics.StringHeader"
     yield f"# CollectGcBiasMetrics INPUT={sample}.bam ({_WRITTEN})"
@@ -142,7 +142,7 @@ def gc_bias_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def bcftools_stats(sample: str, variants: Mapping[str, Any]) -> Iterator[str]:
-    """`bcftools stats` of the alleles that a sample carries: SN, TSTV, IDD and ST."""
+    """Yield the sections SN, TSTV, IDD and ST of `bcftools stats`, for the alleles that a sample carries."""
     counts = variants["counts"]
     yield f"# This file was produced by bcftools stats, or rather {_WRITTEN}."
     yield f"ID\t0\t{sample}.vcf.gz"
@@ -165,7 +165,7 @@ def bcftools_stats(sample: str, variants: Mapping[str, Any]) -> Iterator[str]:
 
 
 def checks_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Custom content: the verdicts of all samples."""
+    """Return custom content with the verdicts of all samples."""
     return {
         "id": "quire_checks",
         "section_name": "Quire: checks",
@@ -189,7 +189,7 @@ def checks_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def general_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Custom content: columns of MultiQC's general statistics that no other program's file gives."""
+    """Return custom content for MultiQC's general statistics, with the columns that no other file provides."""
     columns = {
         "coverage": ("Coverage", "mean depth of the target", lambda row: row["coverage"]["mean"]),
         "breadth_10x": ("≥ 10X", "% of the target", lambda row: row["coverage"]["breadth_10x_percent"]),

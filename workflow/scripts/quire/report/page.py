@@ -1,6 +1,6 @@
-"""The report: every figure gathered, one self-contained HTML page and summary.json written.
+"""Report of a run: one self-contained HTML page and summary.json.
 
-The page stands alone (styles, script and pictures inside), since it is what people mail and archive.
+The page embeds its styles, script and pictures, so that it can be mailed and archived as one file.
 """
 
 import importlib.metadata
@@ -37,7 +37,7 @@ from quire.version import VERSION
 TEMPLATES = Path(__file__).parents[3] / "report"
 PACKAGES = ("numpy", "numba", "pysam", "pandas", "snakemake")
 LISTED_PAIRS = 45
-COMPARED = (  # what all samples are compared by in pictures: title, unit, block and key of summary.json, criterion
+COMPARED = (  # plots that compare the samples: title, unit, block and key of summary.json, criterion
     ("Mean coverage", "mean depth", "coverage", "mean", "coverage"),
     ("Duplicates", "% of mapped reads", "reads", "duplicates_percent", "duplicates"),
     ("Insert size", "median, bases", "insert_size", "median", None),
@@ -63,29 +63,30 @@ def write_report(
     metadata: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
     consequences: str | Path | None = None,
 ) -> None:
-    """Write the page and the summary of a run, from what the earlier stages counted; no BAM and no VCF is read.
+    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read.
 
     Args:
-        output_html: the page.
-        summary_json: the same figures; keys in docs/formats.md.
-        multiqc: folder of files that MultiQC reads; None writes none.
-        samples: for each `sample`, `ploidy`, `bam` (BAM or CRAM), `counts` (path of counts.json), `ledgers` (paths),
-            and optionally `sex` of the sheet, `target` (path of target.json), `known_sites` (path), `duplicates_table`
-            (path), `insert_size` (paths) and `beds` (paths of the BED files of coverage).
-        vcf: calls of all samples; None where there are no samples.
-        variants: their counts (variants.json); None where there are no samples.
-        searches: of the exact tools, for each `summary` (path of its JSON), `results` (paths of its files), and `dots`
-            (path of the dot plot of a pair) or None.
-        comparison: what `quire.report.comparison` wrote; None leaves the comparison with a truth set out.
-        benchmarks_directory: Snakemake's benchmark tables.
-        calling_ledger: what `quire.rescore.ledgers.gather_ledgers` wrote.
-        identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the manifest of the
-            packed one) and `repository` (folder of the workflow, whose commit is named where git knows it).
-        consequences: what `quire.rescore.consequences` counted; None without genes.
-        metadata: columns of the sheets (`samples`, `units`) that mean nothing to Quire, as `Configuration` has them.
+        output_html: path of the page.
+        summary_json: path of the same figures as JSON (keys in docs/formats.md).
+        multiqc: folder to write for MultiQC; None writes none.
+        samples: for each sample, `sample` (its name), `ploidy`, `bam` (path of the BAM or CRAM), `counts` (path of
+            counts.json), `ledgers` (paths), and optionally `sex` (from the sheet), `target` (path of target.json),
+            `known_sites` (path), `duplicates_table` (path), `insert_size` (paths) and `beds` (paths of the BED files
+            of coverage).
+        vcf: path of the calls of all samples; None without samples.
+        variants: path of variants.json, the counts of the calls; None without samples.
+        searches: for each search of an exact tool, `summary` (path of its JSON), `results` (paths of its files), and
+            `dots` (path of the dot plot of a pair, or None).
+        comparison: JSON written by `quire.report.comparison`; None without a truth set.
+        benchmarks_directory: folder of Snakemake's benchmark tables.
+        calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`.
+        identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the packed
+            reference's manifest) and `repository` (folder of the workflow, to look up its commit).
+        metadata: columns of the sheets (`samples`, `units`) that Quire does not use, as in `Configuration`.
+        consequences: counts written by `quire.rescore.consequences`; None without genes.
 
     Raises:
-        QuireError: a file cannot be read or is of another version, or the VCF lacks a sample.
+        QuireError: if a file cannot be read or has another version, or the VCF lacks a sample.
     """
     called = read_variants(variants) if variants else CalledVariants({}, None, {})
     _require_samples(vcf, called, samples)
@@ -156,12 +157,12 @@ def write_report(
 def render(
     content: Mapping[str, Any], details: Mapping[str, dict[str, Any]], dot_plots: Sequence[figures.Picture] = ()
 ) -> str:
-    """Fill the page's template.
+    """Render the page from its template.
 
     Args:
-        content: what summary.json holds.
+        content: content of summary.json.
         details: for each sample its `pictures`, the rows of its `contigs`, and its longest regions of `low` depth.
-        dot_plots: drawings of the aligned pairs.
+        dot_plots: plots of the aligned pairs.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -191,7 +192,7 @@ def render(
 
 
 def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
-    """Pictures of all samples side by side; none of one sample alone."""
+    """Draw the plots that compare all samples; none for a single sample."""
     if len(samples) < 2:
         return []
     pictures = []
@@ -206,13 +207,13 @@ def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
 
 
 def _is_judged(criterion: str, samples: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether what is usual holds for any of the samples."""
+    """Return True if the criterion was judged for any of the samples."""
     checks = [check for sample in samples for check in sample["checks"] if check["criterion"] == criterion]
     return any(check["verdict"] != NOT_JUDGED for check in checks)
 
 
 def _links(content: Mapping[str, Any]) -> dict[str, str]:
-    """Addresses of the files that the page names, relative to it, so that a folder may be moved or served whole."""
+    """Return links to the files that the page names, relative to it so that the folder can be moved or served."""
     files = content["files"]
     paths = [*files["alignments"].values(), *files["beds"], *([files["variants"]] if files["variants"] else [])]
     paths += [path for search in content["searches"] for path in search["results"]]
@@ -221,7 +222,7 @@ def _links(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _describe_reference(manifest: str | Path | None) -> dict[str, Any] | None:
-    """What the page says of the reference, from the manifest of the packed one."""
+    """Describe the reference for the page, from the manifest of the packed reference."""
     if manifest is None:
         return None
     content = read_json(manifest)
@@ -237,7 +238,7 @@ def _describe_reference(manifest: str | Path | None) -> dict[str, Any] | None:
 
 
 def _commit(repository: str | Path | None) -> str | None:
-    """The commit of the workflow, marked where files differ from it; None where git or the history is not there."""
+    """Return the commit of the workflow, marked if files were modified; None without git or a repository."""
     if repository is None:
         return None
     try:
@@ -248,17 +249,17 @@ def _commit(repository: str | Path | None) -> str | None:
 
 
 def _figure(value: float | None, digits: int = 0) -> str:
-    """A number with separators between thousands; a dash where there is none."""
+    """Format a number with thousands separators; a dash for None."""
     return "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
 
 
 def _counted(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What any of the units of a stage counts, in order: units of FASTQ and of BAM do not count the same."""
+    """Return the names of all counts of a stage in order; units from FASTQ and from BAM have different ones."""
     return list(dict.fromkeys(name for line in lines for name in line["counts"]))
 
 
 def _draw_pairs(searches: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
-    """The dot plot of each aligned pair."""
+    """Draw the dot plot of each aligned pair."""
     return [figures.draw_dots(read_dots(search["dots"])) for search in searches if search["dots"]]
 
 
@@ -269,7 +270,7 @@ def _require_samples(vcf: str | Path | None, called: CalledVariants, samples: Se
 
 
 def _versions() -> dict[str, str]:
-    """Versions of what the environment holds; packages that this rule's environment lacks are left out."""
+    """Return the versions of Python, samtools and the installed ones among PACKAGES."""
     versions = {"Python": platform.python_version(), "samtools": SAMTOOLS_VERSION}
     for package in PACKAGES:
         try:

@@ -1,9 +1,9 @@
-"""How samples are related, from the genotypes of each two: KING's robust kinship (Manichaikul et al. 2010,
-Bioinformatics 26:2867, the estimator between families), and what it says.
+"""Relatedness of each pair of samples, from their genotypes, by KING's robust kinship coefficient.
 
-The kinship of a person with himself, or of identical twins, is 1/2, of parents and children and of full siblings 1/4,
-and half as much with each further degree; of strangers it is about 0, and below where their populations differ. The
-bounds between the degrees lie half-way in the logarithm (table 1 there).
+The estimator is the between-family one of Manichaikul et al. 2010 (Bioinformatics 26:2867). Kinship is 1/2 for the
+same person or identical twins, 1/4 for parent and child or full siblings, and halves with each further degree. It is
+about 0 for strangers, and negative if their populations differ. The bounds between degrees are the midpoints on a
+logarithmic scale (table 1 of the paper).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 FEWEST_HETEROZYGOUS = 30
-"""Heterozygous sites that each of two samples must have, of which the smaller number divides."""
+"""Fewest heterozygous sites that each sample of a pair must have; the estimator divides by the smaller number."""
 SAME_PERSON = 2**-1.5
 DEGREES = (
     (SAME_PERSON, "the same person"),
@@ -23,13 +23,17 @@ UNRELATED = "unrelated"
 
 
 def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
-    """For each two samples `first`, `second`, `sites`, `concordance` (share of equal genotypes), `kinship`, `relation`.
+    """Describe how each pair of samples is related.
 
     Args:
-        samples: in the order of the VCF.
-        pairs: counts by the names of variants.json, in the order (0, 1), (0, 2), ... (1, 2), ...
+        samples: names in the order of the VCF.
+        pairs: counts named as in variants.json, each with one number per pair in the order (0, 1), (0, 2), ...
+            (1, 2), ...
 
-    Concordance, kinship and relation are None where there are no or too few sites.
+    Returns:
+        For each pair `first`, `second`, `sites`, `concordance` (share of equal genotypes), `opposite_homozygous`,
+        `kinship` and `relation`. Concordance is None without sites; kinship and relation are None with too few
+        heterozygous sites.
     """
     rows = []
     for number, (first, second) in enumerate(combinations(samples, 2)):
@@ -50,7 +54,7 @@ def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> list[d
 
 
 def kinship(count: Mapping[str, int]) -> float | None:
-    """KING-robust kinship of a pair, or None with too few heterozygous sites."""
+    """Return the KING-robust kinship of a pair, or None with too few heterozygous sites."""
     first, second = count["heterozygous_first"], count["heterozygous_second"]
     fewer = min(first, second)
     if fewer < FEWEST_HETEROZYGOUS:
@@ -60,5 +64,5 @@ def kinship(count: Mapping[str, int]) -> float | None:
 
 
 def relation(value: float) -> str:
-    """What a kinship says."""
+    """Return the relation that a kinship coefficient indicates."""
     return next((name for bound, name in DEGREES if value > bound), UNRELATED)

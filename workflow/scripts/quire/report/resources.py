@@ -1,4 +1,4 @@
-"""Time and memory by rule, from the benchmark tables that Snakemake writes for every job."""
+"""Time and memory by rule, from Snakemake's benchmark tables."""
 
 import csv
 import logging
@@ -10,15 +10,15 @@ logger = logging.getLogger("quire.report")
 
 @dataclass
 class RuleUse:
-    """What the jobs of one rule took.
+    """Resource use of the jobs of one rule.
 
     Attributes:
         rule: name of the rule.
         jobs: number of jobs.
         seconds: wall-clock time of all jobs.
-        longest_seconds: of the longest job.
-        cpu_seconds: processor time of all jobs, or None where it was not measured.
-        peak_megabytes: largest resident memory of a job, or None where jobs were too short to measure.
+        longest_seconds: wall-clock time of the longest job.
+        cpu_seconds: processor time of all jobs, or None if it was not measured.
+        peak_megabytes: largest resident memory of a job, or None if all jobs were too short to measure.
     """
 
     rule: str
@@ -41,11 +41,11 @@ class RuleUse:
 
 
 def read_benchmarks(directory: str | Path | None) -> list[RuleUse]:
-    """Sum the benchmark tables by rule, in the order in which the rules finished first.
+    """Sum the benchmark tables by rule, in the order in which each rule's first job ended.
 
     Args:
-        directory: holds `{rule}.tsv`, or `{rule}/{job}.tsv` for rules of many jobs. None, or a missing folder, gives
-            an empty list; a table that cannot be read is left out with a note in the log.
+        directory: folder of `{rule}.tsv`, or `{rule}/{job}.tsv` for rules with many jobs. None or a missing folder
+            gives an empty list; a table that cannot be read is skipped with a warning in the log.
     """
     if directory is None:
         return []
@@ -65,7 +65,7 @@ def read_benchmarks(directory: str | Path | None) -> list[RuleUse]:
 
 
 def _number(text: str | None) -> float | None:
-    """A figure of a benchmark table; `-`, `NA` and an empty field are None."""
+    """Parse a figure of a benchmark table; `-`, `NA` and an empty field are None."""
     try:
         return float(text) if text is not None else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""One sample in the report: its figures, its checks, its pictures."""
+"""Figures, checks and plots of one sample in the report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from quire.report.ledgers import read_duplicates, read_insert_size_models
 
 LISTED_CONTIGS = 30
 LARGEST_PANEL_SHARE = 0.1
-"""A target of so much of the reference and more is no panel, whatever its intervals."""
+"""Share of the reference from which on a target is no panel, however short its intervals."""
 
 
 def describe_sample(
     sample: Mapping[str, Any], counted: CountedSample, variants: VariantCounts, setting: Setting
 ) -> dict[str, Any]:
-    """What summary.json holds of a sample, but for what needs the other samples too."""
+    """Return the sample's entry of summary.json, without the parts that depend on other samples."""
     alignments, depth = counted.alignments, counted.depth
     return {
         "sample": sample["sample"],
@@ -38,7 +38,7 @@ def describe_sample(
 
 
 def _contamination(known_sites: str | None, variants: VariantCounts) -> dict[str, Any] | None:
-    """The estimate from known sites where they were counted, else from those that were called."""
+    """Summarise the estimate from the known sites if they were counted, else from the called sites."""
     if known_sites:
         return summary.summarise_contamination(from_known_sites(*read_known_sites(known_sites)), "known sites")
     called = [*variants.allele_depths["heterozygous"], *variants.allele_depths["homozygous"]]
@@ -46,7 +46,7 @@ def _contamination(known_sites: str | None, variants: VariantCounts) -> dict[str
 
 
 def setting_of(counted: CountedSample, human: str | None) -> Setting:
-    """What decides how a sample is judged."""
+    """Return the properties that decide how a sample is judged."""
     target = counted.target
     positions, intervals = target["positions"], target.get("intervals") or 1
     known = max(1, sum(counted.alignments.contigs["known"]))
@@ -55,7 +55,7 @@ def setting_of(counted: CountedSample, human: str | None) -> Setting:
 
 
 def relatives_of(name: str, relatedness: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Which other samples are of the same person (`same_person`), or why that cannot be told (`reason`)."""
+    """Return the other samples of the same person (`same_person`), or why they are unknown (`reason`)."""
     mine = [pair for pair in relatedness if name in (pair["first"], pair["second"])]
     judged = [pair for pair in mine if pair["kinship"] is not None]
     same = [
@@ -68,7 +68,7 @@ def relatives_of(name: str, relatedness: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def draw_sample(row: Mapping[str, Any], counted: CountedSample, variants: VariantCounts) -> list[Picture]:
-    """The pictures of a sample."""
+    """Draw the plots of a sample."""
     alignments, depth = counted.alignments, counted.depth
     cycles = len(alignments.cycles["mismatches"])
     text = f"median {row['insert_size']['median']} bases" if row["insert_size"] else ""
@@ -99,14 +99,14 @@ def draw_sample(row: Mapping[str, Any], counted: CountedSample, variants: Varian
 
 
 def contigs_of_target(counted: CountedSample) -> list[tuple[str, int]]:
-    """Names of the contigs that the target lies on, in its order, and its positions on each."""
+    """Return the name and the number of target positions of each contig, in the target's order."""
     contigs = counted.alignments.contigs
     on_each = counted.target.get("contigs") or dict(zip(contigs["name"], contigs["known"], strict=True))
     return [(name, size) for name, size in on_each.items() if size]
 
 
 def contig_rows(counted: CountedSample) -> list[dict[str, Any]]:
-    """The largest contigs, in the reference's order, with reads, mean depth and covered share; the rest in one row."""
+    """Return a row for each of the largest contigs, in the reference's order, and one row for all others."""
     contigs = counted.alignments.contigs
     columns = ("name", "known", "mapped", "bases", "covered")
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*(contigs[key] for key in columns), strict=True)]

@@ -1,4 +1,4 @@
-"""What the exact tools counted themselves: the summary of each search, and the dot plot of a pair."""
+"""Readers of the exact tools' outputs: the summary of each search, and the dot plot of a pair."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ TITLES = {
     "mems": "Maximal exact matches",
     "pairwise": "Alignments of two sequences",
 }
-# Of the settings, what the table of a tool need not repeat: it changes no answer.
+# Settings that do not change the answer, left out of the table of a tool.
 _HOW_IT_RAN = ("name", "threads", "backend", "memory")
 
 
 def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the searches' own summaries say, one entry each as it stands in summary.json (docs/formats.md).
+    """Read the summaries of the searches, one entry each in the form of summary.json (docs/formats.md).
 
     Args:
-        searches: for each `summary` (path of its JSON) and `results` (paths of its files).
+        searches: for each search, `summary` (path of its JSON) and `results` (paths of its files).
 
     Raises:
-        QuireError: a file is missing or no summary of a search.
+        QuireError: if a file is missing or is not the summary of a search.
     """
     found = []
     for search in searches:
@@ -54,12 +54,12 @@ def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class DotPlot:
-    """The path of an alignment through its matrix.
+    """Path of a pairwise alignment through its matrix.
 
     Attributes:
-        name: of the search.
-        query, target: name, start and end (0-based, half-open) of what was aligned.
-        segments: stretches without gaps: start in the query and the target, end in the query and the target.
+        name: name of the search.
+        query, target: name, start and end (0-based, half-open) of the aligned part.
+        segments: segments without gaps: (query start, target start, query end, target end).
     """
 
     name: str
@@ -69,7 +69,7 @@ class DotPlot:
 
     @property
     def text(self) -> str:
-        """What the picture shows, in words."""
+        """Caption of the plot: the aligned positions."""
         if not self.segments:
             return "nothing is aligned"
         (query_start, target_start, *_), (*_, query_end, target_end) = self.segments[0], self.segments[-1]
@@ -81,7 +81,7 @@ def read_dots(path: str | Path) -> DotPlot:
     """Read the dot plot of a pair.
 
     Raises:
-        QuireError: the file is missing or no dot plot.
+        QuireError: if the file is missing or is not a dot plot.
     """
     content = read_json(path)
     try:
@@ -95,12 +95,12 @@ def read_dots(path: str | Path) -> DotPlot:
 
 
 def as_ledgers(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The searches as lines of a ledger, for what is said of the backends of all stages."""
+    """Return the searches in the form of ledger entries, to list their backends with those of all stages."""
     return [{"stage": search["tool"], "unit": search["name"], "backend": search["backend"]} for search in searches]
 
 
 def search_lines(searches: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Where the results of each search are and what was counted, for a terminal."""
+    """Return lines for a terminal with the result files and the counts of each search."""
     lines = []
     for search in searches:
         lines.append(f"{search['tool']:<12}{' '.join(search['results'])}")

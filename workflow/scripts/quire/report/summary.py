@@ -1,4 +1,4 @@
-"""summary.json: every figure of the report under stable keys (docs/formats.md)."""
+"""Content of summary.json: every figure of the report under stable keys (docs/formats.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ LISTED_VARIANTS = 100
 
 
 def summarise_reads(alignments: AlignmentCounts) -> dict[str, Any]:
-    """The `reads` of a sample: primary records only, so that a read counts once."""
+    """Return the `reads` of a sample, from primary records only so that each read counts once."""
     counts = alignments.counts
     total, mapped, paired = counts["primary"], counts["primary mapped"], counts["paired in sequencing"]
     return {
@@ -39,9 +39,9 @@ def summarise_reads(alignments: AlignmentCounts) -> dict[str, Any]:
 
 
 def summarise_insert_sizes(histogram: np.ndarray, read_length: float) -> dict[str, int | float] | None:
-    """Quartiles of the insert size over all pairs with both mates on one contig, or None without pairs.
+    """Return the `insert_size` of a sample, over pairs with both mates on one contig; None without pairs.
 
-    Also the median in read lengths, and the range between the quartiles over the median (`spread`).
+    It has the quartiles, the median in read lengths, and the interquartile range over the median (`spread`).
     """
     if not histogram.any():
         return None
@@ -59,7 +59,7 @@ def summarise_insert_sizes(histogram: np.ndarray, read_length: float) -> dict[st
 
 
 def summarise_depth(depth: Depth) -> dict[str, Any]:
-    """The `coverage` of a sample over the target."""
+    """Return the `coverage` of a sample over the target."""
     breadths = {f"breadth_{at}x_percent": round(100 * depth.breadth(at), 4) for at in BREADTH_DEPTHS}
     return {
         "positions": depth.positions,
@@ -71,13 +71,13 @@ def summarise_depth(depth: Depth) -> dict[str, Any]:
 
 
 def fold_80(depth: Depth) -> float | None:
-    """Picard's FOLD_80_BASE_PENALTY: the mean depth over that which four fifths of the positions reach; None for 0."""
+    """Return Picard's FOLD_80_BASE_PENALTY: mean depth over the depth that 80 % of positions reach, or None for 0."""
     reached = int(np.searchsorted(np.cumsum(depth.histogram), 0.2 * depth.positions))
     return round(depth.mean / reached, 4) if reached else None
 
 
 def summarise_variants(variants: VariantCounts) -> dict[str, Any]:
-    """The `variants` of a sample."""
+    """Return the `variants` of a sample."""
     return {
         **variants.counts,
         "ti_tv": rounded(variants.transition_ratio),
@@ -86,7 +86,7 @@ def summarise_variants(variants: VariantCounts) -> dict[str, Any]:
 
 
 def summarise_balance(variants: VariantCounts) -> dict[str, Any]:
-    """Heterozygous SNVs with 10 reads and more, and how many of them lie outside of 0.2 to 0.8 of alternate reads."""
+    """Count heterozygous SNVs with at least 10 reads, and those with an alternate fraction outside 0.2 to 0.8."""
     sites, outside = 0, 0
     for reference, alternate, number in variants.allele_depths["heterozygous"]:
         reads = reference + alternate
@@ -97,7 +97,7 @@ def summarise_balance(variants: VariantCounts) -> dict[str, Any]:
 
 
 def summarise_contamination(found: Contamination | None, source: str) -> dict[str, Any] | None:
-    """The estimate and its interval of 95 % in percent, and what it was made from."""
+    """Return the estimate and its 95 % interval in percent, with its source and number of sites."""
     if found is None:
         return None
     names = ("percent", "low_percent", "high_percent")
@@ -106,7 +106,7 @@ def summarise_contamination(found: Contamination | None, source: str) -> dict[st
 
 
 def summarise_sex(ratios: Mapping[str, float | None], sheet: str, human: str | None, panel: bool) -> dict[str, Any]:
-    """The sex that the depth of X and Y shows, and that of the sheet; or why it cannot be told."""
+    """Return the sex inferred from the depth of X and Y and the sex in the sheet, or why it cannot be inferred."""
     depth, x_ratio, y_ratio = (ratios[key] for key in ("autosomal_depth", "x_ratio", "y_ratio"))
     told = {"x_ratio": x_ratio, "y_ratio": y_ratio, "seen": None, "sheet": sheet}
     if human is None:
@@ -121,7 +121,7 @@ def summarise_sex(ratios: Mapping[str, float | None], sheet: str, human: str | N
 
 
 def summarise_counts(counts: TruthCounts) -> dict[str, Any]:
-    """Found, missed and false variants of one kind."""
+    """Return the found, missed and false variants of one kind."""
     return {
         "truth": counts.truth_found + counts.missed,
         "found": counts.truth_found,
@@ -135,7 +135,7 @@ def summarise_counts(counts: TruthCounts) -> dict[str, Any]:
 
 
 def summarise_truth(comparison: Comparison) -> dict[str, Any]:
-    """Counts by kind and the first variants that did not match, as `contig:position reference>alternate`."""
+    """Return the counts by kind and the first unmatched variants, as `contig:position reference>alternate`."""
     return {
         **{kind: summarise_counts(counts) for kind, counts in comparison.counts.items()},
         "missed": [_describe(*variant) for variant in comparison.missed[:LISTED_VARIANTS]],
@@ -144,7 +144,7 @@ def summarise_truth(comparison: Comparison) -> dict[str, Any]:
 
 
 def summarise_rules(uses: Sequence[RuleUse]) -> list[dict[str, Any]]:
-    """Time and memory by rule."""
+    """Return time and memory by rule."""
     return [
         {
             "rule": use.rule,
@@ -159,12 +159,12 @@ def summarise_rules(uses: Sequence[RuleUse]) -> list[dict[str, Any]]:
 
 
 def percent(part: int, whole: int) -> float | None:
-    """A share in percent, or None of nothing."""
+    """Return a share in percent, or None if the whole is 0."""
     return round(100 * part / whole, 4) if whole else None
 
 
 def rounded(value: float | None, digits: int = 4) -> float | None:
-    """`value` rounded, or None."""
+    """Round a value; None stays None."""
     return None if value is None else round(value, digits)
 
 

@@ -1,6 +1,6 @@
-"""What came out of a run, in a few lines for a terminal: files, figures, warnings, from summary.json.
+"""Terminal summary of a run: result files, key figures and warnings, from summary.json.
 
-It is printed by the Python that runs Snakemake, which need not have the packages that the report is made with.
+The Python that runs Snakemake prints it; that Python may lack the packages that the report needs.
 """
 
 import json
@@ -13,30 +13,30 @@ from quire.report.backends import describe_backends
 from quire.report.searches import as_ledgers, read_searches, search_lines
 from quire.report.warnings import gathered_warnings, warnings_of_searches
 
-FORMAT_VERSION = 1  # of summary.json
+FORMAT_VERSION = 1  # format version of summary.json
 
 
 def print_summary(path: str | Path) -> None:
     """Print where the results of a run are and what was found.
 
     Raises:
-        InputError: the file is missing or no summary of this version.
+        InputError: if the file is missing or is not a summary of this version.
     """
     print_lines(summary_lines(load_summary(path)))
 
 
 def print_searches(searches: Sequence[Mapping[str, Any]]) -> None:
-    """Print what searches of the exact tools found, where a run ends without a report.
+    """Print the results of the exact tools, for a run that ends without a report.
 
     Args:
-        searches: as `quire.report.searches.read_searches` takes them.
+        searches: searches in the form that `quire.report.searches.read_searches` takes.
     """
     found = read_searches(searches)
     print_lines([*search_lines(found), *_of_all_stages(as_ledgers(found), warnings_of_searches(found))])
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print what a run says at its end."""
+    """Print each line."""
     for line in lines:
         print(line)
 
@@ -54,7 +54,7 @@ def load_summary(path: str | Path) -> dict[str, Any]:
 
 
 def summary_lines(summary: Mapping[str, Any]) -> list[str]:
-    """What `print_summary` prints."""
+    """Return the lines that `print_summary` prints."""
     files = summary["files"]
     lines = [f"{'alignments':<12}{path}" for path in files["alignments"].values()]
     lines += [f"{'variants':<12}{files['variants']}"] if files["variants"] else []
@@ -78,7 +78,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
 
 
 def _of_all_stages(ledger: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, str]]) -> list[str]:
-    """What the kernels ran on, and what is unusual."""
+    """Return the lines with the backends and the warnings of all stages."""
     return [
         *(f"{'backend':<12}{line}" for line in describe_backends(ledger)),
         *(f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in warnings),

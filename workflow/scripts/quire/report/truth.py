@@ -1,10 +1,10 @@
-"""Calls against a truth set: recall, precision and F1 for SNVs and indels, by genotype and by haplotype.
+"""Comparison of calls with a truth set: recall, precision and F1 of SNVs and indels, by genotype and haplotype.
 
 A genotype is the number of copies of an alternate allele (1 heterozygous, 2 homozygous; a haploid call counts as 2).
-Variants are split by allele, trimmed and left-aligned. Equal variants with equal genotypes match. Variants that lie
-within 30 bases of each other form a cluster; where a cluster holds anything unmatched, both sides are spelled out as
-pairs of haplotypes, in every phasing, and if one pair is common to both, everything in the cluster matches. So a
-complex change may be written as one record or as many, as hap.py and vcfeval also allow
+Variants are split by allele, trimmed and left-aligned. Equal variants with equal genotypes match. Variants within 30
+bases of each other form a cluster. If a cluster has unmatched variants, both sides are expanded to pairs of haplotypes
+in every phasing; if one pair occurs on both sides, the whole cluster matches. A complex change may therefore be
+written as one record or as several, as hap.py and vcfeval also allow
 (Krusche et al. 2019, doi:10.1038/s41587-019-0054-x).
 """
 
@@ -23,7 +23,7 @@ MAXIMUM_HETEROZYGOUS = 8
 
 
 class Variant(NamedTuple):
-    """One alternate allele: 0-based position, reference bases, alternate bases (both upper case, not empty)."""
+    """An alternate allele: 0-based position, reference bases and alternate bases (both upper case, not empty)."""
 
     position: int
     reference: str
@@ -31,12 +31,12 @@ class Variant(NamedTuple):
 
     @property
     def end(self) -> int:
-        """0-based end of the reference bases."""
+        """0-based, exclusive end of the reference bases."""
         return self.position + len(self.reference)
 
     @property
     def kind(self) -> str:
-        """`snv` for a change of bases of equal number (most are of one base), else `indel`."""
+        """`snv` if reference and alternate bases are equally long (mostly one base), else `indel`."""
         return "snv" if len(self.reference) == len(self.alternate) else "indel"
 
 
@@ -45,13 +45,14 @@ Genotypes = dict[Variant, int]
 
 @dataclass
 class TruthCounts:
-    """What was found, missed and added of one kind of variant.
+    """Numbers of found, missed and false variants of one kind.
 
     Attributes:
-        truth_found: variants of the truth that the calls hold.
-        missed: variants of the truth that they do not hold, with the right genotype.
-        calls_right: calls that the truth holds (may differ from `truth_found` where spellings differ).
-        false_calls: calls that it does not hold, with the right genotype.
+        truth_found: variants of the truth that were called with the right genotype.
+        missed: variants of the truth that were not called with the right genotype.
+        calls_right: calls that are in the truth with the same genotype (may differ from `truth_found` if one change
+            is written in several ways).
+        false_calls: calls that are not in the truth with the same genotype.
     """
 
     truth_found: int = 0
@@ -61,12 +62,12 @@ class TruthCounts:
 
     @property
     def recall(self) -> float:
-        """Share of the truth that was found; 0 where the truth is empty."""
+        """Fraction of the truth that was found; 0 if the truth is empty."""
         return self.truth_found / max(1, self.truth_found + self.missed)
 
     @property
     def precision(self) -> float:
-        """Share of the calls that are right; 0 where there are none."""
+        """Fraction of the calls that are right; 0 if there are none."""
         return self.calls_right / max(1, self.calls_right + self.false_calls)
 
     @property
@@ -78,7 +79,7 @@ class TruthCounts:
 
 @dataclass
 class Comparison:
-    """Counts by kind, and the variants that did not match."""
+    """Counts by kind, and the unmatched variants."""
 
     counts: dict[str, TruthCounts] = field(default_factory=lambda: {"snv": TruthCounts(), "indel": TruthCounts()})
     missed: list[tuple[str, Variant]] = field(default_factory=list)
@@ -86,12 +87,12 @@ class Comparison:
 
 
 def normalise(contig: str, variant: Variant, sequence: ReferenceBases) -> Variant:
-    """Trim what reference and alternate bases share and move the variant as far left as it goes (Tan et al. 2015).
+    """Trim the bases that reference and alternate share, and left-align the variant (Tan et al. 2015).
 
     Args:
         contig: name of the contig.
         variant: the allele as written.
-        sequence: gives upper-case bases of (contig, start, end).
+        sequence: returns upper-case bases of (contig, start, end).
     """
     position, reference, alternate = variant
     while reference[-1] == alternate[-1] and reference != alternate:
@@ -116,9 +117,9 @@ def compare(
     Args:
         truth: genotypes by contig.
         calls: genotypes by contig.
-        regions: where variants count; one counts if all its reference bases lie in one region. Variants outside still
-            take part in spelling the haplotypes of a cluster.
-        sequence: gives upper-case bases of (contig, start, end).
+        regions: regions to count in; a variant counts if all its reference bases lie in one region. Variants outside
+            are still part of the haplotypes of a cluster.
+        sequence: returns upper-case bases of (contig, start, end).
     """
     comparison = Comparison()
     for contig, intervals in regions.items():
@@ -144,7 +145,7 @@ def compare(
 def match(
     contig: str, truth: Genotypes, calls: Genotypes, sequence: ReferenceBases
 ) -> tuple[set[Variant], set[Variant]]:
-    """Return the variants of the truth and of the calls, on one contig, that match each other."""
+    """Return the matching variants of the truth and of the calls on one contig."""
     equal = {variant for variant, copies in truth.items() if calls.get(variant) == copies}
     matched_truth, matched_calls = set(equal), set(equal)
     for cluster in clusters(itertools.chain(truth, calls)):
@@ -162,7 +163,7 @@ def match(
 
 
 def clusters(variants: Iterable[Variant]) -> Iterator[set[Variant]]:
-    """Group variants so that those of different groups lie more than `CLUSTER_GAP` bases apart."""
+    """Group variants into clusters that are more than `CLUSTER_GAP` bases apart."""
     cluster: set[Variant] = set()
     end = 0
     for variant in sorted(variants):
@@ -176,7 +177,7 @@ def clusters(variants: Iterable[Variant]) -> Iterator[set[Variant]]:
 
 
 def haplotype_pairs(genotypes: Genotypes, bases: str, start: int) -> set[tuple[str, str]]:
-    """Every unordered pair of haplotypes that the genotypes can mean, over all phasings.
+    """Return every unordered pair of haplotypes that is consistent with the genotypes, over all phasings.
 
     Args:
         genotypes: variants inside the window.
@@ -184,7 +185,7 @@ def haplotype_pairs(genotypes: Genotypes, bases: str, start: int) -> set[tuple[s
         start: 0-based position of the window.
 
     Returns:
-        The pairs; empty where the variants exclude each other or more than `MAXIMUM_HETEROZYGOUS` are heterozygous.
+        The pairs; empty if variants overlap in every phasing or more than `MAXIMUM_HETEROZYGOUS` are heterozygous.
     """
     homozygous = [variant for variant, copies in genotypes.items() if copies >= 2]
     heterozygous = [variant for variant, copies in genotypes.items() if copies == 1]
@@ -200,7 +201,7 @@ def haplotype_pairs(genotypes: Genotypes, bases: str, start: int) -> set[tuple[s
 
 
 def spell(variants: list[Variant], bases: str, start: int) -> str | None:
-    """The window's bases with the variants put in, or None where two of them overlap."""
+    """Return the window's bases with the variants applied, or None if two of them overlap."""
     pieces, done = [], start
     for position, reference, alternate in sorted(variants):
         if position < done:

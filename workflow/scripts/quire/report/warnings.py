@@ -1,4 +1,4 @@
-"""What a person should see before anything else: figures that say that something went wrong or is unusual."""
+"""Warnings at the top of the report: figures that are unusual or show that something went wrong."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from quire.report.criteria import BY_KEY, CRITERIA, FAIL, LOOK
 
 LOWEST_F1 = 0.8
-MOST_LINES = 12  # that stand one by one
+MOST_LINES = 12  # warnings that are listed one by one; more are grouped
 NAMED_SAMPLES = 6
 
 
 def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what is unusual in a summary, as objects of `sample` (empty for the whole run) and `message`."""
+    """Return the warnings of a summary, each with `sample` (the sample or the search) and `message`."""
     warnings = []
     for sample in summary["samples"]:
         ledgers = [ledger for ledger in summary["ledger"] if ledger["sample"] == sample["sample"]]
@@ -24,11 +24,11 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The warnings of a summary as people read them: of a cohort one line a check, and not one for each of its samples.
+    """Return the warnings to display, grouped by criterion if there are more than MOST_LINES.
 
     Returns:
-        Objects of `sample` and `message`: the warnings themselves where they are few; else what several samples have
-        in common, with some of them and their values, and then all others.
+        Warnings with `sample` and `message`. A group names the first samples with their values; warnings that are in
+        no group follow the groups.
     """
     warnings: list[dict[str, str]] = summary["warnings"]
     if len(warnings) <= MOST_LINES:
@@ -57,7 +57,7 @@ def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def warnings_of_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """What searches of the exact tools warned of, each under its tool and name."""
+    """Return the warnings of the exact tools' searches, each under its tool and name."""
     return [
         {"sample": f"{search['tool']} {search['name']}", "message": warning}
         for search in searches
@@ -73,7 +73,7 @@ def _reads(sample: Mapping[str, Any]) -> list[str]:
 
 
 def _checks(sample: Mapping[str, Any]) -> list[str]:
-    """The checks that a sample did not pass, those that it failed first."""
+    """Return a message for each check that the sample did not pass, failed ones first."""
     messages = []
     for verdict in (FAIL, LOOK):
         for check in sample["checks"]:
@@ -84,7 +84,7 @@ def _checks(sample: Mapping[str, Any]) -> list[str]:
 
 
 def _ledger(sample: Mapping[str, Any], ledgers: list[Mapping[str, Any]]) -> list[str]:
-    """What the stages warned of, and reads that the mapper counted and the final file does not hold."""
+    """Return the warnings of the stages, and one if the number of reads changed between FASTQ and alignments."""
     messages = [warning for line in ledgers for warning in line.get("warnings", [])]
     reads_in = [line["counts"]["reads"] for line in ledgers if line["stage"] == "align" and "reads" in line["counts"]]
     total = sample["reads"]["total"]
