@@ -1,1 +1,1 @@
-"""Quire: short reads to variants, one stage a package (reference, index, align, finish, rescore, report)."""
+"""Short reads to variants, with one package per stage (reference, index, align, finish, rescore, report)."""

@@ -1,12 +1,12 @@
-"""Errors that a user can cause: each is one sentence that names the file, the record and the remedy."""
+"""Errors that a user can cause. Each message is one sentence that names the file, the record and the remedy."""
 
 MEMORY = "memory ran out"
-"""Stands in the sentence of a job that lacked memory, and in no other: such a job is tried again."""
+"""Part of the message of a job that ran out of memory, and of no other message: such a job is retried."""
 
 
 class QuireError(Exception):
-    """A failure whose message is meant for the user and is shown without a traceback."""
+    """Failure whose message is meant for the user and is shown without a traceback."""
 
 
 class InputError(QuireError):
-    """Something the user supplied (a FASTQ, FASTA, BED, VCF, sheet or configuration value) cannot be used."""
+    """Unusable input of the user: a FASTQ, FASTA, BED or VCF file, a sheet or a configuration value."""

@@ -1,4 +1,4 @@
-"""The kernels that a run's jobs use, compiled before jobs run side by side: once for sources and processor."""
+"""Compilation of a run's kernels before its jobs run in parallel, once for each state of sources and processor."""
 
 import gc
 import logging
@@ -8,30 +8,30 @@ from collections.abc import Callable
 from quire.simd import stamps
 from quire.sources import SCRIPTS, dependencies, state, states
 
-SCRIPT = "compile_kernels.py"  # on whose imports, this module's among them, compiled kernels depend
+SCRIPT = "compile_kernels.py"  # compiled kernels depend on its imports, which include this module
 log = logging.getLogger("quire.compiled")
 _FOUND = states()  # before Numba and the kernels are imported
 
 
 def compile_stage(stage: str, **options: bool) -> None:
-    """Compile the kernels of a stage, unless that was done before.
+    """Compile the kernels of a stage, unless they are compiled already.
 
     Args:
         stage: a key of `STAGES`.
-        options: what of the configuration takes more kernels, or others.
+        options: settings of the configuration that select additional or other kernels.
     """
     began, name = time.time(), "-".join([stage, *(option for option, chosen in options.items() if chosen)])
     if stamps.are_compiled(name, SCRIPT):
         log.info("the kernels of %s were compiled before", name)
         return
-    gc.disable()  # Numba's millions of objects all stay; looking for garbage among them took a fifth of the time
+    gc.disable()  # Numba's millions of objects all stay alive; collecting garbage among them took a fifth of the time
     before = logging.root.manager.disable
-    logging.disable(logging.INFO)  # how far a tiny genome's jobs are tells nothing of this one
+    logging.disable(logging.INFO)  # the progress of a tiny genome's jobs says nothing about this job
     try:
         STAGES[stage](**options)
     finally:
         logging.disable(before)
-        gc.freeze()  # nor at the end of the process, where it took three seconds
+        gc.freeze()  # no collection at the end of the process either, where it took three seconds
         gc.enable()
     if _sources_changed():
         log.warning("sources changed while the kernels of %s were compiled: the next run compiles them again", name)
@@ -41,11 +41,11 @@ def compile_stage(stage: str, **options: bool) -> None:
 
 
 def _sources_changed() -> bool:
-    """Whether a source changed since this process began: kernels are not kept then (`quire.simd.compiled`)."""
+    """Return True if a source changed since this process began; kernels are not kept then (`quire.simd.compiled`)."""
     return any(state(path) != _FOUND.get(path) for path in dependencies(SCRIPTS / SCRIPT))
 
 
-# Stages are imported by name, for the digests of sources, and late, since they take seconds.
+# Stages are imported by name, so that digests of sources see them, and late, since their import takes seconds.
 def _align(optical: bool, umis: bool, adapters: bool, poly_g: bool, alternate: bool) -> None:
     from quire.align.compile_kernels import compile_kernels as compile_mapping
     from quire.align.read_ends import Clipping

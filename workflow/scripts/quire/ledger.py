@@ -1,7 +1,7 @@
-"""The ledger: what went into a stage and what came out of it, so that "nothing was lost" can be shown.
+"""The ledger: counts of a stage's input and output, which show that nothing was lost.
 
-A ledger is a JSON object of integer counts per unit and stage. `require_balance` is called by every stage before
-its output gets its final name.
+A ledger is a JSON object of integer counts for one unit and one stage. Every stage calls `require_balance` before its
+output gets its final name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from quire.io.files import write_json_atomic
 
 
 def require_balance(stage: str, unit: str, left: Mapping[str, int], right: Mapping[str, int]) -> None:
-    """Fail unless the counts on both sides add up to the same total.
+    """Raise an error unless the counts on both sides add up to the same total.
 
     Args:
         stage: name of the stage, for the message.
         unit: name of the unit or sample, for the message.
-        left: counts on the way in, by name.
-        right: counts on the way out, by name.
+        left: counts of the input, by name.
+        right: counts of the output, by name.
 
     Raises:
         QuireError: the two totals differ.
@@ -36,7 +36,7 @@ def _sum(counts: Mapping[str, int]) -> str:
 
 
 def in_words(counts: Mapping[str, object]) -> str:
-    """Counts as a line to read: `query bases 4,639,675, matches 12,345`."""
+    """Return counts as readable text: `query bases 4,639,675, matches 12,345`."""
     return ", ".join(
         f"{name.replace('_', ' ')} {f'{count:,}' if isinstance(count, int | float) else count}"
         for name, count in counts.items()
@@ -52,15 +52,17 @@ def write_ledger(
     backend: Mapping[str, Any] | None = None,
     mapped_from: str = "",
 ) -> None:
-    """Write one unit's ledger of one stage as JSON under its final name.
+    """Write the ledger of one stage and unit as JSON under its final name.
 
     Args:
-        path: final name.
-        stage, unit: what was counted.
-        counts: by name.
+        path: final name of the file.
+        stage: name of the stage.
+        unit: name of the unit or sample.
+        counts: counts by name.
         warnings: sentences about the input that the report shows first.
-        backend: what the stage's kernels ran on (`Backend.to_json` of quire.device.backend); None without kernels.
-        mapped_from: digest of what was mapped and how (`quire.align.origin`); empty where nothing was.
+        backend: the backend that ran the stage's kernels (`Backend.to_json` of quire.device.backend); None without
+            kernels.
+        mapped_from: digest of the mapped reads and the mapping settings (`quire.align.origin`); empty without mapping.
     """
     content: dict[str, Any] = {
         "stage": stage,

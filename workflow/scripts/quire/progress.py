@@ -1,4 +1,4 @@
-"""How far a job is and how long it goes on, in its log: from there the terminal is told (`quire.run.short_log`)."""
+"""Progress and remaining time of a job, in its log, from which the terminal shows them (`quire.run.long_steps`)."""
 
 import logging
 import re
@@ -7,32 +7,32 @@ from collections.abc import Callable
 
 SECONDS_BETWEEN = 10
 DONE = re.compile(r"^[\d:.]+ \S+ (.*, [\d.]+ % done, [\d.]+ \w+ left)$", re.MULTILINE)
-"""A line of a job's log that says how far it is; the group is what it says."""
+"""Progress line of a job's log; the group is its text without time and logger."""
 
 
 class Progress:
-    """Says now and then how much of a step is done, and how long the rest takes at the pace so far."""
+    """Periodic log lines with the share of a step that is done and the remaining time at the current pace."""
 
     def __init__(self, log: logging.Logger) -> None:
-        """Begin a step; `log` is told."""
+        """Begin a step that is reported to `log`."""
         self._log = log
         self.start = self._last = time.monotonic()
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the step began."""
+        """Return the seconds since the step began."""
         return max(time.monotonic() - self.start, 1e-9)
 
     def tell_count(self, done: int, total: int, what: str) -> None:
-        """Say that so many of `what` are done."""
+        """Report that `done` of `total` items of the kind `what` are done."""
         self.tell(lambda: f"{done} of {total} {what}", lambda: done / total if total else None)
 
     def tell(self, said: Callable[[], str], share_done: Callable[[], float | None]) -> None:
-        """Say what was done, and what it means for the rest, unless that was said a moment ago.
+        """Report what is done and the remaining time, unless the last report is too recent.
 
         Args:
-            said: called for what was done.
-            share_done: called for the share of the step, from 0 to 1; None where it is not known.
+            said: returns the text of what is done.
+            share_done: returns the share of the step that is done, from 0 to 1; None if it is unknown.
         """
         now = time.monotonic()
         if now - self._last < SECONDS_BETWEEN:
@@ -46,7 +46,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """In words: `50 s`, `12 min`, `3.4 h`."""
+    """Return a duration in words: `50 s`, `12 min`, `3.4 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

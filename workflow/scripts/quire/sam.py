@@ -1,7 +1,7 @@
-"""The numbers that SAM and BAM give to things: bits of FLAG, operations of CIGAR (SAM specification, 1.4 and 4.2.2).
+"""Constants of SAM and BAM: bits of FLAG and operations of CIGAR (SAM specification, sections 1.4 and 4.2.2).
 
-This is the only definition. They are plain integers, so that kernels of the CPU take them as constants, and kernels of
-a card as macros.
+This is their only definition. They are plain integers, so that CPU kernels take them as constants and GPU kernels as
+macros.
 """
 
 FLAG_PAIRED = 0x1
@@ -17,7 +17,7 @@ FLAG_FAILED_QUALITY_CHECK = 0x200
 FLAG_DUPLICATE = 0x400
 FLAG_SUPPLEMENTARY = 0x800
 
-CIGAR_MATCH = 0  # an alignment match: the bases may be equal or not
+CIGAR_MATCH = 0  # alignment match: the bases may be equal or differ
 CIGAR_INSERTION = 1
 CIGAR_DELETION = 2
 CIGAR_SKIP = 3
@@ -28,7 +28,7 @@ CIGAR_EQUAL = 7
 CIGAR_DIFFERENT = 8
 CIGAR_LETTERS = "MIDNSHP=X"
 
-# An element of a CIGAR is `length << CIGAR_SHIFT | operation`, 32 bits.
+# An element of a CIGAR is the 32-bit integer `length << CIGAR_SHIFT | operation`.
 CIGAR_SHIFT = 4
 CIGAR_MASK = 15
 
@@ -41,4 +41,4 @@ CONSUMES_REFERENCE = sum(
 )
 
 UNAVAILABLE_MAPPING_QUALITY = 255
-UNAVAILABLE_QUALITY = 255  # of a base
+UNAVAILABLE_QUALITY = 255  # quality of a base

@@ -1,7 +1,7 @@
 """Source code without its comments and docstrings, for digests: an edit of prose must not rerun or recompile anything.
 
-Regular expressions are used because parsing costs each process a second; tests compare the result with `ast` for every
-file of the library.
+It is cut by regular expressions, because parsing costs each process a second. Tests compare the result with `ast` for
+every file of the library.
 """
 
 import re

@@ -1,15 +1,15 @@
-"""Which source files something depends on: a rule's script, or the compiled kernels of a module.
+"""The source files that a rule's script or the compiled kernels of a module depend on.
 
-Snakemake looks at a script's own time stamp only. The digest of a script stands in the `params` of its rule, so that
-editing a library module or a kernel re-runs the rules whose scripts import it, directly or through others, and no more.
-A CUDA kernel belongs to the module that names its file, and to the kernel that includes it.
+Snakemake checks only a script's own time stamp. The digest of a script is therefore a `params` entry of its rule:
+editing a library module or a kernel reruns exactly the rules whose scripts import it, directly or through other
+modules. A CUDA kernel belongs to the module that names its file, and to the kernel that includes it.
 
-Numba looks at the file that defines a function only. The digest of a module's kernels decides whether compiled ones may
-be used again (`quire.simd.compiled`).
+Numba checks only the file that defines a function. The digest of a module's kernels decides whether compiled ones may
+be reused (`quire.simd.compiled`).
 
 Digests cover code without comments and docstrings (`quire.source_text`), so an edit of prose reruns and recompiles
-nothing. Imports are found by regular expressions, since parsing every module takes a process a second; a docstring with
-a line that reads like an import adds one file to a digest, which does no harm.
+nothing. Imports are found by regular expressions, since parsing every module takes a process a second. A docstring with
+a line that looks like an import adds one file to a digest, which is harmless.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from quire.source_text import bare_source
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 PACKAGE = "quire"
-# How kernels are named in modules and in `#include`s: by their path from workflow/scripts.
+# Modules and `#include`s name kernels by their path from workflow/scripts.
 KERNEL = re.compile(rf"{PACKAGE}/[\w/]+\.cuh?")
 _NAMED_KERNEL = re.compile(rf"""["']({KERNEL.pattern})["']""")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -36,14 +36,14 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 class Import(NamedTuple):
-    """A dotted name that a source file imports, and whether it does so at its top level."""
+    """A dotted name that a source file imports, with a flag that tells imports at its top level."""
 
     name: str
     at_top: bool
 
 
 class SourceState(NamedTuple):
-    """Which file lies under a name, when it was written (ns), and its size (bytes)."""
+    """Inode, modification time (ns) and size (bytes) of a source file."""
 
     inode: int
     written: int
@@ -51,30 +51,30 @@ class SourceState(NamedTuple):
 
 
 def digest(script: str, *others: str) -> str:
-    """Digest of everything that a script depends on.
+    """Return the digest of everything that a script depends on.
 
     Args:
         script: name of a script in workflow/scripts, such as "map_unit.py".
-        others: files that it reads besides, relative to workflow/.
+        others: additional files that it reads, relative to workflow/.
 
     Returns:
-        Hexadecimal SHA-256 over names and code of the script and of all library files that it imports, and over
-        names and contents of the other files.
+        Hexadecimal SHA-256 of names and code of the script and all library files that it imports, and of names and
+        contents of the other files.
     """
     workflow = SCRIPTS.parent
     return _digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
 
 
 def kernels_digest(module: Path) -> str:
-    """Digest of the sources that the kernels of a module are compiled from (`kernel_sources`)."""
+    """Return the digest of the sources that the kernels of a module are compiled from (`kernel_sources`)."""
     return _digest_of(sorted(kernel_sources(module)), SCRIPTS)
 
 
 def kernel_sources(module: Path) -> frozenset[Path]:
-    """The sources that the kernels of a module are compiled from.
+    """Return the sources that the kernels of a module are compiled from.
 
-    A kernel takes functions and constants from its own module and from those that this one names in imports at its top
-    level, and so on; packages on the way to them add nothing to it.
+    A kernel takes functions and constants from its own module and from the modules that this one imports at its top
+    level, and so on. Packages on the way to them add nothing to it.
     """
     found: set[Path] = set()
     waiting = [module]
@@ -100,13 +100,13 @@ def _digest_of(paths: Iterable[Path], root: Path) -> str:
 
 @cache
 def _content_digest(path: Path) -> bytes:
-    """Return the digest of a file: of its code, if it is a source, else of its bytes."""
+    """Return the digest of a file: of its code for a source file, else of its bytes."""
     is_source = path.suffix in (".py", ".cu", ".cuh")
     return hashlib.sha256(bare_source(path).encode() if is_source else path.read_bytes()).digest()
 
 
 def states() -> dict[Path, SourceState]:
-    """What lies in workflow/scripts: the state of every source, to compare with later ones (`state`)."""
+    """Return the state of every source in workflow/scripts, to compare with later states (`state`)."""
     return {
         path: found
         for kind in ("*.py", "*.cu", "*.cuh")
@@ -116,10 +116,10 @@ def states() -> dict[Path, SourceState]:
 
 
 def state(path: Path) -> SourceState | None:
-    """What of a file differs when it was written or replaced; None if it is not there.
+    """Return the properties of a file that change when it is written or replaced; None for a missing file.
 
-    Its time of change is no part of it: a hard link or other permissions change that too. Nor is any time compared with
-    this machine's clock, since a file server has its own.
+    The time of status change (ctime) is left out, because hard links and permissions change it too. No time is compared
+    with this machine's clock, since a file server has its own clock.
     """
     try:
         found = path.stat()
@@ -129,7 +129,7 @@ def state(path: Path) -> SourceState | None:
 
 
 def dependencies(script: Path) -> list[Path]:
-    """The script, the library modules it imports (at any depth, also inside functions) and their kernels."""
+    """Return the script, the library modules it imports (at any depth, also inside functions) and their kernels."""
     found: set[Path] = set()
     waiting = [script]
     while waiting:
@@ -145,13 +145,13 @@ def dependencies(script: Path) -> list[Path]:
 
 @cache
 def named_kernels(path: Path) -> frozenset[str]:
-    """Kernel files, by their paths from workflow/scripts, that a module names in a text, or that a kernel includes."""
+    """Return the kernel files, as paths from workflow/scripts, that a module names in a string or a kernel includes."""
     return frozenset((_NAMED_KERNEL if path.suffix == ".py" else _INCLUDE).findall(path.read_text()))
 
 
 @cache
 def imports(path: Path) -> frozenset[Import]:
-    """Dotted names that a source file imports; `from a import b` counts as a and as a.b."""
+    """Return the dotted names that a source file imports; `from a import b` yields a and a.b."""
     return frozenset(_imports(path.read_text(), _package_of(path)))
 
 
@@ -177,7 +177,7 @@ def _package_of(path: Path) -> str:
 
 
 def _executed_files(name: str) -> Iterator[Path]:
-    """Files that importing a dotted name of the library executes: the packages on the way and the module itself."""
+    """Yield the files that importing a dotted name of the library executes: the packages on the way and the module."""
     parts = name.split(".")
     for length in range(1, len(parts) + 1):
         path = _module_file(".".join(parts[:length]))
@@ -187,7 +187,7 @@ def _executed_files(name: str) -> Iterator[Path]:
 
 @cache
 def _module_file(name: str) -> Path | None:
-    """The file of a module or package of the library; None for any other name."""
+    """Return the file of a module or package of the library; None for any other name."""
     parts = name.split(".")
     place = SCRIPTS.joinpath(*parts)
     candidates = (place / "__init__.py", place.with_name(f"{place.name}.py"))

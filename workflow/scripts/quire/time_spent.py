@@ -1,4 +1,4 @@
-"""What threads spend their time on: for the last lines of the log, which name the next bottleneck by a figure."""
+"""Time that threads spend on each kind of work, for the last lines of the log, which show the bottleneck."""
 
 import os
 import time
@@ -12,7 +12,7 @@ _IMPORTED = time.monotonic()
 
 
 def seconds_of_process() -> float:
-    """How long this process lives, to a hundredth of a second; outside of Linux since this module was imported."""
+    """Return the age of this process in seconds; outside Linux the time since this module was imported."""
     try:
         begun = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         return float(Path("/proc/uptime").read_text().split()[0]) - begun
@@ -21,10 +21,10 @@ def seconds_of_process() -> float:
 
 
 class TimeSpent:
-    """Seconds by what they were spent on, of all threads that use it.
+    """Seconds by kind of work, summed over all threads that use the object.
 
     Attributes:
-        seconds: by name, in the order of first use.
+        seconds: seconds by kind of work, in the order of first use.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class TimeSpent:
 
     @contextmanager
     def on(self, what: str) -> Iterator[None]:
-        """Count a block, also one that ends in an error."""
+        """Count the time of a block, also if it ends with an exception."""
         start = time.monotonic()
         try:
             yield
@@ -42,7 +42,7 @@ class TimeSpent:
                 self.seconds[what] += time.monotonic() - start
 
     def shares(self, elapsed: float) -> str:
-        """A line for the log: the seconds that went by, and each of `seconds` in percent of them."""
+        """Return a log line with the elapsed seconds and the percentage of each kind of work."""
         elapsed = max(elapsed, 1e-9)
         parts = (f"{what} {100 * seconds / elapsed:.0f} %" for what, seconds in self.seconds.items())
         return f"of {elapsed:.1f} s: {', '.join(parts)}"

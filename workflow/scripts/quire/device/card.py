@@ -1,15 +1,15 @@
-"""A card: one NVIDIA GPU as a job holds it, where the arrays of the backend "gpu" live and its kernels run.
+"""Interface of a card: one NVIDIA GPU that a job has opened.
 
-The *backend* is what a job's kernels run on, "cpu" or "gpu" (`quire.device.backend`); a *card* is the one GPU that a
-job of the backend "gpu" has opened, with its memory, its compiled kernels and the order in which they run.
+The *backend* is the device that runs a job's kernels, "cpu" or "gpu" (`quire.device.backend`). A *card* is the one GPU
+that a job with backend "gpu" has opened, with its memory, its compiled kernels and the order in which they run.
 
-Every algorithm and every step of mapping that both backends have is a pair of twins: `cpu.name(...)` and
-`gpu.name(card, ...)` take the same arguments behind the card, arrays of the host there and arrays of the card here, and
-give the same answer. The engine of a stage chooses between them, once.
+Every algorithm and every step of mapping that both backends have is a pair of twins. `cpu.name(...)` takes arrays of
+the host. `gpu.name(card, ...)` takes a card and then the same arguments as arrays of the card. Both give the same
+answer. The engine of a stage chooses between them, once.
 
-`gpu.py` modules are written against `Card` alone. Its `xp` is CuPy on a real card (`quire.device.cupy_card`) and NumPy
-in the tests' emulated card, which runs the kernels' own source on the CPU: whatever a `gpu.py` does with arrays, it
-does with the functions that both have.
+`gpu.py` modules depend on `Card` only. Its `xp` is CuPy on a real card (`quire.device.cupy_card`) and NumPy on the
+tests' emulated card, which runs the kernels' source on the CPU. `gpu.py` modules therefore use only array functions
+that both have.
 
 A kernel's arguments are arrays of the card (passed as pointers), ints (`long long`), NumPy scalars (their own type),
 and named tuples or dataclasses of arrays and ints (passed by value: a struct of 8-byte members in the same order).
@@ -27,31 +27,32 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 # An array in a card's memory: `cupy.ndarray` on a real card, `tests.emulator.card_array.CardArray` on the emulated one.
-# Neither can be named here without importing it, so that its dtype and shape stand in docstrings.
+# Naming either would import it, so docstrings state dtype and shape.
 CardArray: TypeAlias = Any
-Extent: TypeAlias = int | tuple[int, ...]  # of a launch, in up to three directions
+Extent: TypeAlias = int | tuple[int, ...]  # size of a launch, in up to three dimensions
 
-SOURCES = Path(__file__).resolve().parents[2]  # kernels are named and included by their path from here
+SOURCES = Path(__file__).resolve().parents[2]  # kernels are named and included by their path from this folder
 THREADS = 256
-ALIGNMENT = 16  # bytes, of arrays that share a buffer; the widest load of a thread
+ALIGNMENT = 16  # bytes; of arrays that share a buffer: the widest load of a thread
 
 
 class OutOfDeviceMemory(MemoryError):
-    """The card has no room for an array; a smaller batch may fit."""
+    """The card has too little free memory for an array; a smaller batch may fit."""
 
 
 class Kernel(ABC):
-    """A compiled kernel of a card."""
+    """Compiled kernel of a card."""
 
     def __init__(self, card: "Card", source: str, entry: str, defines: dict[str, int]) -> None:
         self.card, self.source, self.entry, self.defines = card, source, entry, defines
 
     def __call__(self, grid: Extent, block: Extent, *arguments: object, shared_bytes: int = 0) -> None:
-        """Launch.
+        """Launch the kernel.
 
         Args:
-            grid, block: blocks, and threads a block: ints, or tuples of up to three.
-            arguments: see the module's text.
+            grid: number of blocks: an int, or a tuple of up to three.
+            block: threads per block: an int, or a tuple of up to three.
+            arguments: see the module's docstring.
             shared_bytes: dynamic shared memory of a block.
         """
         blocks = _three(grid)
@@ -69,28 +70,28 @@ class Kernel(ABC):
 
 
 class Upload:
-    """A copy to a card that may still be under way."""
+    """Copy to a card that may still be in progress."""
 
     def __init__(self, array: CardArray) -> None:
         self._array = array
 
     def array(self) -> CardArray:
-        """The card's array; what is launched from now on waits for the copy.
+        """Return the card's array; later launches wait for the copy.
 
-        The array's memory is taken beside the kernels' order: keep the array until they have been waited for, or give
-        later uploads a mark behind them.
+        The array's memory is allocated independently of the order of kernels. Keep the array until these launches have
+        been waited for, or give later uploads a mark that was made after them.
         """
         return self._array
 
     def wait(self) -> None:
-        """Return when the copy is done, so that the host's array may change, or its memory be somebody else's."""
+        """Wait for the end of the copy; then the host's array may change and its memory may be reused."""
 
 
 class Download(ABC):
-    """Copies of a card's arrays that may still be under way.
+    """Copies of a card's arrays to the host that may still be in progress.
 
     Attributes:
-        arrays: of the host, in the memory that they are copied into; undefined before `wait`.
+        arrays: arrays of the host that receive the copies; undefined before `wait`.
     """
 
     def __init__(self, arrays: list[NDArray[Any]]) -> None:
@@ -98,22 +99,22 @@ class Download(ABC):
 
     @abstractmethod
     def wait(self) -> None:
-        """Return when all is there. Any thread may wait, several may at a time."""
+        """Wait for the end of all copies. Any thread may wait, and several may wait at the same time."""
 
 
 class Card(ABC):
-    """Arrays and kernels of one card; see the module's text.
+    """Arrays and kernels of one card; see the module's docstring.
 
     Attributes:
         xp: the module of array functions.
-        array_type: of its arrays.
-        name: of the card, as its driver gives it.
+        array_type: type of its arrays.
+        name: name of the card, as its driver reports it.
         architecture: "sm_90" for compute capability 9.0.
-        multiprocessors: how many.
-        shared_bytes: most dynamic shared memory that a block can have.
+        multiprocessors: number of multiprocessors.
+        shared_bytes: most dynamic shared memory of a block.
     """
 
-    xp: Any  # a module or an object with the functions of one
+    xp: Any  # a module, or an object with its functions
     array_type: type
     name: str
     architecture: str
@@ -121,11 +122,11 @@ class Card(ABC):
     shared_bytes: int
 
     def __init__(self) -> None:
-        # By source, entry, and names and values of macros, in the order in which they were given.
+        # By source, entry, names of macros and their values, both in the order of the call.
         self._kernels: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], Kernel] = {}
 
     def kernel(self, source: str, entry: str, **defines: int) -> Kernel:
-        """A kernel, compiled at its first use.
+        """Return a kernel, compiled at its first use.
 
         Args:
             source: its file, as a path from `workflow/scripts`.
@@ -139,81 +140,83 @@ class Card(ABC):
         return kernel
 
     def empty(self, shape: Extent, dtype: DTypeLike) -> CardArray:
-        """An array of undefined content."""
+        """Return an array of undefined content."""
         return self.xp.empty(shape, dtype)
 
     def zeros(self, shape: Extent, dtype: DTypeLike) -> CardArray:
-        """An array of zeros."""
+        """Return an array of zeros."""
         return self.xp.zeros(shape, dtype)
 
     def full(self, shape: Extent, value: int | bool, dtype: DTypeLike) -> CardArray:
-        """An array of one value."""
+        """Return an array filled with one value."""
         return self.xp.full(shape, value, dtype)
 
     def offsets(self, counts: CardArray) -> CardArray:
-        """int64[n + 1] from int counts [n]: 0, and the sums up to each."""
+        """Return offsets (int64[n + 1], first 0) from int counts [n]."""
         offsets = self.empty(len(counts) + 1, np.int64)
         offsets[:1] = 0
         self.xp.cumsum(counts, dtype=np.int64, out=offsets[1:])
         return offsets
 
     def totals(self, *offsets: CardArray) -> list[int]:
-        """The last of each of several offsets (int64[n + 1]), for which the host waits once."""
+        """Return the last element of each of several offsets (int64[n + 1]); the host waits once for all."""
         if len(offsets) == 1:
             return [int(offsets[0][-1])]
         return [int(total) for total in self.download(self.xp.concatenate([array[-1:] for array in offsets]))]
 
     @abstractmethod
     def pointer(self, array: CardArray) -> int:
-        """Address of a contiguous array of this card."""
+        """Return the address of a contiguous array of this card."""
 
     @abstractmethod
     def upload(self, array: NDArray[Any]) -> CardArray:
-        """A copy of a host array on the card."""
+        """Return a copy of a host array on the card."""
 
     @abstractmethod
     def mark(self) -> object:
-        """What has been launched so far, for `upload_ahead`."""
+        """Return a mark of everything launched so far, for `upload_ahead`."""
 
     def upload_ahead(self, array: NDArray[Any], mark: object = None) -> Upload:
-        """Begin to copy a host array beside the kernels.
+        """Begin to copy a host array while kernels run.
 
-        It must be kept, and not change, until the upload, or what was launched behind its use, has been waited for.
+        Keep the host array unchanged until the upload, or the launches that use it, have been waited for.
 
         Args:
-            array: from `staging`, or the caller waits while it is copied (not for kernels, though).
-            mark: what the copy waits for, since it may take memory that was let go of before; None: nothing.
+            array: memory from `staging`; for other memory the caller waits until it is copied (but not for kernels).
+            mark: mark that the copy waits for, needed if it may reuse memory that was released; None to wait for
+                nothing.
         """
         return Upload(self.upload(array))
 
     @abstractmethod
     def download(self, array: CardArray) -> NDArray[Any]:
-        """A copy of the card's array on the host; waits for it."""
+        """Return a copy of the card's array on the host; waits for it."""
 
     @abstractmethod
     def download_ahead(self, arrays: Sequence[CardArray], buffer: NDArray[np.uint8]) -> Download:
-        """Begin to copy the card's arrays to the host, beside the kernels that are launched from now on.
+        """Begin to copy the card's arrays to the host, while the kernels run that are launched from now on.
 
         Args:
-            arrays: contiguous; to be kept, and not written to, until the copies have been waited for.
-            buffer: uint8[bytes_of(arrays)] or more, from `staging`, or the caller waits while it is copied.
+            arrays: contiguous arrays; keep them unchanged until the copies have been waited for.
+            buffer: uint8[bytes_of(arrays)] or more, from `staging`; for other memory the caller waits until it is
+                copied.
         """
 
     def staging(self, size: int) -> NDArray[np.uint8]:
-        """Host memory (uint8[size]) that the card copies from and to fastest, beside its kernels."""
+        """Return host memory (uint8[size]) that the card copies fastest, and while kernels run."""
         return np.empty(size, np.uint8)
 
     def download_into(self, array: CardArray, target: NDArray[Any]) -> None:
-        """Copy the card's array into one of the host, of the same shape and type; waits for it."""
+        """Copy the card's array into a host array of the same shape and type; waits for it."""
         target[...] = self.download(array)
 
     @abstractmethod
     def free_bytes(self) -> int:
-        """Memory that arrays may still take, within the budget."""
+        """Return the memory that arrays may still take, within the budget."""
 
     @abstractmethod
     def release(self) -> None:
-        """Let go of memory that no array uses any more, so that arrays of any size can be made of it; waits for all."""
+        """Free the memory that no array uses, so that it can serve arrays of any size; waits for all launches."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -224,12 +227,12 @@ class Card(ABC):
 
 
 def bytes_of(arrays: Sequence[CardArray]) -> int:
-    """What `Card.download_ahead` needs for arrays, each of which begins at a multiple of ALIGNMENT bytes."""
+    """Return the buffer size that `Card.download_ahead` needs; each array begins at a multiple of ALIGNMENT bytes."""
     return sum(-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays)
 
 
 def places_in(buffer: NDArray[np.uint8], arrays: Sequence[CardArray]) -> list[NDArray[Any]]:
-    """Arrays of the same shapes and types, one behind the other in a buffer."""
+    """Return arrays of the same shapes and types, one after the other in a buffer."""
     places: list[NDArray[Any]] = []
     begin = 0
     for array in arrays:
@@ -247,10 +250,10 @@ def _three(extent: Extent) -> tuple[int, int, int]:
 
 
 class Packed(NamedTuple):
-    """Kernel arguments as the driver takes them; to be kept until the launch.
+    """Kernel arguments in the driver's form; keep them until the launch.
 
     Attributes:
-        words: int64[], all values; an array and an int take one, a struct one for each member.
+        words: int64[], all values; an array and an int take one word, a struct one for each member.
         pointers: int64[arguments], the address of each value in `words`.
         sizes: bytes of each value.
     """
@@ -261,19 +264,19 @@ class Packed(NamedTuple):
 
     @property
     def address(self) -> int:
-        """Where `pointers` lie: the `void**` of the driver."""
+        """Return the address of `pointers`, the driver's `void**`."""
         return self.pointers.buffer_info()[0]
 
 
 def pack_arguments(arguments: Sequence[object], card: Card) -> Packed:
-    """Kernel arguments as the driver takes them.
+    """Return kernel arguments in the driver's form.
 
-    A batch launches dozens of kernels of up to thirty arrays, under the interpreter's lock, which the threads of
-    records and of parsing want as well; so this is written for speed.
+    This function is written for speed: a batch launches dozens of kernels of up to thirty arrays each, and packing
+    holds the interpreter's lock, which the threads that parse reads and write records need too.
 
     Args:
-        arguments: see the module's text.
-        card: that the arrays are of.
+        arguments: see the module's docstring.
+        card: the card that holds the arrays.
 
     Raises:
         TypeError: an argument that no kernel takes.
@@ -307,14 +310,14 @@ def pack_arguments(arguments: Sequence[object], card: Card) -> Packed:
             else _word(member, pointer_of)
             for member in members_of(argument)
         ]  # fmt: skip
-        sizes.append(_WORD_BYTES * (len(words) - starts[-1]))  # a batch of reads has a length of its own
+        sizes.append(_WORD_BYTES * (len(words) - starts[-1]))  # a batch of reads has its own length
     buffer = standard_array.array("q", words)
     address = buffer.buffer_info()[0]
     return Packed(buffer, standard_array.array("q", [address + _WORD_BYTES * start for start in starts]), sizes)
 
 
 _WORD_BYTES = 8
-# By type, of the arguments that were passed so far: what gives the members of a struct, None for what is none.
+# For each type of an argument so far, the function that returns a struct's members; None for types of one word.
 _MEMBERS: dict[type, Callable[[Any], Iterable[object]] | None] = {}
 
 
@@ -328,7 +331,7 @@ def _members_of(kind: type) -> Callable[[Any], Iterable[object]] | None:
 
 
 def _word(value: object, pointer_of: Callable[[CardArray], int]) -> int:
-    """A member of a struct, or an argument by itself."""
+    """Return the int64 of a struct's member or of a single argument."""
     if hasattr(value, "dtype") and not isinstance(value, np.generic):
         return pointer_of(value)
     if value is None:
@@ -339,5 +342,5 @@ def _word(value: object, pointer_of: Callable[[CardArray], int]) -> int:
 
 
 def _signed(value: int) -> int:
-    """The int64 of the same bits as a uint64."""
+    """Return the int64 with the same bits as a uint64."""
     return value - (1 << 64) if value >= 1 << 63 else value

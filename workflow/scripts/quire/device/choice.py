@@ -1,7 +1,7 @@
-"""The choice of the backend: made once, when a job starts, with one sentence that says why.
+"""The choice of the backend, made once when a job starts, with one sentence that gives the reason.
 
-`auto` takes a card if there is one that can be used; what is in the way is found out and said, never guessed from a
-failed import. Nothing here is imported by stages that run on the CPU alone, and CuPy only where a card is looked for.
+`auto` takes a card if one can be used. The obstacle is determined and reported, not guessed from a failed import.
+Stages that run on the CPU only import nothing from here, and CuPy is imported only to search for a card.
 """
 
 import logging
@@ -21,21 +21,21 @@ from quire.errors import InputError
 
 log = logging.getLogger("quire.device.backend")
 
-# The oldest cards that kernels are compiled for, by the major version of CUDA.
+# The oldest compute capability that kernels are compiled for, by the major version of CUDA.
 OLDEST_CAPABILITY = {12: (7, 0), 13: (7, 5)}
-# The oldest driver of each major version of CUDA, for remedies.
+# The oldest driver for each major version of CUDA, for remedies in messages.
 OLDEST_DRIVER = {12: 525, 13: 580}
 INSTALL = "install requirements-gpu.txt"
 INSTALL_CUDA12 = "install requirements-gpu-cuda12.txt instead of requirements-gpu.txt"
 NO_DEVICE = "cudaErrorNoDevice"
 ALL_HELD = "other jobs hold all cards."
-BYTES_OF_CUDA = 1 << 30  # of a card, for each process that uses it; half a gigabyte on an H200
+BYTES_OF_CUDA = 1 << 30  # that CUDA takes of a card for each process; half of that on an H200
 _MEMORY = re.compile(r"([1-9][0-9]*(?:\.[0-9]+)?)(MB|GB)")
 _BYTES = {"MB": 10**6, "GB": 10**9}
 
 
 class Unusable(Exception):
-    """Why no card can be used: one sentence, and what to do about it."""
+    """Reason why no card can be used: one sentence and its remedy."""
 
     def __init__(self, sentence: str, remedy: str) -> None:
         super().__init__(sentence)
@@ -49,13 +49,13 @@ def _load_probe() -> Probe:
 
 
 def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleCard]:
-    """The visible cards that kernels can run on.
+    """Return the visible cards that can run kernels.
 
     Args:
-        load_probe: gives what `quire.device.probe` has; raises ImportError where CuPy is missing.
+        load_probe: returns an object with the functions of `quire.device.probe`; raises ImportError without CuPy.
 
     Raises:
-        Unusable: there is none; the first thing that is in the way.
+        Unusable: there is none, with the first obstacle that was found.
     """
     try:
         probe = load_probe()
@@ -81,7 +81,7 @@ def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleC
     try:
         compiler = probe.compiler_version()
         newest = max(probe.architectures())
-    except (RuntimeError, ImportError, OSError) as error:  # by how the library is missing
+    except (RuntimeError, ImportError, OSError) as error:  # depends on how the library is missing
         sentence = f"NVRTC, the compiler of kernels, cannot be loaded ({_line(error)})."
         raise Unusable(sentence, f"{INSTALL} again") from None
     oldest = OLDEST_CAPABILITY.get(compiler[0], OLDEST_CAPABILITY[13])
@@ -108,7 +108,7 @@ def _visible(probe: Probe) -> list[VisibleCard]:
     if chosen is not None and chosen.strip() in ("", "-1"):
         raise Unusable(hidden, unhide)
     if chosen is None and "SLURM_JOB_ID" in os.environ:
-        # Where Slurm does not fence devices off, a card that is seen may be another job's.
+        # Without device constraints in Slurm, a visible card may belong to another job.
         raise Unusable("Slurm gave this job no card.", "ask for one (--set-resources map_unit:gpu=1)")
     try:
         cards = probe.visible_cards()
@@ -126,15 +126,15 @@ def _visible(probe: Probe) -> list[VisibleCard]:
 def resolve(
     requested: str, memory: str = "auto", load_probe: Callable[[], Probe] = _load_probe
 ) -> tuple[Backend, list[VisibleCard]]:
-    """The backend of a job, and the cards that it may take one of (none on the CPU).
+    """Return the backend of a job, and the cards that it may take one of (none on the CPU).
 
     Args:
         requested: the configuration's device.backend: "auto", "gpu" or "cpu".
-        memory: its device.memory: "auto", or a number with its unit ("4GB").
-        load_probe: as `usable_cards` takes it.
+        memory: the configuration's device.memory: "auto", or a number with its unit ("4GB").
+        load_probe: as for `usable_cards`.
 
     Raises:
-        InputError: "gpu" where no card can be used, with the sentence and a remedy; or a wrong value.
+        InputError: "gpu" without a usable card, with the reason and a remedy; or an invalid value.
     """
     budget = parse_memory(memory)
     if requested not in ("auto", "gpu", "cpu"):
@@ -168,26 +168,30 @@ def use_backend(
 ) -> Iterator[tuple[Backend, Callable[[], Card] | None]]:
     """Choose the backend of a job and hold its card while the block runs.
 
-    Yields the choice, which is also written to the log, and a function that opens the card on the thread that calls it
-    (CuPy's state belongs to a thread); None instead of the function on the CPU. Where other jobs of this user hold all
-    cards, it waits for one, or takes the CPU.
+    If other jobs of this user hold all cards, it waits for one, or takes the CPU.
 
     Args:
-        requested, memory, load_probe: as `resolve` takes them.
+        requested: as for `resolve`.
+        memory: as for `resolve`.
+        load_probe: as for `usable_cards`.
         leases: folder of the lock files; None for the one that all jobs of a user share.
-        wait: for a card that other jobs hold; if not, "auto" takes the CPU.
-        wanted: bytes of a card that are enough for the job to be as fast as with all of it: where two such jobs fit, a
-            card is shared, and the job plans with half of it. Where other programs leave too little for that, it takes
-            the whole card when no other job uses it. None for a whole card.
+        wait: wait for a card that other jobs hold; if False, "auto" takes the CPU.
+        wanted: bytes of a card with which the job is as fast as with all of it, None for a whole card. If two such jobs
+            fit, the card is shared and the job plans with half of it. If other programs leave too little memory for
+            that, the job takes the whole card as soon as no other job uses it.
+
+    Yields:
+        The choice, which is also written to the log, and a function that opens the card on the thread that calls it
+        (CuPy's state belongs to a thread); None instead of the function on the CPU.
 
     Raises:
-        InputError: as `resolve`; and "gpu" where the card cannot be opened.
+        InputError: as for `resolve`; also "gpu" if the card cannot be opened.
     """
     backend, cards = resolve(requested, memory, load_probe)
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
         log.info("CUDA_VISIBLE_DEVICES is %s", visible)
     with ExitStack() as stack:
-        without_room: set[str] = set()  # cards of which half is too little, since other programs have memory there
+        without_room: set[str] = set()  # cards whose half is too small, since other programs use memory there
         while cards:
             shared = [
                 wanted is not None and wanted <= half_of(card) and card.identifier not in without_room for card in cards
@@ -200,8 +204,8 @@ def use_backend(
             card, most = cards[held.card], backend.memory
             try:
                 free = load_probe().free_memory(card.ordinal)
-            except RuntimeError as error:  # the first call that really uses a card; another program may have it
-                stack.close()  # the lease
+            except RuntimeError as error:  # the first real use of a card; another program may hold it exclusively
+                stack.close()  # releases the lease
                 cards.remove(card)
                 problem = Unusable(f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi who uses it")
                 if cards:
@@ -212,10 +216,10 @@ def use_backend(
             if wanted is not None and shared[held.card]:
                 share = _share_of(card, free, min(wanted, most or wanted), held.alone)
                 if share is None:
-                    # All of the card, when nobody else uses it, may still be what the job wants.
+                    # The whole card may still suffice, once no other job uses it.
                     log.info("%.1f GB are free on card %s: too little to share it", free / 1e9, card.identifier)
                     without_room.add(card.identifier)
-                    stack.close()  # the lease: who waits for a whole card must not hold a half
+                    stack.close()  # releases the lease: a job that waits for a whole card must not hold a half
                     continue
                 most = min(share, most or share)
             _log_choice(card, backend.reason, free, most)
@@ -226,14 +230,14 @@ def use_backend(
 
 
 def half_of(card: VisibleCard) -> int:
-    """Bytes that a job plans with which shares a card; CUDA itself takes some for each process."""
+    """Return the bytes available to a job that shares a card; CUDA itself takes some for each process."""
     return card.memory // 2 - BYTES_OF_CUDA
 
 
 def _share_of(card: VisibleCard, free: int, wanted: int, alone: bool) -> int | None:
-    """Bytes that a job plans with on a card that it shares; None where what is free is not enough to share it.
+    """Return the bytes available to a job on a shared card; None if too few are free.
 
-    Who comes first looks for room for two, since another job may come before this one has taken its memory.
+    The first of two jobs requires enough for both, since the other may come before this one has allocated its memory.
     """
     if free < (2 * wanted if alone else wanted):
         return None
@@ -255,10 +259,10 @@ def _open(ordinal: int, budget: int | None) -> Card:
 
 
 def parse_memory(text: str) -> int | None:
-    """Bytes of a memory like "800MB" or "4GB" (decimal), or None of "auto".
+    """Return the bytes of a size such as "800MB" or "4GB" (decimal), or None for "auto".
 
     Raises:
-        InputError: anything else.
+        InputError: any other text.
     """
     if text == "auto":
         return None
@@ -269,7 +273,7 @@ def parse_memory(text: str) -> int | None:
 
 
 def _line(error: Exception) -> str:
-    """The first line of what an exception says, without a closing stop; CuPy wraps some in a page of advice."""
+    """Return the first line of an exception's message without a final full stop; CuPy adds a page of advice to some."""
     error = error.__cause__ if isinstance(error.__cause__, Exception) else error
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".: ")
 

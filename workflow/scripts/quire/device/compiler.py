@@ -1,7 +1,7 @@
-"""Compiling kernels with NVRTC, and keeping the machine code on disk under a key of our own.
+"""Compilation of kernels with NVRTC, and a cache of their machine code on disk.
 
-CuPy's own path is not used: it appends `-ftz=true` behind any options, and its cache does not see what a source
-includes.
+CuPy's own compilation is not used: it appends `-ftz=true` to any options, and its cache ignores changes of included
+files.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from quire.device.card import SOURCES
 from quire.errors import QuireError
 from quire.source_text import bare_cuda
 
-# Floating point as IEEE 754 has it, the same as on the CPU: no contraction, no flushing of subnormal numbers.
+# IEEE 754 floating point, the same as on the CPU: no contraction, no flushing of subnormal numbers.
 OPTIONS = ("-fmad=false", "-ftz=false", "-std=c++17", "-default-device", "--ptxas-options=-v")
 log = logging.getLogger("quire.device.compiler")
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -26,21 +26,21 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
 class KernelError(QuireError):
-    """A kernel that does not compile: a defect of Quire, or of the installed compiler."""
+    """A kernel that does not compile, because of a defect of Quire or of the installed compiler."""
 
 
 @lru_cache
 def read_source(source: str) -> tuple[str, dict[str, str]]:
-    """A kernel's text, and the text of every file it includes, directly or not, by the name it is included by."""
+    """Return a kernel's text, and the texts of all files it includes, directly or not, by the name of inclusion."""
     text = (SOURCES / source).read_text()
     return text, included(source, text)
 
 
 def included(source: str, text: str) -> dict[str, str]:
-    """The text of every file that a kernel's text includes, directly or not, by the name it is included by.
+    """Return the texts of all files that a kernel's text includes, directly or not, by the name of inclusion.
 
     Raises:
-        KernelError: a file that does not exist, with the line that includes it.
+        KernelError: an included file does not exist; the message names the line.
     """
     headers: dict[str, str] = {}
     waiting = [(source, text)]
@@ -60,16 +60,16 @@ def included(source: str, text: str) -> dict[str, str]:
 
 
 def options_of(architecture: str, defines: dict[str, int]) -> list[str]:
-    """The compiler's options for a kernel."""
+    """Return the compiler's options for a kernel."""
     macros = [f"-D{name}={value}" for name, value in sorted(defines.items())]
     return [f"--gpu-architecture={architecture}", *OPTIONS, *macros]
 
 
 def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> tuple[bytes, str]:
-    """Machine code (cubin) of a source, and the compiler's report of registers and spills.
+    """Return the machine code (cubin) of a source, and the compiler's report of registers and spills.
 
     Raises:
-        KernelError: what the compiler says, with file and line.
+        KernelError: the compiler's messages, with file and line.
     """
     from cupy_backends.cuda.libs import nvrtc
 
@@ -78,7 +78,7 @@ def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> t
     program = nvrtc.createProgram(text, source, [body.encode() for body in headers.values()], names)
     try:
         nvrtc.compileProgram(program, options_of(architecture, defines))
-        # CuPy cuts off the last byte, as if code were a text. It is the end of the program headers: part of a 0x8.
+        # CuPy cuts off the last byte, as if the code were text. It ends the program headers: part of a 0x8.
         return nvrtc.getCUBIN(program) + b"\0", nvrtc.getProgramLog(program)
     except nvrtc.NVRTCError as error:
         log = nvrtc.getProgramLog(program)
@@ -88,7 +88,7 @@ def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> t
 
 
 def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
-    """Machine code of a source, from the cache if it has it, undamaged."""
+    """Return the machine code of a source, from the cache if an undamaged copy is there."""
     path = cache_path(source, architecture, defines)
     try:
         kept = path.read_bytes()
@@ -96,7 +96,7 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
         if hashlib.sha256(code).digest() == digest:
             return code
     except OSError:
-        pass  # not there, or not readable: compiled again
+        pass  # missing or unreadable: compiled again
     _announce(architecture)
     code, _ = compile_kernel(source, architecture, defines)
     beside = None
@@ -104,8 +104,8 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as beside:
             beside.write(hashlib.sha256(code).digest() + code)
-        os.replace(beside.name, path)  # whole or not at all, whoever else writes it
-    except OSError:  # a full or read-only disk costs a compilation in the next run, nothing else
+        os.replace(beside.name, path)  # atomic, whichever other process writes it
+    except OSError:  # a full or read-only disk only costs another compilation in the next run
         if beside is not None:
             with suppress(OSError):
                 os.unlink(beside.name)
@@ -120,8 +120,8 @@ def _announce(architecture: str) -> None:
 def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
     """Return the path of a source's machine code in the cache.
 
-    The name holds a digest of everything that decides the code: compiler, options, and the source with its headers,
-    without comments.
+    The name contains a digest of everything that determines the code: compiler, options, and the source with its
+    headers, without comments.
     """
     from cupy_backends.cuda.libs import nvrtc
 
@@ -134,5 +134,5 @@ def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept."""
+    """Return the folder of compiled kernels."""
     return cache_root() / "cubin"

@@ -1,4 +1,4 @@
-"""A real card, through CuPy: its memory pool, streams and driver calls. The thread that opens a card owns it."""
+"""A real card, through CuPy: its memory pool, streams and driver calls. It belongs to the thread that opens it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,11 +21,11 @@ from quire.device.card import (
 )
 from quire.device.compiler import cubin
 
-MOST_PINNED = 256 << 20  # bytes of an upload; a large axis and its index have more, and go up once
+MOST_PINNED = 256 << 20  # bytes of an upload; a large reference text and its index have more, and are uploaded once
 
 
 class CupyKernel(Kernel):
-    """A kernel loaded from its cubin."""
+    """Kernel loaded from its cubin."""
 
     def __init__(self, card: Card, source: str, entry: str, defines: dict[str, int], function: Any) -> None:
         super().__init__(card, source, entry, defines)
@@ -45,10 +45,10 @@ class CupyKernel(Kernel):
 
 
 class _Arrays:
-    """CuPy's functions; those that sort are watched for memory.
+    """CuPy's functions; those that sort are checked for failed allocations.
 
-    Sorting takes memory of its own from inside C++: releases of CuPy before 2026-04 went on without it when there was
-    none and gave wrong orders (cupy#9894), later ones raise a plain MemoryError.
+    Sorting allocates memory in C++. Releases of CuPy before 2026-04 ignored failed allocations there and returned wrong
+    orders (cupy#9894); later ones raise a plain MemoryError.
     """
 
     def __init__(self, card: "CupyCard") -> None:
@@ -65,10 +65,10 @@ class _Arrays:
 
 
 class _UploadUnderWay(Upload):
-    """An upload on the stream of uploads.
+    """Upload on the stream of uploads.
 
-    It keeps the host's array as long as it is kept itself: CuPy's pool of pinned memory gives what is let go of to the
-    next who asks, whether it has been copied or not.
+    It holds a reference to the host's array, because CuPy's pool of pinned memory reuses released memory at once, even
+    while it is being copied.
     """
 
     def __init__(self, array: CardArray, host: NDArray[Any], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
@@ -85,7 +85,7 @@ class _UploadUnderWay(Upload):
 
 
 class _DownloadUnderWay(Download):
-    """Downloads on a stream of their own."""
+    """Downloads on a separate stream."""
 
     def __init__(self, arrays: list[NDArray[Any]], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
         super().__init__(arrays)
@@ -97,7 +97,7 @@ class _DownloadUnderWay(Download):
 
 
 class CupyCard(Card):
-    """See `quire.device.card.Card`."""
+    """CuPy's implementation of `quire.device.card.Card`."""
 
     array_type = cupy.ndarray
 
@@ -105,8 +105,8 @@ class CupyCard(Card):
         """Open a card.
 
         Args:
-            ordinal: among the visible cards.
-            budget: most bytes that arrays may take; None for what is free.
+            ordinal: number of the card among the visible ones.
+            budget: most bytes that arrays may take; None for all free memory.
         """
         super().__init__()
         self.device = cupy.cuda.Device(ordinal)
@@ -127,7 +127,7 @@ class CupyCard(Card):
         self._uploads, self._downloads = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
 
     def _allocate(self, size: int) -> Any:
-        """What every function of CuPy takes memory from, so that each raises OutOfDeviceMemory."""
+        """Allocate memory for all functions of CuPy, so that each raises OutOfDeviceMemory."""
         try:
             return self.pool.malloc(size)
         except cupy.cuda.memory.OutOfMemoryError as error:
@@ -135,7 +135,7 @@ class CupyCard(Card):
             raise OutOfDeviceMemory(str(error)) from None
 
     def watch_memory(self, function: Callable[..., CardArray], *arguments: CardArray) -> CardArray:
-        """Call a function of CuPy. Raises OutOfDeviceMemory if an allocation failed inside, whatever came of it."""
+        """Call a function of CuPy, and raise OutOfDeviceMemory if an allocation failed inside, whatever it returned."""
         self._ran_out = False
         try:
             result = function(*arguments)
@@ -146,7 +146,7 @@ class CupyCard(Card):
         return result
 
     def pointer(self, array: CardArray) -> int:
-        # What `flags.c_contiguous` says, without making `flags`, which takes five times as long as all else here.
+        # The same as `flags.c_contiguous`, but creating `flags` takes five times as long as the rest of this method.
         if not isinstance(array, cupy.ndarray) or not array._c_contiguous:
             raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
         address: int = array.data.ptr
@@ -155,9 +155,9 @@ class CupyCard(Card):
     def upload(self, array: NDArray[Any]) -> CardArray:
         array = np.asarray(array, order="C")
         if array.nbytes <= MOST_PINNED:
-            # CuPy copies into pinned memory and sends from there, in the order of the current stream.
+            # CuPy copies into pinned memory and uploads from there, in the order of the current stream.
             return cupy.asarray(array)
-        # CuPy keeps its pinned memory, in powers of two. Of other memory the driver has its copy when this returns.
+        # CuPy keeps its pinned memory, in powers of two. Pageable memory is already copied when `set` returns.
         target = cupy.empty(array.shape, array.dtype)
         target.set(array)
         return target
@@ -189,7 +189,7 @@ class CupyCard(Card):
         try:
             pinned: NDArray[np.uint8] = cupyx.empty_pinned(size, np.uint8)
             return pinned
-        except cupy.cuda.runtime.CUDARuntimeError:  # the host lets no more memory be pinned: slower, as right
+        except cupy.cuda.runtime.CUDARuntimeError:  # the host refuses more pinned memory: slower, but correct
             return np.empty(size, np.uint8)
 
     def download_into(self, array: CardArray, target: NDArray[Any]) -> None:

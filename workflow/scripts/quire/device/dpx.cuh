@@ -1,5 +1,5 @@
-// Fused integer steps of dynamic programming, and moves of bits between registers: what the hardware has an instruction
-// for, with the same results where it has none (QUIRE_ON_CPU: the tests' harness).
+// Fused integer operations of dynamic programming, and selection of bytes and bits: one instruction each where the
+// hardware has it, with the same results elsewhere (QUIRE_ON_CPU: the tests' harness).
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -28,7 +28,7 @@ __device__ __forceinline__ i32 max3(i32 a, i32 b, i32 c) {
 #endif
 }
 
-// The same on two signed numbers of 16 bits in a word, and max(a, b) on two without a sign.
+// The same on two signed 16-bit numbers in a word, and max(a, b) on two unsigned ones.
 __device__ __forceinline__ u32 add_max_16x2(u32 a, u32 b, u32 c) {
 #if defined(QUIRE_ON_CPU) || __CUDA_ARCH__ >= 900
     return __viaddmax_s16x2(a, b, c);
@@ -53,8 +53,8 @@ __device__ __forceinline__ u32 max_unsigned_16x2(u32 a, u32 b) {
 #endif
 }
 
-// Four bytes chosen among the eight of (high, low): nibble i of the selector gives byte i; with its highest bit set,
-// the sign of that byte, eight times. (__byte_perm ignores that bit, and costs one more instruction to do so.)
+// Four bytes selected from the eight of (high, low). Nibble i of the selector gives byte i; with its highest bit set,
+// the result is the sign of that byte, eight times. (__byte_perm ignores that bit, which costs one more instruction.)
 __device__ __forceinline__ u32 permute_bytes(u32 low, u32 high, u32 selector) {
 #if defined(QUIRE_ON_CPU)
     u64 bytes = (u64)high << 32 | low;
@@ -71,7 +71,7 @@ __device__ __forceinline__ u32 permute_bytes(u32 low, u32 high, u32 selector) {
 #endif
 }
 
-// The bits of `a` where `mask` has ones, those of `b` elsewhere.
+// The bits of `a` where `mask` is 1, the bits of `b` where it is 0.
 __device__ __forceinline__ u32 select_bits(u32 mask, u32 a, u32 b) {
 #if defined(QUIRE_ON_CPU)
     return (a & mask) | (b & ~mask);

@@ -1,18 +1,23 @@
-"""Which packages a machine's card needs, asked of the driver itself, before CuPy is installed.
+"""Choice of the requirements file for a machine's card, by asking the driver before CuPy is installed.
 
-`python -m quire.device.driver_card` prints the name of the requirements file, or nothing where no card can be used.
+`python -m quire.device.driver_card` prints the name of the file, or nothing if no card can be used.
 """
 
 import ctypes
 
-COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # of the driver's enumeration CUdevice_attribute
+COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # values of the driver's enumeration CUdevice_attribute
 NEWER, OLDER = "requirements-gpu.txt", "requirements-gpu-cuda12.txt"
-# Of CUDA 13 and CUDA 12: the driver's version, and the oldest card as 10 major + minor compute capability.
+# For CUDA 13 and CUDA 12: the driver's version, and the oldest compute capability as 10 major + minor.
 CHOICES = ((NEWER, 13000, 75), (OLDER, 12000, 70))
 
 
 def requirements_for(driver: int, capabilities: list[int]) -> str | None:
-    """The requirements file for a driver (1000 major + 10 minor of its CUDA) and cards, or None where none fits."""
+    """Return the requirements file for a driver and its cards, or None if none fits.
+
+    Args:
+        driver: the driver's CUDA version, 1000 major + 10 minor.
+        capabilities: compute capability of each visible card, 10 major + minor.
+    """
     for name, oldest_driver, oldest_card in CHOICES:
         if driver >= oldest_driver and any(capability >= oldest_card for capability in capabilities):
             return name
@@ -20,9 +25,9 @@ def requirements_for(driver: int, capabilities: list[int]) -> str | None:
 
 
 def ask_driver(library: str = "libcuda.so.1") -> tuple[int, list[int]]:
-    """The driver's CUDA (1000 major + 10 minor) and the compute capability (10 major + minor) of each visible card.
+    """Return the driver's CUDA version (1000 major + 10 minor) and each visible card's capability (10 major + minor).
 
-    (0, []) where there is no driver or it shows no card.
+    Without a driver, or if it shows no card, the result is (0, []).
     """
     try:
         cuda = ctypes.CDLL(library)

@@ -1,11 +1,12 @@
-"""Cards shared out among the jobs of a user: each takes a whole card, or one half of a card that two can share.
+"""Sharing of cards among the jobs of a user: each job takes a whole card, or half of a card that two jobs can share.
 
-Snakemake does not tell local jobs which card is theirs. A card has two lock files, named by its UUID, so that it does
-not matter how CUDA_VISIBLE_DEVICES renumbers cards: who wants all of it locks both, who shares it one. Who waits
-for all of it locks a third, its mark, and nobody is given a half of that card meanwhile: else those that share it could
-come and go for ever, one always there. Marks keep nobody from a whole card, and who waits holds nothing but marks, so
-that no two jobs wait for each other. The kernel releases locks when the process ends, however it ends. Who chooses
-holds one more lock for that moment, so that nobody finds a card taken by someone who only looked.
+Snakemake does not assign cards to local jobs. A card has two lock files, named by its UUID, so that
+CUDA_VISIBLE_DEVICES may renumber cards. A job that wants the whole card locks both, a job that shares it locks one. A
+job that waits for a whole card locks a third file, its mark. While a card is marked, no new job gets a half of it;
+otherwise sharing jobs could come and go for ever with one always present. A mark keeps no job from a whole card, and
+waiting jobs hold nothing but marks, so two jobs never wait for each other. The kernel releases locks when a process
+ends for any reason. A job that tests the locks holds one more lock meanwhile, so that no other job takes its test for a
+use of the card.
 """
 
 import fcntl
@@ -25,7 +26,7 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def lease_folder() -> Path:
-    """Where the lock files of this user's jobs lie: one folder a host, so not TMPDIR, which schedulers set by job."""
+    """Return the folder of this user's lock files: one per host, so not TMPDIR, which schedulers set per job."""
     return Path(f"/tmp/quire-{os.getuid()}")
 
 
@@ -34,7 +35,7 @@ class AllHeld(Exception):
 
 
 class Held(NamedTuple):
-    """What a job holds: the index of a card, and whether no other job held a half of it when it was taken."""
+    """The index of the card that a job holds, and whether no other job held a half of it when it was taken."""
 
     card: int
     alone: bool
@@ -44,18 +45,18 @@ class Held(NamedTuple):
 def lease(
     identifiers: Sequence[str], folder: Path | None = None, wait: bool = True, shared: Sequence[bool] = ()
 ) -> Iterator[Held]:
-    """Hold one of some cards, or half of it; waits, with a line in the log, while other jobs hold all.
+    """Hold one of several cards, or half of it; wait, with a line in the log, while other jobs hold all.
 
     Args:
-        identifiers: of the cards, unique on this host; the first that nobody uses is taken, and where there is none the
-            first with a free half that may be shared.
-        folder: of the lock files; None for `lease_folder()`.
-        wait: or raise AllHeld.
-        shared: of each card whether half of it is enough; empty where none is. A job that wants a whole card waits
-            for those that share it now; who comes later and would share it waits for that job.
+        identifiers: identifiers of the cards, unique on this host. The first unused card is taken; if there is none,
+            the first with a free half that may be shared.
+        folder: folder of the lock files; None for `lease_folder()`.
+        wait: wait for a card; if False, raise AllHeld.
+        shared: for each card whether half of it is enough; empty if none may be shared. A job that wants a whole card
+            waits for the jobs that share it now; later jobs that would share it wait for that job.
 
     Yields:
-        What is held.
+        The card that is held.
 
     Raises:
         QuireError: the folder cannot be used.
@@ -94,7 +95,7 @@ def lease(
 
 
 def _own_folder(folder: Path) -> Path:
-    """The folder, made if need be: /tmp is everybody's, so that it must be shown to be this user's."""
+    """Create the folder if it is missing; check that it belongs to this user, since every user can write to /tmp."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
@@ -106,14 +107,14 @@ def _own_folder(folder: Path) -> Path:
 
 
 def _open(path: Path) -> TextIO:
-    # Not inherited by programs that the job starts: they would hold the card after it.
+    # Programs that the job starts do not inherit the file: they would hold the card after the job.
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
 
 
 def _choose(
     folder: Path, files: Sequence[Sequence[TextIO]], marks: Sequence[TextIO], shared: Sequence[bool]
 ) -> tuple[Held, Sequence[TextIO]] | None:
-    """Lock a card that nobody uses, or else a half of one that may be shared: what is held, and the files locked."""
+    """Lock an unused card, or else half of a card that may be shared; return both the card and the locked files."""
     with _choosing(folder):
         refused = [half and not _is_free(mark) for mark, half in zip(marks, shared, strict=True)]
         for card, halves in enumerate(files):
@@ -134,7 +135,7 @@ def _choose(
 
 @contextmanager
 def _choosing(folder: Path) -> Iterator[None]:
-    """Nobody else looks at locks in this block."""
+    """Keep other jobs from testing locks in this block."""
     with _open(folder / "choosing.lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -149,7 +150,7 @@ def _lock(file: TextIO) -> bool:
 
 
 def _is_free(file: TextIO) -> bool:
-    """Whether nobody else holds a lock; asked while nobody else looks."""
+    """Return True if no other process holds a lock; called inside `_choosing`."""
     free = _lock(file)
     if free:
         fcntl.flock(file, fcntl.LOCK_UN)
@@ -157,7 +158,7 @@ def _is_free(file: TextIO) -> bool:
 
 
 def _holders(folder: Path, files: Sequence[Sequence[TextIO]]) -> list[str]:
-    """The processes that hold locks, as they signed the files."""
+    """Return the processes that hold locks, as they wrote them into the files."""
     found = []
     with _choosing(folder):
         for file in (file for halves in files for file in halves):
@@ -168,7 +169,7 @@ def _holders(folder: Path, files: Sequence[Sequence[TextIO]]) -> list[str]:
 
 
 def _sign(file: TextIO) -> None:
-    """Leave this process's number in the lock file, for the logs of those that wait."""
+    """Write this process's number into the lock file, for the logs of waiting jobs."""
     file.seek(0)
     file.truncate()
     file.write(f"{os.getpid()}\n")

@@ -1,6 +1,6 @@
-"""Whether a card is likely, and its libraries loaded beside everything else that a job loads when it begins.
+"""An early search for a card, which loads its libraries while a job loads everything else.
 
-Nothing is imported here but the standard library, so that a script can call it before all that it imports.
+This module imports only the standard library, so that a script can call it before its other imports.
 """
 
 import os
@@ -8,24 +8,24 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-# What the driver shows of its cards: on Linux, and in the Linux of Windows.
+# Device files of the driver, on Linux and in the Windows Subsystem for Linux.
 _NODES = "/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"
 
 
 def may_have_card(requested: str) -> bool:
-    """Whether a job that was asked for "auto", "gpu" or "cpu" is likely to use a card. `choice` decides it."""
+    """Return True if a job with the backend "auto", "gpu" or "cpu" is likely to use a card; `choice` decides later."""
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1")
     return requested == "gpu" or (requested == "auto" and not hidden and any(Path(node).exists() for node in _NODES))
 
 
 def look_for_card(requested: str) -> None:
-    """Begin to load CuPy and to ask the driver, in a thread, if there may be a card; `choice` asks again."""
+    """Begin to load CuPy and to query the driver, in a thread, if there may be a card; `choice` queries again."""
     if may_have_card(requested):
         threading.Thread(target=_look, name="quire-look").start()
 
 
 def _look() -> None:
-    with suppress(Exception):  # whatever is in the way, `choice` finds words for it
+    with suppress(Exception):  # `choice` finds and reports the same problem
         from quire.device import probe
 
         probe.visible_cards()

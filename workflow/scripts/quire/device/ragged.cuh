@@ -1,9 +1,9 @@
-// Ragged data on a card: flat items, and int64 offsets that say where each owner's begin (see quire/ragged.py).
+// Ragged data on a card: flat items, and int64 offsets of each owner's first item (see quire/ragged.py).
 #pragma once
 #include "quire/device/types.cuh"
 
-// The owner of an item: offsets[owner] <= item < offsets[owner + 1], with offsets[owners] > item. The threads of a
-// warp, which have neighbouring items, take the same steps and read the same words.
+// Return the owner of an item: offsets[owner] <= item < offsets[owner + 1]; offsets[owners] > item is required. The
+// threads of a warp have neighbouring items, so they take the same steps and read the same words.
 __device__ __forceinline__ i64 owner_of(const i64* offsets, i64 owners, i64 item) {
     i64 low = 0, high = owners;
     while (high - low > 1) {

@@ -1,4 +1,4 @@
-"""Pieces of work on their way to a card: while one is computed, the next are copied to staging memory and uploaded."""
+"""Overlap of upload and computation: while one piece of work is computed, the next ones are staged and uploaded."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from quire.device.card import Card, CardArray, OutOfDeviceMemory, Upload, bytes_of, places_in
 
 Piece = TypeVar("Piece")
-AHEAD = 2  # pieces in staging memory besides the one that is computed: one that is copied there, one that goes up
-_BYTES_PER_COPY = 1 << 21  # that a thread of the host copies at a time
+AHEAD = 2  # pieces in staging memory ahead of the computed one: one is copied there, one is uploaded
+_BYTES_PER_COPY = 1 << 21  # copied at a time by a thread of the host
 
 
 class Staged(Generic[Piece]):
-    """A piece of work whose arrays are on their way; keep it until the card has used them.
+    """A piece of work whose arrays are being uploaded; keep it until the card has used them.
 
     Attributes:
-        piece: as it was given.
+        piece: the piece as given.
     """
 
     def __init__(self, card: Card, piece: Piece, sources: list[NDArray[Any]], pool: Executor) -> None:
@@ -35,11 +35,11 @@ class Staged(Generic[Piece]):
 
     @property
     def copied(self) -> bool:
-        """Whether all is in staging memory."""
+        """Return True if everything is in staging memory."""
         return all(copy.done() for copy in self._copies)
 
     def upload(self) -> None:
-        """Begin the uploads, unless they have begun. Raises OutOfDeviceMemory, and may be tried again then."""
+        """Begin the uploads, unless they have begun; raise OutOfDeviceMemory, after which a second call may succeed."""
         if self._uploads is not None:
             return
         for copy in self._copies:
@@ -49,18 +49,18 @@ class Staged(Generic[Piece]):
         try:
             begun += (self._card.upload_ahead(target, mark) for target in self._targets)
         except OutOfDeviceMemory:
-            self._card.synchronize()  # before the memory of those that have begun is somebody else's
+            self._card.synchronize()  # before the memory of uploads in progress is reused
             raise
         self._uploads = begun
 
     def arrays(self) -> list[CardArray]:
-        """The arrays on the card. Raises OutOfDeviceMemory, and may be asked again then."""
+        """Return the arrays on the card; raise OutOfDeviceMemory, after which a second call may succeed."""
         self.upload()
         assert self._uploads is not None
         return [upload.array() for upload in self._uploads]
 
     def wait(self) -> None:
-        """Return when staging memory is free, for whoever asks for some next: nothing of it is on its way any more."""
+        """Wait until the staging memory can be reused, because no upload reads it any more."""
         for upload in self._uploads or ():
             upload.wait()
 
@@ -68,13 +68,13 @@ class Staged(Generic[Piece]):
 def staged_pieces(
     card: Card, pool: Executor, waiting: list[Piece], arrays_of: Callable[[Piece], list[NDArray[Any]]]
 ) -> Iterator[Staged[Piece]]:
-    """Yield pieces, each to be computed before the next is asked for.
+    """Yield staged pieces; compute each before the next is requested.
 
     Args:
-        card: where to.
-        pool: of threads of the host, which copy.
-        waiting: the last is the first to go; the caller may put more there, halves of one that found no room.
-        arrays_of: gives contiguous one- or two-dimensional arrays of a piece, which must not change meanwhile.
+        card: the card that computes the pieces.
+        pool: threads of the host that copy.
+        waiting: the pieces, the last one first. The caller may append more, such as halves of a piece that did not fit.
+        arrays_of: returns contiguous one- or two-dimensional arrays of a piece, which must not change meanwhile.
     """
     staged: deque[Staged[Piece]] = deque()
     while waiting or staged:
@@ -87,7 +87,7 @@ def staged_pieces(
             if staged and staged[0].copied:
                 staged[0].upload()
         except OutOfDeviceMemory:
-            pass  # `arrays` will say so, or there is room by then
+            pass  # `arrays` tries again, and raises if memory is still short
         yield now
-        # The host can be pieces ahead of the card. The copy waits for no more than what was launched before the piece.
+        # The host can be pieces ahead of the card. The upload waits only for kernels launched before the piece.
         now.wait()

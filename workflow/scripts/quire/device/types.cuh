@@ -1,4 +1,4 @@
-// Integer types of a kernel's source, by their width; the same names in every file.
+// Integer types of kernel sources, named by their width.
 #pragma once
 typedef unsigned char u8;
 typedef short i16;
@@ -8,8 +8,8 @@ typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-// Dynamic shared memory, under one name and type in all kernels; its bytes are given at the launch.
+// Dynamic shared memory, with one name and type in all kernels; the launch sets its size in bytes.
 extern __shared__ u64 shared_memory[];
 
-// Index of this thread in the whole grid (blocks and grid have one dimension).
+// Return the index of this thread in the whole grid (blocks and grid have one dimension).
 __device__ __forceinline__ i64 thread_index() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }

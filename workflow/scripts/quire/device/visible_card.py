@@ -1,4 +1,4 @@
-"""What is asked about a machine's cards before one of them is opened: the contract of `quire.device.probe`."""
+"""Interface of queries about a machine's cards before one is opened; `quire.device.probe` implements it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,10 +9,10 @@ class VisibleCard:
     """A card that this process may use.
 
     Attributes:
-        ordinal: among the visible cards.
-        name: as the driver gives it.
+        ordinal: number of the card among the visible ones.
+        name: name as the driver reports it.
         capability: compute capability (major, minor).
-        identifier: its UUID in hexadecimal, the same in every process whatever CUDA_VISIBLE_DEVICES leaves out.
+        identifier: its UUID in hexadecimal, the same in every process for any CUDA_VISIBLE_DEVICES.
         memory: bytes.
     """
 
@@ -24,22 +24,22 @@ class VisibleCard:
 
 
 class Probe(Protocol):
-    """What answers the questions: the module `quire.device.probe`, or a test's machine."""
+    """Queries of a machine: the module `quire.device.probe`, or a test's machine."""
 
     def runtime_version(self) -> int:
-        """The CUDA runtime that CuPy was built with, as 1000 major + 10 minor."""
+        """Return the version of the CUDA runtime that CuPy was built with, as 1000 major + 10 minor."""
 
     def driver_version(self) -> int:
-        """The newest CUDA that the driver supports, as 1000 major + 10 minor; 0 without a driver."""
+        """Return the newest CUDA version that the driver supports, as 1000 major + 10 minor; 0 without a driver."""
 
     def compiler_version(self) -> tuple[int, int]:
-        """Of NVRTC. Raises ImportError, OSError or RuntimeError where it cannot be loaded."""
+        """Return the version of NVRTC; raise ImportError, OSError or RuntimeError if it cannot be loaded."""
 
     def architectures(self) -> tuple[int, ...]:
-        """What NVRTC compiles for: 75 for compute capability 7.5."""
+        """Return the architectures that NVRTC compiles for: 75 for compute capability 7.5."""
 
     def visible_cards(self) -> list[VisibleCard]:
-        """The cards that CUDA_VISIBLE_DEVICES leaves visible, in its order. Raises RuntimeError if refused."""
+        """Return the cards that CUDA_VISIBLE_DEVICES leaves visible, in its order; raise RuntimeError if refused."""
 
     def free_memory(self, ordinal: int) -> int:
-        """Bytes that are free on a card. Raises RuntimeError if the card cannot be used."""
+        """Return the free bytes of a card; raise RuntimeError if the card cannot be used."""

@@ -1,10 +1,10 @@
-"""Functions compiled by Numba: the two decorators that every kernel of the CPU carries, and where the code is kept.
+"""The two decorators of all CPU kernels, which compile them with Numba, and the cache of their machine code.
 
-Machine code is kept on disk under a digest of the sources that it is compiled from: the module's own and those that it
-imports from, at any depth (`quire.sources.kernels_digest`), and of Numba's version. So an edit compiles again what
-depends on it and nothing else, and no file's name or place decides. Every file carries a checksum; a damaged one
-is compiled again. What a process compiles is not kept where one of its sources has changed on the disk since this
-module was imported: the digest might be that of other sources than were imported.
+Machine code is kept on disk under a digest of the sources that it is compiled from (the module and its imports at any
+depth, `quire.sources.kernels_digest`) and of Numba's version. An edit thus recompiles only what depends on it, and the
+name and path of a file have no influence. Every file carries a checksum; a damaged file is compiled again. A process
+does not keep code if one of its sources changed on disk since this module was imported, because the digest might
+describe other sources than the imported ones.
 """
 
 import hashlib
@@ -31,42 +31,43 @@ from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
-DAYS_UNUSED = 30  # after which compiled kernels are removed
+DAYS_UNUSED = 30  # compiled kernels are removed after this time without use
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
-_found: dict[Path, SourceState | None] = {**states()}  # as they are when this process imports them
+_found: dict[Path, SourceState | None] = {**states()}  # states when this process imports the sources
 late_code.install()
-_OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions had the digest alone
+_OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions used the digest only
 
 
 def compiled(function: Function) -> Function:
-    """Compile a function at its first use; it runs without the interpreter's lock, and its code is kept on disk."""
+    """Compile a function at its first call, without the interpreter's lock, and keep its code on disk."""
     return _kernel(function, forceinline=False)
 
 
 def inlined(function: Function) -> Function:
-    """The same for a small function that is copied into its callers: a call costs a reference count for each array."""
+    """Compile a small function into its callers, since a call costs a reference count for each array."""
     return _kernel(function, forceinline=True)
 
 
 class _Kernel(CPUDispatcher):
-    """What Python calls of a function; kernels that call it take `part`, which has no code for Python."""
+    """A compiled function for Python. Kernels that call it use `part`, which has no entry point for Python."""
 
     part: Any
 
     def compile(self, sig: Any) -> Any:
-        """Called by Numba for types that it has no code for yet.
+        """Compile for new argument types; Numba calls this method.
 
-        Threads that call a kernel first at once wait for one of them: Numba would let each compile it.
+        Threads that call a kernel for the first time at the same time wait for one of them. Numba alone would let each
+        compile it.
         """
         with global_compiler_lock:
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Called by Numba for a call in another function: the types of it.
+        """Return the types of a call in another function; Numba calls this method.
 
-        Numba makes a function anew for each constant that it is given. LLVM sees constants where it inlines, so that
-        here each type has one code: a tenth fewer functions to compile.
+        Numba would specialise the function for each constant argument. LLVM sees constants where it inlines, so one
+        version per type is enough here, which saves a tenth of the functions to compile.
         """
         unliteral = numba.types.unliteral
         return self.part.get_call_template(
@@ -74,12 +75,12 @@ class _Kernel(CPUDispatcher):
         )
 
     def get_overload(self, sig: Any) -> Any:
-        """Called by Numba for a call in another function: what is called."""
+        """Return the target of a call in another function; Numba calls this method."""
         return self.part.get_overload(sig)
 
 
 def _kernel(function: Function, forceinline: bool) -> Function:
-    """The function for Python, with our cache, and for kernels."""
+    """Return the dispatcher for Python, with this module's cache, and its part for other kernels."""
     options = {"nogil": True, "no_cfunc_wrapper": True, "forceinline": forceinline}
     part = numba.njit(no_cpython_wrapper=True, **options)(function)
     kernel = _Kernel(function, targetoptions=numba.njit(**options)(function).targetoptions)
@@ -89,27 +90,27 @@ def _kernel(function: Function, forceinline: bool) -> Function:
 
 
 class _Locator(_CacheLocator):
-    """Where the code of a function is kept."""
+    """Location of a function's code on disk, in the form that Numba asks for."""
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._folder, self._digest = kernel_folder(file)
         self._code = _code_digest(function.__code__)
 
     def get_cache_path(self) -> str:
-        """The folder of the function's module in its present state."""
+        """Return the folder of the function's module in its present state."""
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """What the code was compiled from."""
+        """Return the digest of the sources that the code was compiled from."""
         return self._digest
 
     def get_disambiguator(self) -> str:
-        """Return what distinguishes functions of one name: their code, since line numbers change with comments."""
+        """Return a digest of the code, to tell functions of one name apart (line numbers change with comments)."""
         return self._code
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> "_Locator":
-        """Called by Numba."""
+        """Return the locator of a function; Numba calls this method."""
         return cls(function, file)
 
 
@@ -123,14 +124,14 @@ def _code_digest(code: CodeType) -> str:
 
 
 class _CodeFiles(IndexDataCacheFile):
-    """Numba's files of compiled code, each named by what it is for and behind a checksum.
+    """Numba's files of compiled code, each named by a digest of its key and preceded by a checksum.
 
-    Numba's index of them is not kept: it holds the types that a kernel was ever called with, and nobody could read it
-    where the class of one of them is gone. A flipped bit must not become an answer.
+    Numba's index file is not used: it holds all types that a kernel was ever called with, and cannot be read if the
+    class of one of them no longer exists. The checksum prevents a flipped bit from changing an answer.
     """
 
     def load(self, key: object) -> Any:
-        """Called by Numba: what `save` was given, or None."""
+        """Return the data that `save` stored, or None; Numba calls this method."""
         path = Path(self._path_of(key))
         try:
             content = path.read_bytes()
@@ -143,7 +144,7 @@ class _CodeFiles(IndexDataCacheFile):
         return pickle.loads(data)
 
     def save(self, key: object, data: object) -> None:
-        """Called by Numba with what it compiled; the file takes its name when it is whole."""
+        """Store compiled code; the file gets its final name when it is complete. Numba calls this method."""
         with self._open_for_write(self._path_of(key)) as stream:
             dumped: bytes = self._dump(data)
             stream.write(hashlib.sha256(dumped).digest() + dumped)
@@ -155,7 +156,7 @@ class _CodeFiles(IndexDataCacheFile):
 
 
 def _named_tuples(kinds: Iterable[Any]) -> list[str]:
-    """Which classes the named tuples among types are, with their fields: the names of Numba's types do not say."""
+    """Return the classes and fields of named tuples among types, which the names of Numba's types do not contain."""
     found = []
     for kind in kinds:
         if isinstance(kind, numba.types.BaseNamedTuple):
@@ -170,7 +171,7 @@ class _KernelImplementation(CompileResultCacheImpl):
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache of a function, in our folder and with checksums."""
+    """Numba's cache of a function, in Quire's folder and with checksums."""
 
     _impl_class = _KernelImplementation
 
@@ -180,7 +181,7 @@ class _KernelCache(FunctionCache):
         self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, signature: object, data: object) -> None:
-        """Called by Numba with what it compiled.
+        """Store compiled code; Numba calls this method.
 
         Raises:
             QuireError: the folder of the kernels is full or cannot be written.
@@ -197,16 +198,16 @@ class _KernelCache(FunctionCache):
 
 @cache
 def kernel_folder(file: str) -> tuple[Path, str]:
-    """Folder of the compiled kernels of a source file, and the digest of what they are compiled from."""
+    """Return the folder of a source file's compiled kernels, and the digest of the sources they are compiled from."""
     path = Path(file).resolve()
-    for source in kernel_sources(path):  # those outside workflow/scripts
+    for source in kernel_sources(path):  # files outside workflow/scripts
         _found.setdefault(source, state(source))
-    # Environments with different versions of Numba may share the folder of the user.
+    # Environments with different versions of Numba may share the user's folder.
     digest = hashlib.sha256(f"{numba.__version__} {kernels_digest(path)}".encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
     folder = kernels_root() / f"{name}-{digest[:16]}"
     folder.mkdir(exist_ok=True)
-    os.utime(folder)  # it is in use
+    os.utime(folder)  # marks it as used
     return folder, digest
 
 
@@ -216,14 +217,14 @@ def _say_changed(path: Path) -> None:
 
 
 def changed_source(file: str) -> Path | None:
-    """A source of a file's kernels that changed since this process began; None if there is none."""
+    """Return a source of a file's kernels that changed since this process began; None if there is none."""
     sources = sorted(kernel_sources(Path(file).resolve()))
     return next((path for path in sources if state(path) != _found.get(path)), None)
 
 
 @cache
 def prune(root: Path) -> None:
-    """Remove the kernels of sources that no process used for a month; once a process."""
+    """Remove kernels of sources that no process used for a month; called once per process."""
     oldest = time.time() - DAYS_UNUSED * _DAY
     for folder in root.iterdir():
         try:

@@ -1,9 +1,10 @@
-"""Machine code at the last moment: only of functions that Python calls, and once for all that is copied into them.
+"""Late generation of machine code, only for functions that Python calls.
 
-Numba links into the code of each function that of every function behind it, optimises the whole and makes machine code
-of it, for each function on the way: a kernel of three levels is compiled three times, and its parts never run by
-themselves. Most of the functions of a run are such parts. Here a function's intermediate code is left as it is until
-somebody asks for an address in it; then everything behind it is linked, optimised and compiled, once.
+For each function, Numba links the code of all functions that it calls, optimises the whole and generates machine code,
+also for functions that are only called by other functions. A kernel of three levels is thus compiled three times,
+although its parts never run alone, and most functions of a run are such parts. This module leaves the intermediate code
+of a function as it is until an address in it is requested. Then everything that it needs is linked, optimised and
+compiled, once.
 """
 
 from typing import Any
@@ -13,24 +14,24 @@ from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 
 
 class LateLibrary(JITCodeLibrary):
-    """The code of one function, in place of Numba's own library."""
+    """Code of one function, in place of Numba's own library."""
 
     _is_machine_code = False
     _module_for_others: Any = None
 
     def finalize(self) -> None:
-        """Nothing more can be added, and nothing is compiled yet."""
+        """Close the library for additions, without compiling it yet."""
         self._raise_if_finalized()
         self._finalized = True
 
     @property
     def has_dynamic_globals(self) -> bool:
-        """Whether it holds addresses of this process (Numba asks before it keeps code on disk)."""
+        """Return True if it holds addresses of this process (Numba asks before it keeps code on disk)."""
         self._compile()
         return bool(self._dynamic_globals)
 
     def get_pointer_to_function(self, name: str) -> int:
-        """The address of a function of this library, or 0 where it defines none of that name."""
+        """Return the address of a function of this library, or 0 if it defines no function of that name."""
         self._ensure_finalized()
         if not self._is_machine_code:
             if not _defines(self._final_module, name):
@@ -39,7 +40,7 @@ class LateLibrary(JITCodeLibrary):
         return int(super().get_pointer_to_function(name))
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """What each function is optimised by before others are linked to it; Numba begins that for declarations too."""
+        """Optimise each function before others are linked to it; Numba calls this method for declarations too."""
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:
@@ -48,10 +49,10 @@ class LateLibrary(JITCodeLibrary):
 
     def _get_module_for_linking(self) -> Any:
         self._ensure_finalized()
-        if self._is_machine_code:  # it holds everything behind it
+        if self._is_machine_code:  # it contains everything that it needs
             return super()._get_module_for_linking()
         if self._module_for_others is None:
-            # A copy, since what is only linked into others may be dropped there, and here not.
+            # A copy: linking marks functions that may be dropped there, but they must be kept here.
             self._module_for_others = self._final_module.clone()
             for function in self._module_for_others.functions:
                 if not function.is_declaration and function.linkage == binding.Linkage.external:
@@ -59,7 +60,7 @@ class LateLibrary(JITCodeLibrary):
         return self._module_for_others
 
     def _compile(self) -> None:
-        """Link what is behind this library, optimise it, and make machine code of it."""
+        """Link everything that this library needs, optimise it, and generate machine code."""
         if self._is_machine_code:
             return
         for library in self._behind():
@@ -75,9 +76,9 @@ class LateLibrary(JITCodeLibrary):
                 _set_environment(self._codegen, variable.name, _environments.pop(variable.name))
 
     def _behind(self) -> list[CPUCodeLibrary]:
-        """All libraries that this one needs, each before those that it needs itself.
+        """Return all libraries that this one needs, each before the libraries that it needs itself.
 
-        In this order, since LLVM links a function only into a module that mentions it by then.
+        The order matters: LLVM links a function only into a module that already mentions it.
         """
         done: dict[CPUCodeLibrary, None] = {}
 
@@ -92,7 +93,7 @@ class LateLibrary(JITCodeLibrary):
         return list(done)[-2::-1]
 
     def serialize_using_object_code(self) -> tuple[str, str, Any]:
-        """What is kept on disk: the machine code, and the names that it defines. Nothing is linked from there."""
+        """Return the data kept on disk: the machine code and the names it defines. Nothing is linked from there."""
         self._compile()
         module = self._final_module
         symbols = [symbol for kind in (module.functions, module.global_variables) for symbol in kind]
@@ -112,13 +113,13 @@ class LateLibrary(JITCodeLibrary):
         return library  # type: ignore[no-any-return]
 
 
-# Environments (what Numba keeps of a function for the interpreter) whose functions are not compiled yet, by name.
+# Numba's environments (its data of a function for the interpreter) of functions that are not compiled yet, by name.
 _environments: dict[str, Any] = {}
 _set_environment = JITCPUCodegen.set_env
 
 
 def _set_late_environment(codegen: Any, name: str, environment: Any) -> None:
-    """Write the address of an environment into the code, which Numba does at once, where there is code already."""
+    """Write the address of an environment into code that exists already, as Numba does, or remember it for later."""
     if codegen._engine.is_symbol_defined(name):
         _set_environment(codegen, name, environment)
     else:
@@ -133,6 +134,6 @@ def _defines(module: Any, name: str) -> bool:
 
 
 def install() -> None:
-    """Let Numba use this module's libraries for all that it compiles from now on."""
+    """Let Numba use this module's libraries for everything that it compiles from now on."""
     JITCPUCodegen._library_class = LateLibrary
     JITCPUCodegen.set_env = _set_late_environment

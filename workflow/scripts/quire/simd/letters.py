@@ -1,9 +1,9 @@
-"""Scores of two letters, lane by lane: letters 0 to 7 of the rows and columns of an alignment.
+"""Lane-wise scores of two letters (0 to 7) of the rows and columns of an alignment.
 
-AVX2 selects bytes by a mask in two or three operations after the comparison. There, the exclusive or of two letters
-indexes a table in a register, two operations in all. Scores of 16 bits are looked up byte by byte, so letters are
-written into both bytes. With registers of 64 bytes a selection is one operation and the table gains nothing; nor does
-it for 32 bits.
+With AVX2, selecting bytes by a mask takes two or three operations after the comparison. Here the exclusive or of two
+letters indexes a table in a register, two operations in all. Scores of 16 bits are looked up byte by byte, so letters
+are written into both bytes. With registers of 64 bytes a selection is one operation, so a table gains nothing; nor does
+it for scores of 32 bits.
 """
 
 from llvmlite import ir
@@ -19,11 +19,11 @@ _BYTE, _INDEX = ir.IntType(8), ir.IntType(32)
 
 
 TABLES = has_avx2() and not has_avx512()
-"""Whether scores are looked up."""
+"""True if scores are looked up in a table."""
 BOTH_BYTES = 0x0101 if TABLES else 1
-"""What letters are multiplied by where they are compared in more than 8 bits."""
+"""Factor of letters that are compared in more than 8 bits."""
 ROW_MARK = LETTERS << 8 if TABLES else 0
-"""What is added to letters of rows in more than 8 bits: the upper byte of their scores stands behind the lower ones."""
+"""Added to letters of rows in more than 8 bits: the table holds the upper bytes of scores after the lower bytes."""
 
 
 def _require(condition: bool, message: str) -> None:
@@ -38,7 +38,7 @@ def _looked_up(element: types.Type, lanes: int) -> bool:
 
 @intrinsic(prefer_literal=True)
 def letter_scores(_typing_context, equal, different, lanes):
-    """Make the vector of scores that `score_letters` takes; both scores have the same integer type."""
+    """Return the vector of scores that `score_letters` takes; both scores have the same integer type."""
     _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     equal, different = types.unliteral(equal), types.unliteral(different)
     _require(isinstance(equal, types.Integer) and equal == different, "scores of letters are integers of one type")

@@ -1,6 +1,7 @@
-"""Where compiled kernels are kept, and stamps that say which stages have all of theirs there.
+"""Folder of compiled kernels, and stamps of the stages whose kernels are all compiled.
 
-Without Numba, whose import and loading of kernels takes seconds: a run that finds a stage's stamp need not compile it.
+This module does not import Numba, because importing it and loading kernels takes seconds. A run that finds a stage's
+stamp need not compile its kernels.
 """
 
 import hashlib
@@ -18,13 +19,13 @@ from quire.errors import QuireError
 from quire.sources import SCRIPTS, digest
 
 PROCESSOR = Path("/proc/cpuinfo")
-# What tells processors apart for which Numba compiles differently; x86-64's names, then aarch64's.
+# Properties of processors that change Numba's code: the names on x86-64, then on aarch64.
 _IDENTITY = re.compile(r"^(?:cpu family|model|model name|flags|CPU implementer|CPU part|Features)\s*:.*$", re.MULTILINE)
 
 
 @cache
 def kernels_root() -> Path:
-    """A writable folder for compiled kernels: the user's choice, the user's cache, or the working directory."""
+    """Return a writable folder for compiled kernels: the user's choice, the user's cache, or the working directory."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     for folder in (Path(chosen) if chosen else cache_root() / "numba", Path.cwd() / ".quire-cache" / "numba"):
         try:
@@ -33,18 +34,18 @@ def kernels_root() -> Path:
             return folder
         except OSError:
             continue
-    # Neither the user's folder nor the working directory can be written: compiled for this process only.
+    # Neither the user's folder nor the working directory can be written: kernels are compiled for this process only.
     return Path(tempfile.mkdtemp(prefix="quire-numba-"))
 
 
 def are_compiled(stage: str, script: str) -> bool:
-    """Whether the kernels of a stage lie compiled for this processor, by these sources and this Numba.
+    """Return True if the kernels of a stage are compiled for this processor, these sources and this version of Numba.
 
-    Folders that are found are touched: they are in use.
+    It touches the folders that it finds, which marks them as used.
 
     Args:
         stage: name of the stage.
-        script: script in workflow/scripts on whose imports the kernels depend.
+        script: script in workflow/scripts; the kernels depend on its imports.
     """
     try:
         folders = json.loads(_stamp(stage, script).read_text())
@@ -62,7 +63,7 @@ def remember(stage: str, script: str, since: float) -> None:
     """Write the stamp of a stage whose kernels were all called by this process, which began at `since` (Unix time).
 
     Raises:
-        QuireError: it cannot be written.
+        QuireError: the stamp cannot be written.
     """
     used = (folder for folder in kernels_root().iterdir() if folder.is_dir() and folder.stat().st_mtime >= since)
     stamp = _stamp(stage, script)
@@ -79,7 +80,7 @@ def remember(stage: str, script: str, since: float) -> None:
 
 
 def kernels_cannot_be_kept(error: OSError) -> QuireError:
-    """The sentence for a folder of kernels that is full or cannot be written."""
+    """Return the error for a folder of kernels that is full or cannot be written."""
     return QuireError(
         f"{kernels_root()}: compiled kernels cannot be kept there ({error.strerror or error}); free some space, or "
         "name another folder with the variable XDG_CACHE_HOME."
