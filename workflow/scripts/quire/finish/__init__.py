@@ -1,1 +1,1 @@
-"""From the BAM files of a sample's units to the sample's one file: sorted, merged, duplicates marked, indexed."""
+"""Merge the units of a sample into one alignment file: sorted, with duplicates marked, indexed and counted."""

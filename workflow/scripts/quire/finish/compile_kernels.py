@@ -1,4 +1,4 @@
-"""Compile the kernels of the finish stage once, by finishing a sample of two records."""
+"""Compilation of the finish stage's kernels into the cache, by finishing a sample of two records."""
 
 import tempfile
 from contextlib import ExitStack
@@ -23,19 +23,19 @@ _CONTIGS = ["contig"], [_BASES]
 
 
 def compile_kernels(optical: bool, umis: bool) -> None:
-    """Sort, mark, index and count a pair of one base each; `optical` duplicates are looked for too, and UMIs."""
+    """Sort, mark, index and count a pair of one-base reads, with optical duplicates and UMIs if requested."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
         with BucketWriter(unit, f"@HD\tVN:1.6\n@SQ\tSN:contig\tLN:{_BASES}\n", *_CONTIGS) as buckets:
             for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
-                record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable: kernels are compiled for that
+                record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable, as in production
                 buckets.write(deal(records_of(record), buckets.genome))
         units, distance = [(stack.enter_context(BucketFile(unit)), 0)], 100 if optical else None
         sort_and_mark(
             "compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, Marking(distance, umis)
         )
         genome = units[0][0].genome
-        for part in ranges(units, genome, 0):  # as a deep bucket is, in parts
+        for part in ranges(units, genome, 0):  # the kernels for a deep bucket, which is split
             finish_range(part, genome, 1, 0, distance, umis)
         (Path(folder) / "contig.fa").write_text(f">contig\n{('ACGT' * _BASES)[:_BASES]}\n")
         build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
@@ -50,7 +50,7 @@ def compile_kernels(optical: bool, umis: bool) -> None:
 
 
 def _record(flag: int) -> bytes:
-    """A read of one base, whose mate lies at the same place."""
+    """Return a BAM record of one base whose mate has the same position."""
     fixed = np.zeros(1, FIXED_FIELDS)
     behind = b"r\0" + (1 << 4).to_bytes(4, "little") + b"\x10\x1e" + b"MCZ1M\0" + b"msC\x1e"
     fixed["name_bytes"], fixed["operations"], fixed["bases"] = 2, 1, 1

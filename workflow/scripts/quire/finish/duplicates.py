@@ -1,4 +1,4 @@
-"""The table of duplicates: one line a library of a sample."""
+"""Table of duplicates, with one line per library of a sample."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,13 +12,15 @@ OPTICAL_COLUMN = "optical_duplicates"
 
 @dataclass(frozen=True)
 class LibraryCounts:
-    """Reads of a library, without secondary and supplementary records.
+    """Read counts of a library, without secondary and supplementary records.
 
     Attributes:
         library: name of the library.
-        reads: all reads; mapped: those with a place; duplicates: those marked.
-        optical: reads of pairs among the duplicates that are optical ones; 0 where none are looked for.
-        unreadable: those whose names do not say where they were read.
+        reads: all reads.
+        mapped: mapped reads.
+        duplicates: reads marked as duplicates.
+        optical: reads of optical duplicate pairs; 0 if optical duplicates are not searched for.
+        unreadable: duplicates whose names have no tile and coordinates.
     """
 
     library: str
@@ -30,17 +32,17 @@ class LibraryCounts:
 
     @property
     def percent(self) -> float:
-        """Duplicates among mapped reads, in percent; 0 where none is mapped."""
+        """Percentage of mapped reads that are duplicates; 0 without mapped reads."""
         return 100 * self.duplicates / self.mapped if self.mapped else 0.0
 
 
 def write_duplicates_table(path: str | Path, libraries: Iterable[LibraryCounts], optical: bool) -> None:
-    """Write the table (tab-separated, with a line of column names); it appears whole or not at all.
+    """Write the tab-separated table with a header line, atomically.
 
     Args:
-        path: of the table.
+        path: path of the table.
         libraries: its rows.
-        optical: whether optical duplicates were looked for and have a column.
+        optical: True if optical duplicates were searched for; adds their column.
     """
     rows: list[tuple[object, ...]] = [(*COLUMNS, OPTICAL_COLUMN)]
     rows += [(c.library, c.reads, c.mapped, c.duplicates, f"{c.percent:.4f}", c.optical) for c in libraries]

@@ -1,14 +1,14 @@
-"""A unit's records taken back from the finished file of its sample, where mapping would only make the same ones again.
+"""Recovery of a unit's records from the finished BAM of its sample, instead of mapping the unit again.
 
-A unit's buckets are temporary, since they take more space than the finished BAM. When a sample is
-finished again, because a lane was added or a threshold of finishing changed, the records of its other units are dealt
-out from the finished BAM instead of being mapped. They are the same to the byte but for the mark of duplicates, which
-is taken off; and those of a unit that have the same place and strand stand in the order of the unit's reads, which is
-all that finishing needs of their order. So a sample that is finished again is the one that a run from the reads makes.
+A unit's buckets are temporary, since they take more space than the finished BAM. When a sample is finished again,
+because a lane was added or a setting of finishing changed, the records of its other units are recovered from the
+finished BAM. They are byte-identical to the mapper's records once the duplicate flag is cleared. Records of one unit
+with the same position and strand are in the order of the unit's reads, which is the only order that finishing relies
+on. The sample is therefore identical to one that is mapped from the reads.
 
-What the BAM does not say of its units, their headers, ledgers and insert sizes, is kept in a file beside it. It says
-too what each unit was mapped from (`quire.align.origin`): records of another origin are mapped. CRAM does not keep
-records to the byte, so that nothing is taken from it.
+The BAM does not contain the units' headers, ledgers and insert sizes; these are kept in a JSON file next to it. The
+file also records the input of each unit (`quire.align.origin`); if the input has changed, the unit is mapped. CRAM
+does not preserve records byte for byte, so nothing is recovered from it.
 """
 
 import json
@@ -34,12 +34,12 @@ from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
 
 FORMAT_VERSION = 1
-# A finished file that is this much younger than what was kept beside it was changed. Snakemake stamps both anew, one
-# after another, when their job has ended.
+# A finished file that is newer than the kept JSON file by more than this was modified. When a job ends, Snakemake
+# updates the time stamps of both, one after the other.
 SECONDS_APART = 60
 STRETCH_BYTES = 1 << 20  # compressed bytes that are read at a time
-# Records of the whole file for one of the unit, up to which reading them takes less than mapping: 0.6 microseconds of a
-# core each, and 1.0 for the unit's own, where mapping a read takes 8 to 9
+# Largest ratio of the file's records to the unit's for which reading is cheaper than mapping. A record costs 0.6 core
+# microseconds to read, one of the unit 1.0 more; mapping a read costs 8 to 9
 # (docs/decisions/0024-keep-mapping-in-the-finished-bam.md).
 MOST_TIMES = 12
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
@@ -48,7 +48,7 @@ log = logging.getLogger("quire.align")
 
 
 class UnitFiles(NamedTuple):
-    """What mapping leaves of a unit: its buckets, and two JSON files."""
+    """Output files of mapping a unit: its buckets and two JSON files."""
 
     records: Path
     ledger: Path
@@ -56,16 +56,16 @@ class UnitFiles(NamedTuple):
 
 
 class _NotTheFile(QuireError):
-    """The finished file is not the one that was finished, or is not whole."""
+    """Error: the finished file was modified or is incomplete."""
 
 
 def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, UnitFiles]]) -> None:
-    """Write what taking the units of a finished file back needs.
+    """Write the JSON file that is needed to recover units from a finished file.
 
     Args:
-        path: JSON.
-        alignments: the finished file; of a CRAM no unit is kept.
-        units: names and files, as they were finished.
+        path: JSON file to write.
+        alignments: the finished file; for a CRAM, no unit is kept.
+        units: names and files of the units, in the order in which they were finished.
     """
     kept = {}
     for name, files in units if alignments.suffix == ".bam" else ():
@@ -86,23 +86,23 @@ def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, Un
 def take_back(
     path: Path, alignments: Path, read_group: str, unit: str, mapped_from: str, outputs: UnitFiles, threads: int
 ) -> bool:
-    """Write what mapping would leave of a unit, from the finished file of its sample.
+    """Recover the output files of mapping a unit from the finished file of its sample.
 
     Args:
-        path: what `keep_units` wrote; it need not exist.
+        path: JSON file written by `keep_units`; it need not exist.
         alignments: the finished BAM.
-        read_group: of the unit's records.
-        unit: its name.
-        mapped_from: what mapping would begin from now.
-        outputs: each appears whole or not at all.
-        threads: that inflate and deal out.
+        read_group: read group of the unit's records.
+        unit: name of the unit.
+        mapped_from: identity of the unit's current input.
+        outputs: files to write, each atomically.
+        threads: number of threads.
 
     Returns:
-        Whether it was done. It was not where there is no finished file, or another one than was kept, where the unit
-        is not in it, or was mapped from something else, or is so small a part of it that mapping takes less.
+        True if the unit was recovered. False if the finished file is missing or was modified, if the unit is not in it
+        or was mapped from another input, or if it is so small a part of the file that mapping is faster.
 
     Raises:
-        QuireError: an output cannot be written.
+        QuireError: if an output cannot be written.
     """
     kept = _kept(path, alignments)
     own = kept.get(unit)
@@ -127,7 +127,7 @@ def take_back(
 
 
 def _kept(path: Path, alignments: Path) -> dict[str, dict[str, Any]]:
-    """What was kept of the units of the finished file as it stands, by name; nothing where that is another file."""
+    """Read the kept units by name; empty if the finished file is not the one that they were kept for."""
     try:
         content = json.loads(path.read_text())
         status = alignments.stat()
@@ -141,9 +141,9 @@ def _kept(path: Path, alignments: Path) -> dict[str, dict[str, Any]]:
 
 
 def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: Path, threads: int) -> int:
-    """Write the buckets; returns the number of their records."""
+    """Write the unit's buckets and return the number of their records."""
     stream = BamStream(alignments, _NotTheFile, "it is not used")
-    group = np.frombuffer(bytearray(read_group.encode()), np.uint8)  # writable: kernels are compiled for that
+    group = np.frombuffer(bytearray(read_group.encode()), np.uint8)  # writable, as the kernels expect
     names, lengths = stream.contig_names, stream.contig_lengths
     with (
         BucketWriter(output, kept["header"], names, lengths, writers_of(threads)) as file,
@@ -164,7 +164,7 @@ def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: P
 
 @compiled
 def _unmarked_of(data, starts, fixed, group):
-    """The records of a read group, end to end, as they were before duplicates were marked."""
+    """Return the records of a read group, concatenated, with the duplicate flag cleared (uint8[])."""
     out, at = np.empty(len(data), np.uint8), 0
     for i in range(len(starts)):
         end = starts[i] + SIZE_BYTES + np.int64(fixed[i].block_size)

@@ -1,4 +1,4 @@
-"""A range of the genome finished: its records read from the units' buckets, marked, sorted, laid out for the BAM."""
+"""Finishing of one genome range: its records are read from the units' buckets, sorted, marked and compressed."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -22,11 +22,11 @@ from quire.sam import FLAG_DUPLICATE, FLAG_REVERSE, FLAG_SECONDARY, FLAG_SUPPLEM
 from quire.simd.bits import copy_bytes, prefetch
 from quire.simd.compiled import compiled
 
-LARGEST_RANGE = 1 << 28  # bytes of records at a time; the blocks of the output depend on it
+LARGEST_RANGE = 1 << 28  # bytes of records in a range; the BGZF blocks of the output depend on it
 COUNTED = 5  # columns of `count_marked`
-LEVEL = 2  # of ISA-L, for the output
+LEVEL = 2  # ISA-L compression level of the output
 FIXED_BYTES = FIXED_FIELDS.itemsize
-# Records that are asked for before their turn where they do not follow each other, and cache lines of each.
+# Prefetching of records in random order: records ahead, cache lines per record, bytes per line.
 _AHEAD, _LINES, _LINE_BYTES = 4, 6, 64
 _DIGIT_BITS = 11
 _DIGIT = (1 << _DIGIT_BITS) - 1
@@ -34,7 +34,7 @@ _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
 
 
 class UnitPieces(NamedTuple):
-    """Pieces of a unit's file that hold records of a range, and the number of the unit's library."""
+    """Pieces of a unit's file with the records of a range, and the number of the unit's library."""
 
     file: BucketFile
     pieces: list[Piece]
@@ -42,13 +42,13 @@ class UnitPieces(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A part of the genome, contigs end to end, that is finished at once, or some records without a position.
+    """A part of the genome that is finished as one job, or a piece of records without a position.
 
     Attributes:
-        low, high: places, half-open; both -1 for records without.
-        units: that have records of it, in the order that decides ties.
-        bytes: of its records and their neighbours.
-        span: the most bases that a record of the pieces takes; None where all of their records are of use.
+        low, high: half-open range of places on the concatenated contigs; both -1 for records without a position.
+        units: units with records in the range, in the order that decides ties.
+        bytes: bytes of the range's records and of the neighbours that marking needs.
+        span: most reference bases that a record of the pieces spans; None if all records of the pieces are used.
     """
 
     low: int
@@ -59,13 +59,13 @@ class Range(NamedTuple):
 
 
 class FinishedRange(NamedTuple):
-    """What comes of a range.
+    """Result of finishing a range.
 
     Attributes:
-        blocks: uint8[], BGZF.
-        records: in them, end to end, duplicates marked.
+        blocks: uint8[], BGZF blocks of the records.
+        records: the sorted records, with duplicates marked.
         counts: int64[libraries, COUNTED], see `count_marked`.
-        entries: of the index; none of records without a position.
+        entries: index entries; None for records without a position.
     """
 
     blocks: NDArray[np.uint8]
@@ -77,12 +77,12 @@ class FinishedRange(NamedTuple):
 def ranges(
     units: Sequence[tuple[BucketFile, int]], genome: BucketLayout, largest: int = LARGEST_RANGE
 ) -> Iterator[Range]:
-    """All ranges in the order of the file: the buckets, those with many records in parts.
+    """Yield all ranges in the order of the output file: one per bucket, several if a bucket has many records.
 
     Args:
         units: files with the numbers of their libraries, in the order that decides ties.
-        genome: how all of them are cut.
-        largest: bytes of records of a range.
+        genome: bucket layout that all files share.
+        largest: most bytes of records in a range.
     """
     for bucket in range(genome.buckets):
         held = [UnitPieces(file, pieces, library) for file, library in units if (pieces := file.pieces(bucket))]
@@ -99,10 +99,10 @@ def ranges(
 
 
 def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, largest: int) -> Iterator[Range]:
-    """A bucket in parts whose own records take no more than `largest` bytes, but for those of one position.
+    """Split a bucket into parts of at most `largest` bytes of records; records of one position stay together.
 
-    A part is read with the neighbours of its records, which in a deep target are many times its own: its bytes are of
-    both, or jobs would take far more memory than is counted for them.
+    A part is read together with the neighbours of its records, which in a deep target can be many times larger than
+    the part. `Range.bytes` counts both, because the memory limit would otherwise be exceeded.
     """
     sizes, span = np.zeros((3, high - low), np.int64), 1
     for unit in units:
@@ -115,7 +115,7 @@ def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, l
             borders.append(low + place)
             held = 0
         held += size
-    # Bytes of the records that begin, and that end, before each place.
+    # Bytes of the records that begin, and of those that end, before each place.
     begun, ended = (np.concatenate([[0], np.cumsum(column)]) for column in sizes[1:])
     for first, last in pairwise([*borders, high]):
         needed = begun[min(last + span, high) - low] - ended[max(first - span, low) - low]
@@ -130,10 +130,10 @@ def finish_range(
     optical_distance: int | None,
     umis: bool = False,
 ) -> FinishedRange:
-    """Mark, sort and lay out the records of a range. Any thread may call it.
+    """Sort, mark and compress the records of a range; thread-safe.
 
     Raises:
-        QuireError: a unit's file is damaged, or a record cannot be compared.
+        QuireError: if a unit's file is damaged or a record cannot be compared.
     """
     if part.low < 0:
         return _finish_unplaced(part, libraries)
@@ -144,9 +144,9 @@ def finish_range(
     keys = _sort_keys(records.fixed, genome.contig_offsets)
     order = stable_order(keys)
     own = slice(*np.searchsorted(keys, [part.low << 1, part.high << 1], sorter=order).tolist())
-    # Neighbours too, so that all that follows goes through memory from its beginning to its end.
+    # Neighbours are copied too, so that all later steps read memory sequentially.
     records, library_of = _laid_out(records, order), library_of[order]
-    del parts  # as they came nobody needs them any more
+    del parts  # frees the unsorted records
     source = ", ".join(str(unit.file.path) for unit in part.units)
     compared = by_umi(records, library_of) if umis else library_of
     marks = mark(records, np.arange(len(order)), compared, source, optical_distance)
@@ -159,13 +159,13 @@ def finish_range(
 
 
 def _laid_out(records: Records, order: NDArray[np.int64]) -> Records:
-    """The records in another order, end to end."""
+    """Return the records, concatenated in the given order."""
     data, starts, fixed = _lay_out(records.data, records.starts, order)
     return Records(data, starts, fixed.view(FIXED_FIELDS))
 
 
 def _some(records: Records, some: slice) -> Records:
-    """Records that follow each other; a copy of their bytes where the others' would be kept for little."""
+    """Return a slice of the records; their bytes are copied if that frees more than half of the buffer."""
     first, last = np.append(records.starts, len(records.data))[[some.start, some.stop]].tolist()
     data = records.data[first:last]
     return Records(data.copy() if 2 * len(data) < len(records.data) else data, records.starts[some] - first,
@@ -173,18 +173,18 @@ def _some(records: Records, some: slice) -> Records:
 
 
 def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> Records:
-    """A unit's records that a range needs, end to end."""
+    """Read the unit's records that a range needs, concatenated."""
     if part.span is None:
         return unit.file.read(unit.pieces)
     chosen = []
-    for data, starts, fixed in unit.file.read_each(unit.pieces):  # not all at once: a range may be a small part of them
+    for data, starts, fixed in unit.file.read_each(unit.pieces):  # one at a time: a range may need few of them
         bounds = part.low, part.high, part.span
         chosen.append(_choose(data, starts, fixed, genome.contig_offsets, *bounds))
     return records_of(np.concatenate(chosen))
 
 
 def _joined(parts: Sequence[Records]) -> Records:
-    """Records end to end."""
+    """Concatenate records."""
     begins = offsets_from_lengths([len(part.data) for part in parts])
     starts = [part.starts + begin for part, begin in zip(parts, begins.tolist(), strict=False)]
     data, fixed = np.concatenate([part.data for part in parts]), np.concatenate([part.fixed for part in parts])
@@ -192,7 +192,7 @@ def _joined(parts: Sequence[Records]) -> Records:
 
 
 def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
-    """Records without a position stay in the order in which they came."""
+    """Finish records without a position, which keep their order."""
     (unit,) = part.units
     records = unit.file.read(unit.pieces)
     n, counts = len(records.starts), np.zeros((libraries, COUNTED), np.int64)
@@ -203,9 +203,10 @@ def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
 
 @compiled
 def _add_sizes(data, starts, fixed, contig_offsets, low, sizes):
-    """Add each record's bytes at its place, and where it begins and ends had nothing been clipped; returns the longest.
+    """Add each record's bytes to `sizes` and return the longest unclipped span in bases.
 
-    Places (int64[3, places]) are counted from `low`; what lies elsewhere is added at the nearer end.
+    Rows of `sizes` (int64[3, places], from `low` on) are the record's place, its unclipped start and its unclipped
+    end. Places outside are added at the nearer end.
     """
     longest, end = 0, sizes.shape[1] - 1
     for i in range(len(starts)):
@@ -221,7 +222,7 @@ def _add_sizes(data, starts, fixed, contig_offsets, low, sizes):
 
 @compiled
 def _choose(data, starts, fixed, contig_offsets, low, high, span):
-    """Those records that may share a fragment with one whose place is in [low, high), and those themselves."""
+    """Return the bytes of the records in [low, high) and of those that may share a fragment with one of them."""
     kept, total = np.zeros(len(starts), np.bool_), 0
     for i in range(len(starts)):
         first, last = reach(data, starts[i], fixed[i], contig_offsets, span)
@@ -237,7 +238,7 @@ def _choose(data, starts, fixed, contig_offsets, low, high, span):
 
 @compiled
 def _sort_keys(fixed, contig_offsets):
-    """int64[n]: by place, the forward strand first."""
+    """Return the sort keys (int64[n]): place, then forward before reverse strand."""
     keys = np.empty(len(fixed), np.int64)
     for i in range(len(fixed)):
         keys[i] = place_of(fixed[i], contig_offsets) << 1 | (fixed[i].flag & FLAG_REVERSE != 0)
@@ -246,9 +247,9 @@ def _sort_keys(fixed, contig_offsets):
 
 @compiled
 def stable_order(keys):
-    """What sorts keys (int64[n]) and keeps the order of equal ones (int64[n]), by the digits in which they differ.
+    """Return the stable sorting order (int64[n]) of keys (int64[n]), by radix sort.
 
-    Keys of a range of the genome lie within some 20 bits, which are two digits: NumPy's stable order, which compares,
+    Keys of one genome range differ in about 20 bits, which are two digits. NumPy's stable sort, which compares keys,
     takes five times as long.
     """
     n, low = len(keys), keys.min() if len(keys) else 0
@@ -276,9 +277,9 @@ def stable_order(keys):
 
 @compiled
 def count_marked(fixed, marks, library, counts):
-    """Add reads, mapped reads, duplicates, optical ones and those of unreadable names of each library.
+    """Add each library's reads to `counts`: all, mapped, duplicates, optical duplicates, unreadable names.
 
-    Reads are records that are neither secondary nor supplementary.
+    Secondary and supplementary records are skipped.
     """
     for i in range(len(fixed)):
         flag = fixed[i].flag
@@ -292,7 +293,7 @@ def count_marked(fixed, marks, library, counts):
 
 @compiled
 def _lay_out(data, starts, order):
-    """The records in order, end to end, where they start, and the bytes of their fixed fields end to end."""
+    """Return the records concatenated in order, their starts, and the bytes of their fixed fields."""
     out, new_starts = np.empty(len(data), np.uint8), np.empty(len(order), np.int64)
     fixed = np.empty(len(order) * FIXED_BYTES, np.uint8)
     at = np.int64(0)
@@ -308,7 +309,7 @@ def _lay_out(data, starts, order):
 
 @compiled
 def _set_duplicates(data, starts, fixed, marks):
-    """Set the flag of records with a mark."""
+    """Set the duplicate flag of marked records, in `fixed` and in `data`."""
     for i in range(len(marks)):
         if marks[i]:
             fixed[i].flag |= FLAG_DUPLICATE

@@ -1,6 +1,6 @@
-"""From the buckets of a sample's units to the sample's one file: sorted, marked, indexed, counted.
+"""Finishing of a sample: one sorted, marked, indexed and counted file from the buckets of its units.
 
-Order, marks, index and counts are our own (`quire.finish.sorting`, `quire.finish.counts`), in one pass; CRAM is
+Sorting, marking, indexing and counting are done in one pass (`quire.finish.sorting`, `quire.finish.counts`). CRAM is
 written by samtools, through pysam.
 """
 
@@ -24,13 +24,13 @@ from quire.io.open_files import allow_open_files
 from quire.ledger import write_ledger
 from quire.reference import Reference
 
-SHARE_FOR_SORTING = 0.7  # of the memory; the rest is for the interpreter and compiled kernels
+SHARE_FOR_SORTING = 0.7  # share of the memory; the rest is for the interpreter and compiled kernels
 log = logging.getLogger("quire.align")
 
 
 @dataclass(frozen=True)
 class UnsortedUnit:
-    """One unit's buckets; the @RG line of its header must carry an ID that no other unit has."""
+    """Buckets of one unit; the ID of its @RG header line must be unique among the units."""
 
     unit: str
     library: str
@@ -39,12 +39,12 @@ class UnsortedUnit:
 
 @dataclass(frozen=True)
 class SampleOutputs:
-    """Files of a finished sample.
+    """Output files of a finished sample.
 
     Attributes:
-        alignments: the BAM or CRAM; its index has `.bai`, `.csi` or (CRAM always) `.crai` appended.
+        alignments: the BAM or CRAM; the index is the same path with `.bai`, `.csi` or, for CRAM, `.crai` appended.
         counts: files of the counts.
-        duplicates: TSV, one line per library.
+        duplicates: TSV with one line per library.
         ledger: JSON.
     """
 
@@ -80,20 +80,20 @@ def finish_sample(
 ) -> None:
     """Write a sample's alignments, their index, its counts, the table of duplicates and the ledger.
 
-    Temporary files lie beside the alignments. CRAM alone needs them: those of one and a half BAM files.
+    CRAM output needs temporary files in the folder of the alignments, 1.5 times the size of the BAM; BAM needs none.
 
     Args:
-        sample: name, for the ledger.
-        units: in the order of the sheet.
-        reference_directory: folder that `quire.reference.build` wrote.
+        sample: name of the sample, for the ledger.
+        units: units in the order of the sheet.
+        reference_directory: folder written by `quire.reference.build`.
         outputs: files to write.
         kind: format of the alignments.
         marking: how duplicates are found.
-        effort: threads for each step, and memory of the whole job.
+        effort: threads of each step, and memory of the whole job.
 
     Raises:
-        QuireError: a unit's file is incomplete, a contig is too long for BAI, a read group is used twice, a step
-            failed, or records were lost. No output gets its final name then.
+        QuireError: if a unit's file is incomplete, a contig is too long for BAI, a read group is used twice, a step
+            failed, or records were lost. No output gets its final name in this case.
     """
     output = outputs.alignments
     index = kind.index if kind.format == "bam" else "crai"
@@ -133,7 +133,7 @@ def finish_sample(
 
 
 def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: int) -> None:
-    """Write `bam` as CRAM; a FASTA without index beside it is indexed among the temporary files."""
+    """Write `bam` as CRAM; a FASTA without an index is linked or copied to `scratch` and indexed."""
     indexed = indexed_fasta(fasta, scratch)
     if indexed == fasta:
         samtools.to_cram(bam, output, indexed, threads)
@@ -156,7 +156,7 @@ def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCo
 
 
 def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:
-    """Sentences that the report shows first."""
+    """Return the warnings of the ledger, which the report shows at its top."""
     return [
         f"library {c.library}: {c.unreadable} duplicates have names without tile and coordinates, so that it cannot be "
         "said whether they are optical; leave align.optical_distance empty for reads that other machines named."
@@ -166,7 +166,7 @@ def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:
 
 
 def _require_sound_headers(files: Sequence[BucketFile], reference: Reference, format: str, index: str) -> None:
-    """Refuse contigs that are not the reference's or that the index cannot hold, and read groups of two units."""
+    """Raise QuireError if contigs differ from the reference, do not fit the index, or two units share a read group."""
     names, lengths = reference.contig_names, reference.contig_lengths.tolist()
     seen: dict[str, Path] = {}
     for file in files:

@@ -1,11 +1,11 @@
-"""The records of a sample's units in one sorted file with duplicates marked, bucket by bucket.
+r"""Merge of a sample's units into one sorted file with duplicates marked, bucket by bucket.
 
-    buckets of a unit -\\   /-> mark, sort, compress -\\
+    buckets of a unit -\   /-> sort, mark, compress -\
     buckets of a unit ---->--> ...                    --> BAM, index
-    ...               -/    \\-> ...                  -/
+    ...               -/    \-> ...                  -/
 
-All threads take part; buckets come back in order, so that the records depend on neither threads nor memory. Order is
-decided by contig, position, strand, library, unit and the order of the unit's reads.
+Ranges are finished by all threads and written in order, so that the output depends on neither threads nor memory.
+Records are sorted by contig, position, strand, library, unit and the order of the unit's reads.
 """
 
 import logging
@@ -33,37 +33,37 @@ from quire.time_spent import TimeSpent
 from quire.version import VERSION
 
 MEGABYTE = 1 << 20
-COUNTS_BEHIND = 2  # ranges that are in the file and wait for their depth to be counted
-_TIMES_RECORDS = 5  # memory that finishing a range takes, over the size of its records
+COUNTS_BEHIND = 2  # written ranges that may wait for their depth to be counted
+_TIMES_RECORDS = 5  # memory to finish a range, in multiples of the size of its records
 log = logging.getLogger("quire.align")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class Onlooker(Protocol):
-    """Is shown all records while they pass."""
+    """Observer of all records while they are sorted."""
 
     def prepare(self, records: Records) -> Sequence[Prepared]:
-        """Look at some records, in any order and any thread; returns what `take` is given."""
+        """Process records, in any order and on any thread, and return the input of `take`."""
 
     def take(self, batches: Sequence[Prepared]) -> None:
-        """Take what `prepare` made of the records that follow in the order of the file."""
+        """Process the results of `prepare`, in the order of the file."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What the steps may use: all threads of the job, and memory (MB)."""
+    """Resources that the steps may use: threads of the job, and memory in MB."""
 
     threads: int
     memory_mb: int
 
 
 class Marking(NamedTuple):
-    """How duplicates are found.
+    """Settings of duplicate marking.
 
     Attributes:
-        optical_distance: pixels in x and in y between optical duplicates; None counts none.
-        umis: whether duplicates have the same UMI (RX).
+        optical_distance: most pixels in x and in y between optical duplicates; None to not count them.
+        umis: True if duplicates must have the same UMI (RX).
     """
 
     optical_distance: int | None = None
@@ -75,10 +75,10 @@ NO_OPTICAL = Marking()
 
 @dataclass(frozen=True)
 class Sorted:
-    """What was written.
+    """Counts of a sorted file.
 
     Attributes:
-        records_in, records_out: read and written.
+        records_in, records_out: records read and written.
         counts: int64[libraries, COUNTED] of `quire.finish.ranges.count_marked`.
     """
 
@@ -97,21 +97,21 @@ def sort_and_mark(
     onlooker: Onlooker | None = None,
     marking: Marking = NO_OPTICAL,
 ) -> Sorted:
-    """Write the sorted and marked records of some units, and the index.
+    """Write the sorted and marked records of the units, and the index.
 
     Args:
-        sample: name, for complaints.
+        sample: name of the sample, for messages.
         units: buckets of one reference, each with the number of its library, in the order that decides ties.
-        output: BAM; it appears whole or not at all.
-        index: where its index goes; None for none.
+        output: BAM file, written atomically.
+        index: path of its index; None for none.
         index_kind: "bai" or "csi".
-        effort: changes nothing in the answer.
-        onlooker: is shown all records; None where nobody looks.
+        effort: threads and memory; they do not change the output.
+        onlooker: observer of all records, or None.
         marking: how duplicates are found.
 
     Raises:
-        QuireError: a file that is damaged, a record without the tags that are compared, a record lost or
-            doubled, a full disk.
+        QuireError: if a file is damaged, a record lacks a tag needed to find duplicates, records were lost or doubled,
+            or the disk is full.
     """
     head = units[0][0]
     libraries = 1 + max(library for _, library in units)
@@ -131,7 +131,7 @@ def sort_and_mark(
             spent, progress = TimeSpent(), Progress(log)
 
             def written() -> Iterator[tuple[FinishedRange, Sequence[Prepared]]]:
-                """The ranges once they are in the file, in their order."""
+                """Write the ranges in order, and yield each after it is in the file."""
                 while True:
                     with spent.on("waiting for sorted records"):
                         found = next(parts, None)
@@ -144,7 +144,7 @@ def sort_and_mark(
                         bam.write_blocks([done.blocks])
                     yield found
 
-            # One thread writes, another one hands records on to be counted: neither waits for what the other does.
+            # One thread writes and another passes records on to be counted, so that neither waits for the other.
             with closing(ahead(written, COUNTS_BEHIND)) as finished:
                 for done, batches in finished:
                     if done.entries is None:
@@ -166,9 +166,9 @@ FINISHED = "sorted by coordinate, duplicates marked by library"
 
 
 def sorted_header(headers: Sequence[str]) -> str:
-    """The header of the merged file: the contigs of the first, all read groups, all programs and what sorting adds.
+    """Return the header of the merged file: the contigs of the first, and all read groups, programs and comments.
 
-    Each chain of programs ends in a line that says that its records were sorted and marked.
+    Each unit's chain of programs is extended by a @PG line for sorting and marking.
     """
     lines = [header.splitlines() for header in headers]
     kept = ["@HD\tVN:1.6\tSO:coordinate"]
@@ -190,9 +190,9 @@ def in_order(
     cost: Callable[[Item], int],
     most: int,
 ) -> Iterator[Result]:
-    """Yield function(item) of all items in their order; as many run at a time as cost no more than `most` together.
+    """Yield function(item) for all items in order, with a total cost of running items of at most `most`.
 
-    One runs whatever it costs.
+    A single item runs whatever it costs.
     """
     waiting: deque[tuple[Future[Result], int]] = deque()
     held = 0

@@ -1,6 +1,7 @@
-"""The depth of a finished sample over the target: a job of its own, so that another target asks for no more than this.
+"""Depth of a finished sample over the target, in a separate job.
 
-The alignments of a unit are temporary: a target that finishing a sample depended on would have it mapped again.
+A change of the target then reruns only this job. If finishing depended on the target, the sample's units would have to
+be mapped again, since their alignments are temporary.
 """
 
 from pathlib import Path
@@ -23,20 +24,21 @@ def count_target(
     low_depth: int,
     threads: int,
 ) -> None:
-    """Write what `write_target` counts of a sample's file.
+    """Count the depth of a sample's BAM or CRAM over the target (see `write_target`).
 
     Args:
-        sample: name.
-        alignments: the sample's BAM or CRAM; a CRAM is decoded to a temporary BAM beside `output`.
-        reference_directory: what `quire.reference.build` wrote.
-        reference_fasta: plain, gzip or bgzip; needed for CRAM only.
-        intervals_bed: the target.
-        output: JSON; low_coverage: bgzip BED.
-        low_depth: positions below it are listed in `low_coverage`.
-        threads: of the job.
+        sample: name of the sample.
+        alignments: the sample's BAM or CRAM; a CRAM is decoded to a temporary BAM in the folder of `output`.
+        reference_directory: folder written by `quire.reference.build`.
+        reference_fasta: plain, gzip or bgzip FASTA; needed for CRAM only.
+        intervals_bed: BED file of the target.
+        output: JSON file to write.
+        low_coverage: bgzip BED file to write.
+        low_depth: depth below which positions are listed in `low_coverage`.
+        threads: threads of the job.
 
     Raises:
-        InputError: the BED or the alignments cannot be used.
+        InputError: if the BED or the alignments cannot be used.
     """
     alignments, output = Path(alignments), Path(output)
     reference = Reference.open(reference_directory)

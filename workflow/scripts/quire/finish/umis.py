@@ -1,7 +1,7 @@
-"""Duplicates by UMI: records whose RX differs are no duplicates of each other, as if they were of other libraries.
+"""Duplicates by UMI: records with different RX are never duplicates, as if they came from different libraries.
 
-The same as `samtools markdup --barcode-tag RX` and Picard's BARCODE_TAG: UMIs are the same if all their
-letters are. What is compared are hashes of 64 bits of them, which hardly ever agree by chance.
+The rule is that of `samtools markdup --barcode-tag RX` and Picard's BARCODE_TAG: UMIs match if all their letters do.
+64-bit hashes of the UMIs are compared; collisions are negligibly rare.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _RX = ord("R"), ord("X")
 
 
 def by_umi(records: Records, library: NDArray[np.int32]) -> NDArray[np.int32]:
-    """A number (int32[n]) that two records share if their library (int32[n]) and their RX are the same."""
+    """Return a number per record (int32[n]), equal for records of the same library (int32[n]) and the same RX."""
     hashes = _hashes(records.data, records.starts, records.fixed)
     _, umi = np.unique(hashes, return_inverse=True)
     libraries = int(library.max(initial=0)) + 1
@@ -28,7 +28,7 @@ def by_umi(records: Records, library: NDArray[np.int32]) -> NDArray[np.int32]:
 
 @compiled
 def _hashes(data, starts, fixed):
-    """A hash of each record's RX (uint64[n]); 0 where it has none."""
+    """Return a hash of each record's RX (uint64[n]); 0 for records without one."""
     hashes = np.zeros(len(starts), np.uint64)
     for i in range(len(starts)):
         at = qualities_begin(starts[i], fixed[i]) + np.int64(fixed[i].bases)

@@ -1,4 +1,4 @@
-"""Duplicates among records of BAM, in Numba: one pass over the sorted records, two hash tables."""
+"""Duplicate marking in Numba: one pass over the sorted BAM records, with two hash tables."""
 
 from typing import NamedTuple
 
@@ -34,12 +34,12 @@ _FAULTS = {
 
 
 class _Table(NamedTuple):
-    """Records by what they are compared by.
+    """Hash table of the best record for each key.
 
     Attributes:
-        own, mate, kind: int64[n], by record; those that agree in all three are compared.
-        score: int64[n], by record.
-        slots: int64[], the record that stays until now of those alike, -1 for none; a power of two.
+        own, mate, kind: int64[n], key of each record; records that agree in all three are compared.
+        score: int64[n], score of each record.
+        slots: int64[] with a power of two as length: the best record so far of a key; -1 for a free slot.
     """
 
     own: np.ndarray
@@ -62,24 +62,24 @@ def mark(
     source: str,
     optical_distance: int | None = None,
 ) -> NDArray[np.uint8]:
-    """Which records are duplicates.
+    """Find the duplicates among records.
 
     Args:
-        records: all that may share a fragment with each other.
+        records: all records that may share a fragment with each other.
         order: int64[n], the records in the order of the sorted file.
         library: int32[n], number of each record's library.
-        source: file that the records come from, for complaints.
-        optical_distance: pixels between pairs of a fragment that are optical duplicates; None looks for none.
+        source: file that the records come from, for error messages.
+        optical_distance: most pixels between optical duplicates of a fragment; None to not search for them.
 
     Returns:
         uint8[n], in the order of `records`: 0, or DUPLICATE with the other bits of `quire.finish.marking`.
 
     Raises:
-        QuireError: a record with a mapped mate lacks MC or ms, or is longer than SPAN.
+        QuireError: if a record with a mapped mate lacks MC or ms, or a record spans SPAN bases or more.
     """
     n = len(records.starts)
     duplicate, pairs = np.zeros(n, np.bool_), _table(n)
-    pairs.score[:] = -1  # of records that are not compared as pairs
+    pairs.score[:] = -1  # stays for records that are not compared as pairs
     fault, at = _mark(records, order, library, pairs, _table(n), duplicate)
     if fault:
         name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
@@ -92,7 +92,7 @@ def mark(
 
 @inlined
 def _unclipped_mate(data, at, position):
-    """The same of the mate, from its position and its CIGAR as text from `at` on, closed by NUL."""
+    """Return the unclipped ends of the mate, from its position and its NUL-terminated CIGAR text at `at`."""
     low, high = position, position
     leading, number = True, np.int64(0)
     while data[at] != 0:
@@ -117,7 +117,7 @@ def _unclipped_mate(data, at, position):
 
 @inlined
 def _find_tags(data, start, fields):
-    """Where the values of the tags MC (text) and ms (a number's type) begin; -1 where there is none."""
+    """Return the offsets of the text of MC and of the type of ms; -1 for a missing tag."""
     at = qualities_begin(start, fields) + np.int64(fields.bases)
     end = start + SIZE_BYTES + np.int64(fields.block_size)
     mate_cigar = mate_score = np.int64(-1)
@@ -142,7 +142,7 @@ def _find_tags(data, start, fields):
 
 @inlined
 def _size_of_type(kind):
-    """Bytes of a tag's number: A, c and C take one, s and S two, i, I and f four."""
+    """Return the bytes of a tag's number: 1 for A, c and C, 2 for s and S, 4 for i, I and f."""
     if kind == 115 or kind == 83:
         return 2
     return 4 if kind == 105 or kind == 73 or kind == 102 else 1
@@ -150,7 +150,7 @@ def _size_of_type(kind):
 
 @inlined
 def _number(data, at):
-    """A tag's integer whose type stands at `at`."""
+    """Return the integer of a tag whose type is at offset `at`."""
     kind, value = data[at], np.int64(0)
     size = _size_of_type(kind)
     for i in range(size):
@@ -161,9 +161,9 @@ def _number(data, at):
 
 @inlined
 def sum_of_qualities(data, start, fields):
-    """Of the bases that count."""
+    """Return the sum of base qualities of at least LEAST_QUALITY."""
     begin, total = np.uint64(qualities_begin(start, fields)), np.uint32(0)
-    for b in range(np.uint64(fields.bases)):  # unsigned, so that the loop becomes vectors
+    for b in range(np.uint64(fields.bases)):  # unsigned, so that the loop is vectorised
         quality = data[begin + b]
         total += np.uint32(quality) if quality >= LEAST_QUALITY else np.uint32(0)
     return np.int64(total)
@@ -171,7 +171,7 @@ def sum_of_qualities(data, start, fields):
 
 @inlined
 def has_mapped_mate(fields):
-    """Whether the record belongs to a pair whose other read is mapped."""
+    """Return True if the record is paired and its mate is mapped."""
     return (
         fields.flag & FLAG_PAIRED != 0
         and fields.flag & FLAG_MATE_UNMAPPED == 0
@@ -181,7 +181,7 @@ def has_mapped_mate(fields):
 
 @inlined
 def _pair_key(data, start, fields, low, high, mate_cigar, library):
-    """(own, mate, kind) of a record with a mapped mate (make_pair_key, MD_MODE_TEMPLATE)."""
+    """Return the key (own, mate, kind) of a record with a mapped mate (samtools' make_pair_key, MD_MODE_TEMPLATE)."""
     mate_low, mate_high = _unclipped_mate(data, mate_cigar, np.int64(fields.mate_position))
     reverse, mate_reverse = fields.flag & FLAG_REVERSE != 0, fields.flag & FLAG_MATE_REVERSE != 0
     first = fields.flag & FLAG_FIRST_OF_PAIR != 0
@@ -216,7 +216,7 @@ def _pair_key(data, start, fields, low, high, mate_cigar, library):
 
 @inlined
 def _place(contig, position):
-    """One number for a contig and a position that may lie before its beginning or behind its end."""
+    """Combine contig and position into one number; the position may lie before the start or after the end."""
     return np.int64(contig) * (np.int64(1) << 33) + position
 
 
@@ -250,7 +250,7 @@ def _fragments(pairs):
 
 @inlined
 def _name_before(data, one, other):
-    """Whether the record that starts at `one` has the smaller name."""
+    """Return True if the record at `one` has the smaller name."""
     a, b = one + _FIXED_BYTES, other + _FIXED_BYTES
     while data[a] == data[b] and data[a] != 0:
         a += 1

@@ -1,13 +1,13 @@
-"""Optical duplicates: pairs of one fragment that were read so close to each other that they may be one molecule's spot.
+"""Optical duplicates: pairs of one fragment so close on the flow cell that they may be one cluster.
 
-The rule of `samtools markdup -d` (bam_markdup.c: is_optical_duplicate, check_duplicate_chain), for pairs: a duplicate
-is optical if a better record of its fragment has the same beginning of the name up to the x coordinate (instrument,
-run, flow cell, lane, tile) and lies within the distance in x and in y. Better is as for duplicates: a larger sum of
-qualities, of equals the smaller name. Picard's MarkDuplicates agrees wherever the pairs that are close to each other
-are all close to each other; where they form a chain it counts all of them but one.
+The rule is that of `samtools markdup -d` (bam_markdup.c: is_optical_duplicate, check_duplicate_chain), for pairs. A
+duplicate is optical if a better record of its fragment has the same name up to the x coordinate (instrument, run, flow
+cell, lane, tile) and lies within the distance in x and in y. As for duplicates, the better record has the larger score,
+or the smaller name if scores are equal. Picard's MarkDuplicates gives the same counts unless close pairs form a chain
+in which not all are close to each other; it then counts all of them but one.
 
-A name has its coordinates where Illumina's machines write them: of 7 or 8 parts between colons the sixth and seventh,
-of 5 the fourth and fifth, of 4 the third and fourth.
+Coordinates are read where Illumina's instruments write them: the sixth and seventh of 7 or 8 colon-separated fields of
+the name, the fourth and fifth of 5, or the third and fourth of 4.
 """
 
 import numpy as np
@@ -29,11 +29,11 @@ def mark_optical(
     """Add OPTICAL and UNREADABLE_NAME to the marks of duplicates.
 
     Args:
-        records: as `quire.finish.marking.cpu.mark` takes them.
-        score: int64[n], sum of the qualities of both mates.
-        first: int64[n], a record of the same fragment, one for all of a fragment; -1 of records that are no pair's.
-        distance: pixels in x and in y.
-        marks: uint8[n].
+        records: as in `quire.finish.marking.cpu.mark`.
+        score: int64[n], score of each record with its mate.
+        first: int64[n], one representative record for each fragment; -1 for records not compared as pairs.
+        distance: most pixels in x and in y.
+        marks: uint8[n], changed in place.
     """
     members = np.flatnonzero(_has_company(first))
     spots = _spots(records.data, records.starts, records.fixed, members)
@@ -46,14 +46,14 @@ def mark_optical(
 
 
 def _has_company(first: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which records are of a fragment that others are of too."""
+    """Return a mask of the records whose fragment has more than one record."""
     many = np.bincount(first[first >= 0], minlength=len(first)) > 1
     return (first >= 0) & many[first]
 
 
 @compiled
 def _spots(data, starts, fixed, members):
-    """int64[n, 4]: a hash of what is before x in the name, x, y, and whether the name has them."""
+    """Return int64[n, 4]: hash of the name before x, x, y, and 1 if the name has coordinates, else 0."""
     spots = np.zeros((len(members), 4), np.int64)
     for m in range(len(members)):
         begin = starts[members[m]] + _FIXED_BYTES
@@ -83,7 +83,7 @@ def _spots(data, starts, fixed, members):
 
 @inlined
 def _whole_number(data, at, end):
-    """The number whose digits begin at `at`, and whether there is one."""
+    """Parse the integer at `at`; return it and True, or 0 and False if there is none."""
     negative = at < end and data[at] == _MINUS
     if negative:
         at += 1
@@ -97,7 +97,7 @@ def _whole_number(data, at, end):
 
 @compiled
 def _mark_close(data, starts, members, first, spots, score, distance, marks):
-    """Mark each duplicate that a better record of its fragment is close to; members go by fragment, tile and x."""
+    """Mark duplicates with a better record of their fragment nearby; members are sorted by fragment, tile and x."""
     for m in range(len(members)):
         if marks[members[m]] == 0:
             continue
@@ -116,7 +116,7 @@ def _mark_close(data, starts, members, first, spots, score, distance, marks):
 
 @inlined
 def _better(data, starts, score, one, other):
-    """Whether a record is to be kept rather than another."""
+    """Return True if record `one` is kept rather than `other`."""
     if score[one] != score[other]:
         return score[one] > score[other]
     a, b = starts[one] + _FIXED_BYTES, starts[other] + _FIXED_BYTES

@@ -1,4 +1,4 @@
-"""Which records are duplicates, as the package's text defines it: groups of alike records, of which the best stays."""
+"""Reference implementation of duplicate marking: group equal records and keep the best of each group."""
 
 import re
 from collections import defaultdict
@@ -13,10 +13,10 @@ _LEFT_ALONE = 0x100 | 0x800 | 0x4 | 0x200  # secondary, supplementary, unmapped,
 
 
 def duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int]) -> list[bool]:
-    """Which records are duplicates.
+    """Return for each record whether it is a duplicate.
 
     Args:
-        records: in the order of the sorted file.
+        records: records in the order of the sorted file.
         library: number of each record's library.
     """
     compared = [
@@ -36,7 +36,7 @@ def duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int]) 
             marked[i] = True
     for group in ends.values():
         alone = [i for i in group if not _has_mate(records[i])]
-        # max() gives the first of equals.
+        # max() returns the first of equal records.
         stays = max(alone, key=lambda i: _score(records[i])) if len(alone) == len(group) else None
         for i in alone:
             marked[i] = i != stays
@@ -44,7 +44,13 @@ def duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int]) 
 
 
 def optical_duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int], distance: int) -> list[bool]:
-    """Which records are optical duplicates (`quire.finish.marking.optical`); arguments as above, and pixels."""
+    """Return for each record whether it is an optical duplicate (`quire.finish.marking.optical`).
+
+    Args:
+        records: records in the order of the sorted file.
+        library: number of each record's library.
+        distance: most pixels in x and in y.
+    """
     fragments, optical = defaultdict(list), [False] * len(records)
     for i, record in enumerate(records):
         if record.flag & _LEFT_ALONE == 0 and _has_mate(record):
@@ -64,7 +70,7 @@ def optical_duplicates(records: Sequence[pysam.AlignedSegment], library: Sequenc
 
 
 def _spot(name: str) -> tuple[str, int, int] | None:
-    """What is before the coordinates of a name, and these."""
+    """Return the name before the coordinates, x and y; None if the name has no coordinates."""
     parts = name.split(":")
     x = {4: 2, 5: 3, 7: 5, 8: 5}.get(len(parts))
     if x is None or not re.match(r"-?\d", parts[x]) or not re.match(r"-?\d", parts[x + 1]):
@@ -87,7 +93,7 @@ def _mate_score(record: pysam.AlignedSegment) -> int:
 
 
 def _ends(position: int, cigar: str | None) -> tuple[int, int]:
-    """First and last position had nothing been clipped."""
+    """Return the unclipped first and last position."""
     elements = [(int(length), letter) for length, letter in re.findall(r"(\d+)(\D)", cigar or "")]
     inner = [k for k, (_, letter) in enumerate(elements) if letter not in "SH"]
     before = sum(length for length, letter in elements[: inner[0]])
@@ -97,7 +103,7 @@ def _ends(position: int, cigar: str | None) -> tuple[int, int]:
 
 
 def _fragment(record: pysam.AlignedSegment, low: int, high: int) -> tuple[Any, ...]:
-    """What records of one fragment agree in."""
+    """Return the key that records of one fragment share."""
     mate_low, mate_high = _ends(record.next_reference_start, str(record.get_tag("MC")))
     forward, mate_forward = record.is_forward, record.mate_is_forward
     here, there = (record.reference_id, low if forward else high), (record.next_reference_id, 0)
