@@ -295,7 +295,7 @@ def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
     assert "its sample 'a' is in the sheet of samples too" in refused(good, taken=("x", "a"))
     unindexed = tmp_path / "unindexed.g.vcf.gz"
     shutil.copy(good, unindexed)
-    assert "has no index beside it" in refused(unindexed)
+    assert "has no index next to it" in refused(unindexed)
     truncated = write_gvcf(tmp_path / "truncated.g.vcf.gz", ["b"], contigs, GOOD)
     truncated.write_bytes(truncated.read_bytes()[:-30])
     assert "is truncated" in refused(truncated)
@@ -307,7 +307,7 @@ def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
     text = plain.read_text().replace('##ALT=<ID=NON_REF,Description="Any other">\n', "")
     (tmp_path / "calls.vcf").write_text(text)
     pysam.tabix_index(str(tmp_path / "calls.vcf"), preset="vcf", force=True)
-    assert "has no allele <NON_REF>, so that it is no gVCF" in refused(no_gvcf)
+    assert "has no allele <NON_REF>, so it is not a gVCF" in refused(no_gvcf)
 
 
 @pytest.mark.parametrize(
