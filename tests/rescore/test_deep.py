@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from quire import reference as reference_stage
-from quire.rescore.assembly import Assembly
+from quire.rescore.assembly import RegionAssembly
 from quire.rescore.assembly.plain import TriedGraph
 from quire.rescore.tally import Tally, sentence
 
@@ -99,7 +99,7 @@ def test_regions_are_counted_once() -> None:
     tally = Tally([], [("c", 100, 200), ("c", 300, 400)])
     graphs = [(True, False), (False, True), (True, False), (True, True)]
     assemblies = [
-        Assembly([], [TriedGraph(10, False, True, 0), TriedGraph(25, serves, complete, 1)])
+        RegionAssembly([], [TriedGraph(10, False, True, 0), TriedGraph(25, serves, complete, 1)])
         for serves, complete in graphs
     ]
     for starts in ([50, 150, 310, 360], [150, 400]):

@@ -3,7 +3,6 @@
 import re
 import shutil
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -181,22 +180,6 @@ def test_the_table_of_the_architecture_is_true() -> None:
     for row in rows:
         assert set(row[3]) <= above, f"{row[1]}: {set(row[3]) - above} do not stand in a row above"
         above |= set(row[1])
-
-
-def test_no_circle_of_modules() -> None:
-    """Following the imports at the top of modules never leads back to a module, within a package either."""
-    modules = {
-        ".".join(path.relative_to(sources.SCRIPTS).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in LIBRARY.rglob("*.py")
-    }
-    graph = {
-        module: {imported.name for imported in sources.imports(path) if imported.at_top} & (set(modules) - {module})
-        for module, path in modules.items()
-    }
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(" <- ".join(error.args[1]))
 
 
 def test_class_names_are_unique() -> None:

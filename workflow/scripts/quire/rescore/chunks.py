@@ -46,7 +46,7 @@ class Chunk(NamedTuple):
     intervals: NDArray[np.int64]
 
 
-class Batch(NamedTuple):
+class RegionBatch(NamedTuple):
     """Regions that are handled together.
 
     Attributes:
@@ -138,11 +138,11 @@ def padded_spans(spans: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
 
 def batches(
     job: CallingJob, window: Window, reads: Sequence[AlignedReads], spans: NDArray[np.int64]
-) -> Iterator[Batch]:
+) -> Iterator[RegionBatch]:
     """Yield regions (spans, int64[n, 2]) with their reads, as many at a time as the job's engine computes well."""
     padded = padded_spans(spans, window)
     for run in _runs(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
-        yield Batch(spans[run], padded[run], region_reads(reads, padded[run]))
+        yield RegionBatch(spans[run], padded[run], region_reads(reads, padded[run]))
 
 
 def _runs(padded: NDArray[np.int64], reads: Sequence[AlignedReads], most: int) -> Iterator[slice]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble_all
-from quire.rescore.chunks import Batch
+from quire.rescore.chunks import RegionBatch
 from quire.rescore.dragen.genotypes import RegionModel, has_indels
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
@@ -68,7 +68,7 @@ def find_regions(
     return spans, borders
 
 
-def assemble_regions(job: CallingJob, window: Window, batch: Batch, tally: Tally) -> list[AssembledRegion]:
+def assemble_regions(job: CallingJob, window: Window, batch: RegionBatch, tally: Tally) -> list[AssembledRegion]:
     """Assemble a batch and return the regions with variants, their haplotypes trimmed to what is genotyped.
 
     Args:

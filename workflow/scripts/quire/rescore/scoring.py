@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from quire.rescore.chunks import Batch
+from quire.rescore.chunks import RegionBatch
 from quire.rescore.haplotypes.likelihoods import region_likelihoods
 from quire.rescore.job import CallingJob
 from quire.rescore.reference_confidence.columns import Placement
@@ -14,7 +14,7 @@ from quire.rescore.window import Window
 
 
 def score_regions(
-    job: CallingJob, window: Window, batch: Batch, regions: Sequence[AssembledRegion]
+    job: CallingJob, window: Window, batch: RegionBatch, regions: Sequence[AssembledRegion]
 ) -> tuple[list[ScoredReads], Placement]:
     """Return the scored reads of each region where their best haplotypes place them, and that placement.
 

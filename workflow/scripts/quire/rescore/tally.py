@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from quire.io.bed import Interval
 from quire.ledger import require_balance
-from quire.rescore.assembly import Assembly
+from quire.rescore.assembly import RegionAssembly
 from quire.rescore.reads.filters import FILTERS
 
 ACTIVE, NOT_ASSEMBLED, TOO_MANY_HAPLOTYPES = "active", "not_assembled", "too_many_haplotypes"
@@ -36,7 +36,7 @@ class Tally:
         self._intervals = intervals
         self._counted: set[tuple[str, int]] = set()
 
-    def count_region(self, contig: str, start: int, assembly: Assembly) -> None:
+    def count_region(self, contig: str, start: int, assembly: RegionAssembly) -> None:
         """Count an assembled region once; where the ploidy changes within it, it is assembled for both ploidies."""
         inside = any(name == contig and low <= start < high for name, low, high in self._intervals)
         if inside and (contig, start) not in self._counted:

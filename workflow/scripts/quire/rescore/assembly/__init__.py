@@ -35,7 +35,7 @@ from quire.rescore.reads.clipping import RegionReads
 from quire.simd.compiled import compiled
 
 
-class Assembly(NamedTuple):
+class RegionAssembly(NamedTuple):
     """The assembly of one region.
 
     Attributes:
@@ -47,7 +47,7 @@ class Assembly(NamedTuple):
     graphs: list[TriedGraph]
 
 
-def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[Assembly]:
+def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[RegionAssembly]:
     """Assemble all regions; graphs that `plain` solves are not built.
 
     Args:
@@ -62,7 +62,7 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
     for region, (start, end) in enumerate(spans.tolist()):
         reference = window[start:end]
         if settled[region]:
-            found.append(Assembly(plain.haplotypes(region, reference.tobytes()), plain.graphs(region)))
+            found.append(RegionAssembly(plain.haplotypes(region, reference.tobytes()), plain.graphs(region)))
         else:
             found.append(assemble(reads, region, reference, support, plain))
     return found
@@ -70,7 +70,7 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
 
 def assemble(
     reads: RegionReads, region: int, reference: np.ndarray, support: int, plain: PlainGraphs | None = None
-) -> Assembly:
+) -> RegionAssembly:
     """Assemble one region.
 
     Args:
@@ -99,7 +99,7 @@ def assemble(
         assembled |= succeeded
         graphs.append(TriedGraph(k, bool(succeeded), bool(complete), len(own)))
         found |= dict.fromkeys(own if complete else chosen_haplotypes(sequences, k, k == largest, support))
-    return Assembly(list(found), graphs)
+    return RegionAssembly(list(found), graphs)
 
 
 def _assemble_graph(

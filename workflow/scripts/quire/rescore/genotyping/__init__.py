@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
-from quire.rescore.genotyping.models import SiteModel
+from quire.rescore.genotyping.models import GenotypeModel
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import (
     DRAGEN_SITE_QUALITY,
@@ -74,7 +74,7 @@ def call_site(
     ploidies: np.ndarray,
     minimum_quality: float,
     covered: bool,
-    model: SiteModel | None = None,
+    model: GenotypeModel | None = None,
 ) -> Call | None:
     """Genotype all samples at a site.
 
@@ -135,7 +135,7 @@ def call_site(
 
 
 def _phreds(
-    site: Site, by_allele: np.ndarray, sample: np.ndarray, ploidies: np.ndarray, model: SiteModel | None
+    site: Site, by_allele: np.ndarray, sample: np.ndarray, ploidies: np.ndarray, model: GenotypeModel | None
 ) -> np.ndarray:
     """Return the PL of every genotype of every sample."""
     if model is not None:
@@ -144,7 +144,7 @@ def _phreds(
     return phreds
 
 
-def _by_posteriors(call: Call, ploidies: np.ndarray, model: SiteModel) -> Call:
+def _by_posteriors(call: Call, ploidies: np.ndarray, model: GenotypeModel) -> Call:
     """Return the call with genotypes, GQ and QUAL from posterior probabilities."""
     genotypes, qualities, quality = [], [], 0.0
     for number, (ploidy, phreds) in enumerate(zip(ploidies.tolist(), call.phreds, strict=True)):

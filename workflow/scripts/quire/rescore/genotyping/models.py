@@ -21,7 +21,7 @@ class PosteriorGenotype(NamedTuple):
     no_variant: float
 
 
-class SiteModel(Protocol):
+class GenotypeModel(Protocol):
     """An error model at one site."""
 
     def phreds(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
-from quire.rescore.chunks import Batch, Chunk, batches, touched
+from quire.rescore.chunks import Chunk, RegionBatch, batches, touched
 from quire.rescore.genotyping import NO_CALL
 from quire.rescore.genotyping.rank_sums import rank_sums
 from quire.rescore.genotyping.sites import Site
@@ -81,7 +81,7 @@ def _long_record(contig: str, ploidy: int, site: Site, scored: Support) -> Varia
 def _call_regions(
     job: CallingJob,
     window: Window,
-    batch: Batch,
+    batch: RegionBatch,
     regions: Sequence[AssembledRegion],
     confidence: ChunkConfidence,
 ) -> Iterator[VariantRecord]:

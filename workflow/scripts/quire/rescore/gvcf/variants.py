@@ -24,7 +24,7 @@ from quire.rescore.genotyping import (
     whole_counts,
 )
 from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
-from quire.rescore.genotyping.models import SiteModel
+from quire.rescore.genotyping.models import GenotypeModel
 from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
@@ -73,7 +73,7 @@ def call_gvcf_site(
     mapping_quality: NDArray[np.uint8],
     ploidy: int,
     covered: bool,
-    model: SiteModel | None = None,
+    model: GenotypeModel | None = None,
 ) -> GvcfCall | None:
     """Genotype one sample at a site.
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode import Records, cigars_of
-from quire.rescore.assembly import Assembly
+from quire.rescore.assembly import RegionAssembly
 from quire.rescore.assembly.plain import TriedGraph
-from quire.rescore.chunks import Batch
+from quire.rescore.chunks import RegionBatch
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -145,8 +145,8 @@ class Story:
     def _assembled(
         self,
         contig: str,
-        batch: Batch,
-        assemblies: Sequence[Assembly],
+        batch: RegionBatch,
+        assemblies: Sequence[RegionAssembly],
     ) -> None:
         for r, (span, around) in enumerate(zip(batch.spans.tolist(), batch.padded.tolist(), strict=True)):
             if contig == self.contig and span[0] <= self.position < span[1]:
