@@ -146,6 +146,7 @@ class CupyCard(Card):
         return result
 
     def pointer(self, array: CardArray) -> int:
+        """Return the address of a contiguous array of this card."""
         # The same as `flags.c_contiguous`, but creating `flags` takes five times as long as the rest of this method.
         if not isinstance(array, cupy.ndarray) or not array._c_contiguous:
             raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
@@ -153,6 +154,7 @@ class CupyCard(Card):
         return address
 
     def upload(self, array: NDArray[Any]) -> CardArray:
+        """Copy a host array to the card, through pinned memory unless it is large."""
         array = np.asarray(array, order="C")
         if array.nbytes <= MOST_PINNED:
             # CuPy copies into pinned memory and uploads from there, in the order of the current stream.
@@ -163,9 +165,11 @@ class CupyCard(Card):
         return target
 
     def mark(self) -> cupy.cuda.Event:
+        """Record an event on the current stream."""
         return cupy.cuda.get_current_stream().record()
 
     def upload_ahead(self, array: NDArray[Any], mark: cupy.cuda.Event | None = None) -> Upload:
+        """Begin to copy a host array to the card on the stream of uploads."""
         with self._uploads:
             if mark is not None:
                 self._uploads.wait_event(mark)
@@ -174,10 +178,12 @@ class CupyCard(Card):
             return _UploadUnderWay(target, array, self.device, self._uploads.record())
 
     def download(self, array: CardArray) -> NDArray[Any]:
+        """Copy the card's array to the host."""
         host: NDArray[Any] = cupy.asnumpy(array)
         return host
 
     def download_ahead(self, arrays: Sequence[CardArray], buffer: NDArray[np.uint8]) -> Download:
+        """Begin to copy the card's arrays to the host on the stream of downloads."""
         targets = places_in(buffer, arrays)
         self._downloads.wait_event(cupy.cuda.get_current_stream().record())
         for array, target in zip(arrays, targets, strict=True):
@@ -186,6 +192,7 @@ class CupyCard(Card):
         return _DownloadUnderWay(targets, self.device, self._downloads.record())
 
     def staging(self, size: int) -> NDArray[np.uint8]:
+        """Return pinned host memory, or pageable memory if the host refuses more."""
         try:
             pinned: NDArray[np.uint8] = cupyx.empty_pinned(size, np.uint8)
             return pinned
@@ -193,17 +200,21 @@ class CupyCard(Card):
             return np.empty(size, np.uint8)
 
     def download_into(self, array: CardArray, target: NDArray[Any]) -> None:
+        """Copy the card's array into a host array."""
         cupy.asnumpy(array, out=target)
 
     def free_bytes(self) -> int:
+        """Return the free memory of the device and the pool, within the budget."""
         free = self.device.mem_info[0] + self.pool.free_bytes()
         return int(free if self.budget is None else min(free, self.budget - self.pool.used_bytes()))
 
     def release(self) -> None:
+        """Return the pool's unused memory to the driver."""
         self.synchronize()
         self.pool.free_all_blocks()
 
     def synchronize(self) -> None:
+        """Wait for all streams of the device."""
         self.device.synchronize()
 
     def _load(self, source: str, entry: str, defines: dict[str, int]) -> CupyKernel:

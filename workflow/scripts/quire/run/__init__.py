@@ -1,1 +1,1 @@
-"""What surrounds the stages: configuration and sheets before a run, and what every job does around its one call."""
+"""Everything around the stages: configuration and sheets before a run, logs and errors around each job's call."""

@@ -1,4 +1,4 @@
-"""`python -m quire.run --configfile my.yaml`: what is wrong with a configuration and its sheets, without a run."""
+"""Check of a configuration and its sheets without a run: `python -m quire.run --configfile my.yaml`."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from quire.run.schema import SCHEMAS
 
 
 def main() -> None:
-    """Check what a run checks before its first job, and say what was found."""
+    """Check everything that a run checks before its first job, and print the result."""
     parser = argparse.ArgumentParser(prog="python -m quire.run", description=__doc__)
     parser.add_argument("--configfile", type=Path, default=DEFAULT, help="relative paths in it begin in this folder")
     path = parser.parse_args().configfile

@@ -1,7 +1,7 @@
-"""What the command lines of the exact tools share: arguments that are the configuration's keys, the index, last words.
+"""Shared parts of the exact tools' command lines: arguments from the configuration's keys, the index, final messages.
 
-An argument has the name, the description, the default and the limits that the schema of the configuration gives the
-key, so that one question on the command line and one entry of a configuration are the same.
+An argument has the name, the description, the default and the limits of the schema's key, so that one search on the
+command line and one entry of a configuration are the same.
 """
 
 import argparse
@@ -31,10 +31,10 @@ class ToolParser(argparse.ArgumentParser):
     """The arguments of an exact tool.
 
     Args:
-        tool: its name, that of its list in the configuration.
-        description: what `--help` begins with.
-        inputs: keys that name files: their arguments are needed.
-        output: what kind of file it writes, such as BAM.
+        tool: its name, which is also the name of its list in the configuration.
+        description: beginning of the `--help` text.
+        inputs: keys that name files; their arguments are required.
+        output: kind of file that it writes, such as BAM.
     """
 
     def __init__(self, tool: str, description: str, inputs: tuple[str, ...], output: str) -> None:
@@ -66,7 +66,7 @@ class ToolParser(argparse.ArgumentParser):
         self._add_key("memory", self.schema["device"]["properties"]["memory"])
 
     def _add_key(self, key: str, part: Mapping[str, Any]) -> None:
-        """An argument of a key."""
+        """Add the argument of a key."""
 
         def value(text: str) -> Any:
             try:
@@ -80,7 +80,7 @@ class ToolParser(argparse.ArgumentParser):
         self.add_argument(f"--{name}", type=value, default=default, metavar=shown, help=words)
 
     def _add_reference(self) -> None:
-        """The arguments of a tool that searches a reference."""
+        """Add the arguments of a tool that searches a reference."""
         words = "FASTA of the reference, plain, gzip or bgzip."
         self.add_argument("--reference", required=True, metavar="FASTA", help=words)
         self.add_argument(
@@ -92,17 +92,17 @@ class ToolParser(argparse.ArgumentParser):
         )
 
     def keys(self, given: argparse.Namespace) -> dict[str, Any]:
-        """The values of the tool's keys, those of blocks beside the others."""
+        """Return the values of the tool's keys, with the keys of blocks on the same level."""
         names = [inner for key, part in self._keys.items() for inner in part.get("properties", {key: part})]
         return {name: getattr(given, name) for name in names}
 
     def device(self, given: argparse.Namespace) -> dict[str, Any]:
-        """The values of what the tool runs on."""
+        """Return the values of the device's keys."""
         return {key: getattr(given, key) for key in ("threads", "backend", "memory")}
 
     @contextmanager
     def index(self, given: argparse.Namespace) -> Iterator[tuple[Path, list[Path]]]:
-        """The folders of the packed reference and of its pages' indexes, built where they are missing."""
+        """Yield the folders of the packed reference and of its pages' indexes; build the missing ones."""
         require_file(given.reference, "--reference")
         require_fasta(given.reference, "--reference", random_access=False)
         with tempfile.TemporaryDirectory(prefix="quire_index_") as temporary:
@@ -118,24 +118,24 @@ class ToolParser(argparse.ArgumentParser):
             )
 
     def error(self, message: str) -> NoReturn:
-        """End with one sentence."""
+        """End the process with one sentence."""
         self.exit(2, f"{SENTENCE}{message}; {self.prog} --help explains every argument.\n")
 
 
 def beside(output: Path, own: str, ending: str) -> Path:
-    """The path of another output: `places.bam` and `counts.tsv` give `places.counts.tsv`.
+    """Return the path of an additional output: `places.bam` and `counts.tsv` give `places.counts.tsv`.
 
     Args:
-        output: the path that was asked for.
-        own: its usual ending, which gives way; any other stays, so that no two names become one.
-        ending: that of the other output.
+        output: the requested path.
+        own: its usual ending, which is replaced. Any other ending stays, so that two names never become one.
+        ending: ending of the additional output.
     """
     name = output.name.removesuffix(f".{own}") or output.name
     return output.with_name(f"{name}.{ending}")
 
 
 def require_apart(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
-    """Raise InputError where an output would take the place of an input."""
+    """Raise InputError if an output would overwrite an input."""
     for output in outputs:
         for path in inputs:
             if output.exists() and os.path.exists(path) and output.samefile(path):
@@ -143,7 +143,7 @@ def require_apart(outputs: Iterable[Path], inputs: Iterable[str]) -> None:
 
 
 def _output(text: str) -> Path:
-    """The path of an output."""
+    """Return the path of an output; refuse a folder."""
     path = Path(text)
     if not path.name or path.name == ".." or path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is a folder and no name of a file")
@@ -151,13 +151,13 @@ def _output(text: str) -> Path:
 
 
 def run_tool(main: Callable[[], Path]) -> None:
-    """Run a tool, with its log on stderr; at the end its results in a few words, or one sentence.
+    """Run a tool with its log on stderr; print a short summary of its results, or one sentence if it fails.
 
     Args:
         main: the tool, which returns the path of its summary.
 
     Raises:
-        SystemExit: status 1 where an input cannot be used or an output cannot be written. Ctrl-C ends the process.
+        SystemExit: status 1 if an input cannot be used or an output cannot be written. Ctrl-C ends the process.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     try:

@@ -1,9 +1,9 @@
 """The configuration of a run: settings and sheets, checked once before any job starts.
 
-Where it sits on the road: before the first stage. `workflow/rules/common.smk` calls `load` while Snakemake parses the
-workflow, and every rule then gets the plain dict of its own block. The schemas hold the defaults and the descriptions
-of all keys (`quire.run.schema`); this module checks what a schema cannot see: that files exist, that they are what they
-are said to be, and that no two rows claim the same thing.
+`workflow/rules/common.smk` calls `load` while Snakemake parses the workflow, before the first stage. Every rule then
+gets the plain dict of its own block. The schemas hold the defaults and the descriptions of all keys
+(`quire.run.schema`). This module checks what a schema cannot: that files exist and have the declared kind, and that no
+two rows claim the same thing.
 """
 
 import os
@@ -36,22 +36,22 @@ from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
 STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
-_FIRST_RECORDS = 1000  # of a BAM or CRAM file whose names are looked at
+_FIRST_RECORDS = 1000  # records of a BAM or CRAM file whose names are checked
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """A run that can start.
+    """Checked settings and sheets of a run.
 
     Attributes:
-        settings: the configuration with all defaults filled in; `reference.index_directory` is the folder that is used,
-            and `reference.fasta` is empty where nothing needs a reference.
-        samples: one row a sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); none in a run of
-            the exact tools alone.
-        units: one row a unit: sample, unit, platform, library, qualities (all str), fq1, fq2, fq_umi and bam (lists
-            of paths; either fq1 or bam has some, and fq2 where mates have files of their own), and interleaved (bool).
-        metadata: the columns of the sheets that mean nothing to Quire, by sheet (samples, units): one dictionary a row,
-            which begins with the row's sample (and unit); none where a sheet has no such columns.
+        settings: the configuration with all defaults filled in; `reference.index_directory` is the folder in use, and
+            `reference.fasta` is empty if nothing needs a reference.
+        samples: one row per sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); no rows in a run
+            of exact tools only.
+        units: one row per unit: sample, unit, platform, library, qualities (all str), fq1, fq2, fq_umi and bam (lists
+            of paths; either fq1 or bam is not empty, and fq2 holds mates in separate files), and interleaved (bool).
+        metadata: the columns of the sheets that mean nothing to Quire, by sheet (samples, units): one dictionary per
+            row, which begins with the row's sample (and unit); empty if a sheet has no such columns.
     """
 
     settings: dict[str, Any]
@@ -61,14 +61,14 @@ class Configuration:
 
 
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
-    """Validate a configuration and its sheets, schema first and meaning second.
+    """Validate a configuration and its sheets, first against the schema, then for meaning.
 
     Args:
         raw: the configuration as Snakemake read it.
         schemas: the folder with config.schema.yaml, samples.schema.yaml and units.schema.yaml.
 
     Raises:
-        InputError: the first thing found wrong, as one sentence.
+        InputError: the first problem found, as one sentence.
     """
     settings = complete_settings(raw, read_schema(schemas / "config.schema.yaml"))
     check_reference(settings)
@@ -83,10 +83,10 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
 
 
 def check_before_jobs(run: Configuration) -> None:
-    """What is checked once a run, before any job, and not in every job: it reads files.
+    """Check, once per run and before any job, what requires reading files.
 
     Raises:
-        InputError: the first thing found wrong, as one sentence.
+        InputError: the first problem found, as one sentence.
     """
     check_index(run.settings)
     check_contigs(run.settings)
@@ -95,9 +95,9 @@ def check_before_jobs(run: Configuration) -> None:
 
 
 def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
-    """The rows of both sheets; none in a run of the exact tools alone, and then `settings` names no sheet either.
+    """Return the rows of both sheets; in a run of exact tools only, return none and clear the sheets in `settings`.
 
-    Such a run gives both sheets as empty, or gives neither and does not have those that are read by default.
+    Such a run sets both sheets to empty, or sets neither while the default sheets do not exist.
     """
     if any(settings[tool] for tool in EXACT_TOOLS):
         given = [settings[key] for key in SHEETS if key in raw]
@@ -150,7 +150,7 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
 
 
 def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
-    """Check that units are named once, and that every file of theirs exists, looks as it should, and is used once."""
+    """Check that units are named once, and that each of their files exists, has the right kind and is used once."""
     if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"])):
         first, second = repeated
         name = f"{second.values['sample']}.{second.values['unit']}"
@@ -207,9 +207,9 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
 
 
 def check_first_reads(run: Configuration) -> None:
-    """Check that the first reads of every file are written as is said: mates in turn or not, qualities, and UMIs.
+    """Check that the first reads of every file match their declaration: interleaving, qualities and UMIs.
 
-    Not part of `load`, since every file is decompressed for it: once a run is enough, not in every job.
+    Not part of `load`, because it decompresses every file: once per run is enough, not in every job.
     """
     umis_in_names = run.settings["align"]["umi"] == "name"
     for unit in run.units.to_dict("records"):
@@ -233,7 +233,7 @@ def check_first_reads(run: Configuration) -> None:
 
 
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
-    """Check that the files of `rescore` and `report.truth` exist and that a truth is named whole."""
+    """Check that the files of `rescore` and `report.truth` exist and that the truth set is specified completely."""
     truth = settings["report"]["truth"]
     if truth["vcf"] and not samples:
         raise InputError(
@@ -271,7 +271,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
 
 
 def check_output(settings: Mapping[str, Any]) -> None:
-    """Check that the output and the index can be written, and that the index is no stage's own folder."""
+    """Check that output and index folders can be written, and that the index lies in no stage's own folder."""
     output, index = Path(settings["output"]), Path(settings["reference"]["index_directory"])
     for stage in STAGE_FOLDERS:
         if index.resolve().is_relative_to((output / stage).resolve()) or index.resolve() == output.resolve():
@@ -279,15 +279,15 @@ def check_output(settings: Mapping[str, Any]) -> None:
                 f"configuration: reference.index_directory is {index}, a folder of other outputs; choose another."
             )
     require_writable(output, "output")
-    # A finished index may stand in a folder that only its owner writes; missing pages are then the job's own error.
+    # A finished index may lie in a folder that only its owner can write; missing pages are then an error of the job.
     if not (index / "reference" / "manifest.json").exists():
         require_writable(index, "reference.index_directory")
 
 
 def check_index(settings: Mapping[str, Any]) -> None:
-    """Check that a packed reference that exists is whole and is one of this FASTA: it would be overwritten otherwise.
+    """Check that an existing packed reference is intact and belongs to this FASTA; it would be overwritten otherwise.
 
-    Not part of `load`, since a FASTA of another time stamp is read for it: once a run is enough, not in every job.
+    Not part of `load`, because it reads a FASTA whose time stamp differs: once per run is enough, not in every job.
     """
     directory = Path(settings["reference"]["index_directory"]) / "reference"
     if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
@@ -295,9 +295,10 @@ def check_index(settings: Mapping[str, Any]) -> None:
 
 
 def check_contigs(settings: Mapping[str, Any]) -> None:
-    """Check that all steps can carry the contigs' names and lengths, if these are known before a job runs.
+    """Check that all steps can handle the contigs' names and lengths, if these are known before a job runs.
 
-    They are of a packed reference, or of a FASTA with its index (.fai) beside it; else packing the reference checks.
+    They are known from a packed reference, or from the index (.fai) next to the FASTA. Otherwise they are checked when
+    the reference is packed.
     """
     if not settings["samples"]:
         return
@@ -313,13 +314,13 @@ def check_contigs(settings: Mapping[str, Any]) -> None:
 
 
 def _identity(path: str) -> tuple[int, int]:
-    """Device and inode: the same for every name, link or symbolic link of one file."""
+    """Return device and inode, which are the same for every name, link or symbolic link of a file."""
     status = os.stat(path)
     return status.st_dev, status.st_ino
 
 
 def _metadata(rows: list[Row], *names: str) -> list[dict[str, str]]:
-    """The columns of a sheet that are not the schema's, behind those that name the row."""
+    """Return the columns of a sheet that the schema does not name, after those that name the row."""
     if not any(row.metadata for row in rows):
         return []
     return [{**{name: row.values[name] for name in names}, **row.metadata} for row in rows]
@@ -333,7 +334,7 @@ def _samples_frame(rows: list[Row]) -> pandas.DataFrame:
 
 
 def _says_yes(value: str) -> bool:
-    """Whether a column of yes and no says yes."""
+    """Return True if the value of a yes/no column means yes."""
     return value.lower() in ("yes", "true", "1")
 
 

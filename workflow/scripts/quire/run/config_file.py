@@ -1,9 +1,9 @@
-"""The file of the configuration, as text: that it is there and is YAML (or JSON), with the line where it is not.
+"""The configuration file as text: checks that it exists and is YAML (or JSON), with the line of a mistake.
 
-Snakemake reads a file that `--configfile` names before it reads the workflow, and has its own words for a mistake in
-it (a traceback where it is missing). Our profiles, which are read earlier still, call `refuse_unreadable` for it; the
-file that is read by default is checked when the workflow is read. Every file is checked for keys that stand in it
-twice, of which YAML silently takes the last.
+Snakemake reads a file named by `--configfile` before it reads the workflow, and reports mistakes in it in its own way
+(a traceback for a missing file). Quire's profiles are read earlier still, and call `refuse_unreadable` for it. The
+default file is checked when the workflow is read. Every file is checked for duplicate keys, of which YAML silently
+takes the last.
 """
 
 import json
@@ -22,10 +22,11 @@ DEFAULT = Path("config/config.yaml")
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """Read a file of the configuration.
+    """Read a configuration file.
 
     Raises:
-        InputError: it is not there, is no text, no YAML, has no keys, or has one twice; with the line.
+        InputError: the file is missing, is not text or not YAML, has no keys, or repeats a key; the message names the
+            line.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -45,13 +46,13 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def refuse_unreadable(arguments: Sequence[str]) -> None:
-    """End the process with a sentence where a file of the configuration is missing or is none.
+    """End the process with one sentence if a configuration file is missing or invalid.
 
     Args:
-        arguments: those of the command line of Snakemake.
+        arguments: Snakemake's command line.
 
     Raises:
-        SystemExit: with the sentence of `read_config_file`.
+        SystemExit: with the message of `read_config_file`.
     """
     names, taking = list[str](), False
     for argument in arguments:
@@ -80,7 +81,7 @@ def _parsed(path: Path, text: str) -> Any:
     except ValueError:
         pass
     try:
-        # The tree is checked as it was written: merge keys (<<) and aliases are resolved while it is constructed.
+        # The tree is checked as written: merge keys (<<) and aliases are resolved only when objects are constructed.
         _refuse_twins(yaml.compose(text, yaml.SafeLoader))
         return yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
@@ -102,11 +103,11 @@ def _problem(error: yaml.MarkedYAMLError, lines: list[str], mark: yaml.Mark | No
 
 
 class _Twice(yaml.MarkedYAMLError):  # type: ignore[misc]
-    """A key that stands in a block twice."""
+    """A key that occurs twice in a block."""
 
 
 def _refuse_twins(root: yaml.Node | None) -> None:
-    """Refuse a tree with a key that stands in one of its blocks twice, naming the one that stands first in the file."""
+    """Raise an error for a block with a duplicate key, naming the first such key of the file."""
     waiting, visited, twins = [root], set[int](), []
     while waiting:
         node = waiting.pop()
@@ -132,10 +133,10 @@ def _refuse_twins(root: yaml.Node | None) -> None:
 
 
 def _without_twins(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object of its keys and values.
+    """Return a JSON object from its keys and values.
 
     Raises:
-        InputError: a key stands in it twice.
+        InputError: a key occurs twice.
     """
     content: dict[str, Any] = {}
     for key, value in pairs:

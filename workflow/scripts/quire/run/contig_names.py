@@ -1,6 +1,6 @@
-"""Files that name contigs, held against those of the reference before any job runs: chr1 is not 1.
+"""Comparison of contig names in input files with the reference before any job runs: chr1 is not 1.
 
-Rows of BED files are read as the jobs read them, so that an end beyond its contig is told here too.
+Rows of BED files are read as the jobs read them, so that an end after its contig's end is reported here too.
 """
 
 import itertools
@@ -20,23 +20,23 @@ from quire.reference.fasta import lengths_of_contigs
 from quire.reference.storage import MANIFEST
 
 MOST_LINES = 3_000_000
-"""Lines of a file without an index that are looked through for a contig of the reference; jobs look at all."""
+"""Lines of a file without an index that are searched for a contig of the reference; jobs check all lines."""
 
-# Keys of files all of whose contigs must be the reference's, with what reads them.
+# Keys of files whose contigs must all be in the reference, with the functions that read them.
 BEDS: dict[str, Callable[[str, Mapping[str, int]], object]] = {
     "rescore.intervals": read_bed,
     "rescore.ploidy_regions": read_ploidy_regions,
     "report.truth.bed": read_bed,
 }
-# Keys of files that need have only some of its contigs.
+# Keys of files of which one contig must be in the reference.
 TABLES = ("annotate.gff3", "report.known_sites", "report.truth.vcf")
 
 
 def check_contig_names(settings: Mapping[str, Any]) -> None:
-    """Check that the files of a configuration name contigs as the reference does, and that BED files are right.
+    """Check that the input files name contigs as the reference does, and that BED files are valid.
 
     Raises:
-        InputError: naming the key, the file and, of a BED file, the line.
+        InputError: the message names the key, the file and, for a BED file, the line.
     """
     given = {key: path for key in (*BEDS, *TABLES) if (path := _value(settings, key))}
     if not given or not settings["samples"]:
@@ -53,7 +53,7 @@ def check_contig_names(settings: Mapping[str, Any]) -> None:
 
 
 def contig_lengths(settings: Mapping[str, Any]) -> dict[str, int]:
-    """The contigs and their lengths, of the packed reference, the FASTA's index, or the FASTA itself, which is read."""
+    """Return the contigs and their lengths, from the packed reference, the FASTA's index, or the whole FASTA."""
     directory, fasta = Path(settings["reference"]["index_directory"]) / "reference", settings["reference"]["fasta"]
     if (directory / MANIFEST).exists():
         reference = Reference.open(directory, verify=False)
@@ -62,7 +62,7 @@ def contig_lengths(settings: Mapping[str, Any]) -> dict[str, int]:
 
 
 def contigs_of_index(fasta: str) -> dict[str, int]:
-    """Names and lengths of the contigs by the index (.fai) of a FASTA; none where it is missing, older, or none."""
+    """Return names and lengths of a FASTA's contigs from its index (.fai); empty if it is missing, older or invalid."""
     index = Path(f"{fasta}.fai")
     try:
         if index.stat().st_mtime_ns < Path(fasta).stat().st_mtime_ns:
@@ -76,7 +76,7 @@ def contigs_of_index(fasta: str) -> dict[str, int]:
 def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:
     first = ""
     for contig in _contigs_of_table(path):
-        # bcftools csq takes 1 for chr1.
+        # bcftools csq accepts 1 for chr1.
         if contig in contigs or (key == "annotate.gff3" and other_name(contig) in contigs):
             return
         first = first or contig
@@ -87,7 +87,7 @@ def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:
 
 
 def _contigs_of_table(path: str) -> Iterator[str]:
-    """The contigs of a VCF or GFF3: by its index, or as far as it is looked through."""
+    """Yield the contigs of a VCF or GFF3, from its index or from its first lines."""
     with suppress(OSError, ValueError), pysam.TabixFile(path) as indexed:
         yield from indexed.contigs
         return

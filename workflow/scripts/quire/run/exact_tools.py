@@ -1,4 +1,4 @@
-"""The searches of the exact tools (`complete`, `mems`, `pairwise`), checked for what a schema cannot see."""
+"""Checks of the exact tools' searches (`complete`, `mems`, `pairwise`) that a schema cannot make."""
 
 import os
 import re
@@ -10,15 +10,15 @@ from quire.io.sniff import require_fasta, require_fastq, require_sequences
 from quire.run.inputs import require_file
 
 EXACT_TOOLS = ("complete", "mems", "pairwise")
-# The end of `contig:start-end`; commas may stand between thousands.
+# The end of `contig:start-end`; commas may separate thousands.
 _SPAN = re.compile(r".:(?P<start>[0-9][0-9,]*)-(?P<end>[0-9][0-9,]*)$")
 
 
 def check_exact_tools(settings: Mapping[str, Any]) -> None:
-    """Check that the searches of a tool are named once, and that their files exist and look like what they must be.
+    """Check that the searches of a tool have unique names, and that their files exist and have the right kind.
 
     Raises:
-        InputError: the first thing found wrong.
+        InputError: the first problem found.
     """
     for tool in EXACT_TOOLS:
         names: dict[str, str] = {}
@@ -50,7 +50,7 @@ def _check_files(tool: str, search: Mapping[str, Any]) -> None:
 
 
 def require_sequence_of_pair(text: str, what: str) -> None:
-    """Raise InputError unless `text` is a FASTA, or one with a region whose numbers can be (`fasta_and_region`)."""
+    """Raise InputError unless `text` names a FASTA, or a FASTA with a valid region (`fasta_and_region`)."""
     path, region = fasta_and_region(text)
     require_file(path, what)
     require_fasta(path, what, random_access=False)
@@ -68,10 +68,10 @@ def require_sequence_of_pair(text: str, what: str) -> None:
 
 
 def fasta_and_region(text: str) -> tuple[str, str | None]:
-    """Cut FASTA, FASTA:contig or FASTA:contig:start-end in two: the path, and what stands behind it (None without).
+    """Split FASTA, FASTA:contig or FASTA:contig:start-end into the path and the region (None without one).
 
-    Paths and names of contigs may hold colons themselves: the path is the longest beginning that is a file, and where
-    none is, all up to the first colon.
+    Paths and names of contigs may contain colons: the path is the longest prefix that is a file or, if there is none,
+    everything before the first colon.
     """
     if os.path.exists(text):
         return text, None

@@ -1,4 +1,4 @@
-"""What tells the inputs of a search from other files of the same names, so that its summary can be understood alone."""
+"""Identification of a search's input files in its summary, to tell them from other files of the same names."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,12 +9,12 @@ from quire.reference import Reference
 
 
 def identify(files: Mapping[str, Path], reference: Reference | None = None) -> dict[str, dict[str, Any]]:
-    """By key: `bytes` of the file and when it was `modified` (UTC, whole seconds).
+    """Return, by key, the `bytes` of each file and the time when it was `modified` (UTC, whole seconds).
 
     Args:
-        files: by key.
-        reference: what is searched, as key `reference`: `md5` of its contigs, each a line `>name` and its letters in
-            upper case without line ends, how many `contigs`, and `bases` of them all.
+        files: paths by key.
+        reference: the searched reference, described under the key `reference`: `md5` of its contigs (each as a line
+            `>name` and its letters in upper case without line ends), the number of `contigs`, and `bases` of all.
     """
     found: dict[str, dict[str, Any]] = {}
     for key, path in files.items():

@@ -1,4 +1,4 @@
-"""Checks of files and folders that a configuration or a command line names, before anything is read of them."""
+"""Checks of files and folders named by a configuration or a command line, before their content is read."""
 
 import os
 from pathlib import Path
@@ -7,14 +7,14 @@ from quire.errors import InputError
 
 
 def listed_files(text: str) -> list[str]:
-    """The files that a field of a sheet names, separated by commas; a file may have a comma in its name."""
+    """Return the files that a field of a sheet names, separated by commas; a file's name may contain a comma."""
     if os.path.exists(text):
         return [text]
     return [path for part in text.split(",") if (path := part.strip())]
 
 
 def require_file(path: str, what: str) -> None:
-    """Raise InputError unless `path` is a readable ordinary file that is not empty, with a name for a workflow."""
+    """Raise InputError unless `path` is a readable, non-empty regular file with a name that Snakemake accepts."""
     if any(character in path for character in "{}<>"):
         raise InputError(f"{what}: {path} has one of {{}}<> in its name, which Snakemake fills in; rename it.")
     if not os.path.exists(path):

@@ -1,4 +1,4 @@
-"""Ctrl-C on a command line: one line and status 130 at any moment, and soon."""
+"""Handling of Ctrl-C on a command line: one line and status 130, at any moment and without delay."""
 
 import os
 import signal
@@ -10,21 +10,21 @@ from typing import NoReturn
 
 from quire.run.job import SENTENCE
 
-STATUS = 130  # 128 and the signal's number, as shells have it
+STATUS = 130  # 128 plus the signal's number, as in shells
 LINE = f"{SENTENCE}stopped at the keyboard; no output was written.\n"
 
 
 def end_interrupted(*_signal: object) -> NoReturn:
-    """Say so and end this process, without waiting for its threads."""
+    """Print the message and end this process, without waiting for its threads."""
     os.write(2, LINE.encode())
     os._exit(STATUS)
 
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Have Ctrl-C end the process at once while modules load: they make another exception of it, or a traceback.
+    """End the process at once on Ctrl-C while modules load, since they would turn it into another error or a traceback.
 
-    Nothing is there to be cleaned up yet. A process that was started to ignore Ctrl-C goes on ignoring it.
+    Nothing needs to be cleaned up yet. A process that was started with Ctrl-C ignored keeps ignoring it.
     """
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -39,13 +39,13 @@ def loading() -> Iterator[None]:
 
 @contextmanager
 def worker_threads(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
-    """A pool of threads whose work is waited for, unless an exception ends the block.
+    """Yield a pool of threads whose work is waited for, unless an exception ends the block.
 
-    Then what has begun is left to end by itself, and the rest is not begun.
+    After an exception, work in progress continues in the background, and the rest is not started.
 
     Args:
-        threads: how many.
-        name: what theirs begin with.
+        threads: number of threads.
+        name: prefix of the threads' names.
     """
     pool = ThreadPoolExecutor(threads, name)
     try:

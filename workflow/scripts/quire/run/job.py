@@ -1,11 +1,11 @@
-"""What every rule's script does around its one library call: the log, and errors as one sentence.
+"""The frame of every rule's script around its one library call: the log, and errors as one sentence.
 
-Snakemake gives a script the object `snakemake`; `run_job` sends logging and stderr to the job's log file, and ends it
-with one sentence where the job fails. `failure_sentences` collects these sentences for the end of the terminal output.
+Snakemake gives a script the object `snakemake`. `run_job` sends logging and stderr to the job's log file, and ends it
+with one sentence if the job fails. `failure_sentences` collects these sentences for the end of the terminal output.
 
-Snakemake's `retries` starts a failed job again whatever the reason. More memory helps only a job that was killed or
-whose memory ran out, so a job that fails for another reason leaves a note (`LOG.failed`), and its next attempt in the
-same run repeats the sentence at once instead of the work.
+Snakemake's `retries` restarts a failed job for any reason. More memory helps only a job that was killed or ran out of
+memory. A job that fails for another reason therefore leaves a note (`LOG.failed`), and its next attempt in the same run
+repeats the sentence at once instead of the work.
 """
 
 import errno
@@ -24,15 +24,15 @@ from typing import Any, NoReturn
 from quire.errors import MEMORY, QuireError
 from quire.time_spent import seconds_of_process
 
-# What lets the jobs of a rule do with less memory.
+# Advice that lets the jobs of a rule use less memory.
 _LESS_MEMORY = {
     "map_unit": "set align.reads_per_batch to a smaller number or give the rule fewer threads",
     "index_page": "set reference.page_size to a smaller number",
 }
-LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` finds some of them
-SENTENCE = "quire: error: "  # how the last line of a failed job's log begins, after the time
-RUN = "QUIRE_RUN"  # environment variable that names a run; its jobs inherit it, also on a cluster
-_CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # faulthandler's words
+LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` matches some lines
+SENTENCE = "quire: error: "  # beginning of the last line of a failed job's log, after the time
+RUN = "QUIRE_RUN"  # environment variable with the run's name, inherited by its jobs, also on a cluster
+_CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandler writes it
 
 
 def run_job(snakemake: Any, main: Callable[[], None]) -> None:
@@ -89,7 +89,7 @@ def _fail(log: Path, sentence: str) -> NoReturn:
         SystemExit: always, status 1.
     """
     if MEMORY not in sentence:
-        with suppress(OSError):  # a full disk: the next attempt works again and fails again
+        with suppress(OSError):  # a full disk: the next attempt repeats the work and fails again
             _note(log).write_text(f"{_run_line()}\n{SENTENCE}{sentence}")
     logging.getLogger("quire").error("%s%s", SENTENCE, sentence)
     sys.exit(1)
@@ -110,16 +110,16 @@ def _note(log: Path) -> Path:
 
 
 def _run_line() -> str:
-    """Return the line that a log of this run holds, to tell it from the log of an earlier run."""
+    """Return the line that every log of this run contains, which logs of earlier runs lack."""
     return f"run {os.environ.get(RUN, 'without a name')}"
 
 
 def failure_sentences(failed: Iterable[Any]) -> list[str]:
-    """What jobs that failed said at the end of their logs, each sentence once, in alphabetical order.
+    """Return the last sentences of failed jobs' logs, each once, in alphabetical order.
 
     Args:
-        failed: Snakemake's jobs, or groups of jobs. In a group those jobs count that said anything: the others had
-            ended before, or were never started.
+        failed: Snakemake's jobs, or groups of jobs. Of a group, only jobs with a sentence count: the others had ended
+            before, or were never started.
     """
     sentences: set[str] = set()
     for job in failed:
@@ -130,9 +130,9 @@ def failure_sentences(failed: Iterable[Any]) -> list[str]:
 
 
 def why_it_failed(rule: str, log: Path) -> str | None:
-    """The sentence of a job that failed, by its log; None where that does not tell.
+    """Return the sentence of a failed job from its log; None if the log has none.
 
-    A crash comes first: where it was one of the job's processes, the job itself takes that for want of memory.
+    A crash takes precedence: if one of the job's processes crashed, the job itself reports a lack of memory.
     """
     if crash := crash_of_log(log):
         return (
@@ -142,7 +142,7 @@ def why_it_failed(rule: str, log: Path) -> str | None:
 
 
 def _sentence_without_words(rule: str, log: Path) -> str:
-    """What can be said of a job that failed and did not say why."""
+    """Return the sentence for a job that failed without giving a reason."""
     if not _text_of(log):
         return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see what is said of it above."
     return (
@@ -153,20 +153,20 @@ def _sentence_without_words(rule: str, log: Path) -> str:
 
 
 def sentence_of_log(log: Path) -> str | None:
-    """The sentence at the end of a job's log; None where there is none."""
+    """Return the sentence at the end of a job's log; None if there is none."""
     lines = _text_of(log).splitlines()
     _, mark, rest = lines[-1].partition(SENTENCE) if lines else ("", "", "")
     return mark + rest if mark else None
 
 
 def crash_of_log(log: Path) -> str | None:
-    """The signal, in words, by which a job or a process of it crashed, by its log; None where there was none."""
+    """Return the description of the signal that crashed a job or one of its processes, from its log; None if none."""
     found = _CRASH.findall(_text_of(log))
     return found[-1] if found else None
 
 
 def _text_of(log: Path) -> str:
-    """Read a log of this run; return no text for a missing log and for that of an earlier run.
+    """Return the text of a log of this run; empty for a missing log and for the log of an earlier run.
 
     A job that the scheduler refuses leaves the log of an earlier run in place.
     """
@@ -175,13 +175,13 @@ def _text_of(log: Path) -> str:
 
 
 def describe(error: Exception, output: Path = Path()) -> str:
-    """One sentence for an error: a QuireError's own, or the file and reason of an OSError.
+    """Return one sentence for an error: the message of a QuireError, or the file and reason of an OSError.
 
-    That memory ran out is said in the same words as elsewhere: os.fork, for one, says it by ENOMEM.
+    Lack of memory gets the same words in every case: os.fork, for example, reports it as ENOMEM.
 
     Args:
-        error: what ended the job.
-        output: the folder that the job writes to, named with its free space where an OSError names no file.
+        error: the error that ended the job.
+        output: the job's output folder, named with its free space if an OSError names no file.
     """
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         named = f"{error.filename}: " if error.filename is not None else ""

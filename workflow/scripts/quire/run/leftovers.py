@@ -1,4 +1,4 @@
-"""Results of samples and units that the sheets name no longer: they are left alone, and said."""
+"""Report of results of samples and units that the sheets no longer name; their files are kept."""
 
 import shlex
 from collections.abc import Collection, Mapping
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[str]:
-    """One line for each sample, or unit of a sample, of earlier runs that this one does not have.
+    """Return one line for each sample or unit of earlier runs that this run does not have.
 
     Args:
         output: the folder of the results.
-        units: the names of the units of each sample of this run.
+        units: names of the units of each sample of this run.
     """
     lines = []
     for counts in sorted((output / "align").glob("*.counts.json")):
@@ -25,7 +25,7 @@ def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[s
 
 
 def _line(name: str, output: Path) -> str:
-    """In the form of the summary that a run ends with."""
+    """Return a line in the format of the summary at the end of a run."""
     return (
         f"{'leftover':<12}{name} is of an earlier run and in no sheet now; its files stay "
         f"(find {shlex.quote(str(output))} -name '{name}.*' lists them)"

@@ -1,7 +1,7 @@
-"""What the terminal is told of jobs that take long: how far each is, by its own log, wherever it runs.
+"""Progress of long jobs on the terminal, taken from their logs, on whichever machine they run.
 
-Jobs say it in their logs (`quire.progress`), which on a cluster lie on a file system that all machines see. A thread of
-the first Snakemake process looks there now and then; nothing waits for it, and it ends with the process.
+Jobs write their progress into their logs (`quire.progress`), which on a cluster lie on a shared file system. A thread
+of the first Snakemake process reads them periodically. Nothing waits for the thread, and it ends with the process.
 """
 
 import logging
@@ -14,11 +14,11 @@ from quire.progress import DONE
 from quire.run.short_log import ShortFormatter, name_of
 
 SECONDS_BETWEEN_LOOKS = 30
-_TAIL = 1 << 16  # bytes of a log that are looked at
+_TAIL = 1 << 16  # bytes read from the end of a log
 
 
 def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> None:
-    """Tell now and then how far the jobs are that a logger's handlers were told of (`short_log.shorten`)."""
+    """Log periodically the progress of the jobs that a logger's handlers have seen begin (`short_log.shorten`)."""
     formatters = [handler.formatter for handler in logger.handlers if isinstance(handler.formatter, ShortFormatter)]
     said: dict[str, str] = {}
 
@@ -34,11 +34,11 @@ def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> Non
 
 
 def lines_of(begun: Mapping[int, logging.LogRecord], said: dict[str, str]) -> list[str]:
-    """A line for each job that says more than it said before, by its log.
+    """Return a line for each job whose log has new progress.
 
     Args:
-        begun: what Snakemake said of the jobs that run, or wait for a machine of a cluster.
-        said: what was told of each job, by the path of its log; brought up to date.
+        begun: Snakemake's records of the jobs that run, or wait for a machine of a cluster.
+        said: last progress reported for each job, by the path of its log; updated.
     """
     lines = []
     for job in list(begun.values()):
@@ -51,7 +51,7 @@ def lines_of(begun: Mapping[int, logging.LogRecord], said: dict[str, str]) -> li
 
 
 def _last_said(log: Path, begun: float) -> str | None:
-    """How far a log says that its job is; None where it does not, or is of an earlier run."""
+    """Return the last progress in a log; None if there is none, or if the log is of an earlier run."""
     try:
         with log.open("rb") as stream:
             size = log.stat().st_size

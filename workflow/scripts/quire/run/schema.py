@@ -1,4 +1,4 @@
-"""The schema of the configuration at work: defaults filled in, and its verdicts as one sentence each."""
+"""Application of the configuration's schema: it fills in defaults and turns each violation into one sentence."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import yaml
 from quire.errors import InputError
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
-SHEETS = ("samples", "units")  # the keys that name them
+SHEETS = ("samples", "units")  # the keys that name the sheets
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 
 
@@ -49,18 +49,18 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
 
 
 def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:
-    """Whether a configuration without a reference names nothing but alignments of two sequences."""
+    """Return True if a configuration without a reference contains only alignments of two sequences."""
     with_reference = ("reference", "complete", "mems", *SHEETS)
     return bool(settings.get("pairwise")) and not any(raw.get(key) for key in with_reference)
 
 
 def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
-    """Copy `value`, adding the defaults of missing keys; an empty block counts as a block with no keys.
+    """Copy `value` and add the defaults of missing keys; an empty block counts as a block without keys.
 
     Args:
-        value: of a key, or a block of keys.
-        schema: of it.
-        around: values of the keys beside it, and of the blocks that it lies in.
+        value: a single value, or a block of keys.
+        schema: its schema.
+        around: values of the keys on the same level and of the enclosing blocks.
     """
     if schema.get("type") == "array" and isinstance(value, list):
         return [_with_defaults(one, schema["items"]) for one in value]
@@ -71,7 +71,7 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
     if not isinstance(value, Mapping):
         return value
     parts = schema["properties"]
-    # A key without a value is as one that is left out, but where `null` says something.
+    # A key without a value counts as a missing key, unless `null` has a meaning.
     filled = {key: one for key, one in value.items() if one is not None or _may_be_null(parts.get(key))}
     plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
     around = {**(around or {}), **plain, **filled}
@@ -84,12 +84,12 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
 
 
 def _may_be_null(part: Mapping[str, Any] | None) -> bool:
-    """Also an unknown key, which is refused."""
+    """Return True if null is allowed; also for an unknown key, which is refused later."""
     return part is None or "null" in part.get("type", ())
 
 
 def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
-    """The default of a key: that of `default_with`, where another key has the value named there."""
+    """Return the default of a key, or that of `default_with` if another key has the value named there."""
     for other, by_value in part.get("default_with", {}).items():
         value = around.get(other)
         if isinstance(value, str) and value in by_value:
@@ -98,10 +98,10 @@ def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
 
 
 def _as_typed(value: Any, types: str | list[str]) -> Any:
-    """`value` as a number or a truth value where the schema wants one and it reads so; else as it is, to be judged.
+    """Convert `value` to the number or boolean that the schema requires if possible; else return it unchanged.
 
-    Snakemake hands on the values in a block that is given with `--config rescore='{interval_size: 7000}'` as text. And
-    JSON schema takes 5e+6 for an integer, where Python does not.
+    Snakemake passes the values of a block given as `--config rescore='{interval_size: 7000}'` as text. JSON schema
+    accepts 5e+6 as an integer, but Python does not.
     """
     if types == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.lower(), value)
@@ -113,7 +113,7 @@ def _as_typed(value: Any, types: str | list[str]) -> Any:
 
 
 def _sentence(error: jsonschema.ValidationError) -> str:
-    """Say what is wrong with a value, and where, in words."""
+    """Return a sentence part that says what is wrong with a value, and where."""
     place = _place(error.absolute_path)
     if error.validator == "additionalProperties":
         unknown = sorted(set(error.instance) - set(error.schema["properties"]), key=str)[0]
@@ -140,19 +140,19 @@ def _sentence(error: jsonschema.ValidationError) -> str:
 
 
 def _place(path: Iterable[str | int]) -> str:
-    """A key by its dotted name; the entries of a list count from 1, as in `mems[2].min_length`."""
+    """Return the dotted name of a key; entries of a list count from 1, as in `mems[2].min_length`."""
     return "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def value_of(text: str, part: Mapping[str, Any]) -> Any:
-    """The value of a key as a command line gives it.
+    """Return the value of a key that a command line gives as text.
 
     Args:
-        text: of the argument.
+        text: text of the argument.
         part: the schema of the key.
 
     Raises:
-        InputError: what the schema says against it, as the end of a sentence that begins with the key.
+        InputError: the violation of the schema, as the end of a sentence that begins with the key.
     """
     value = _as_typed(text, part["type"]) if "type" in part else text
     error = next(jsonschema.Draft202012Validator(part).iter_errors(value), None)

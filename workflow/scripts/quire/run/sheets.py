@@ -1,4 +1,4 @@
-"""The sheets of samples and units: tab-separated text as people save it, read into rows that know their line."""
+"""The sheets of samples and units: tab-separated text as users save it, read into rows that know their line."""
 
 import csv
 import difflib
@@ -13,11 +13,11 @@ import pandas
 
 from quire.errors import InputError
 
-# What other programs' sheets call the files of reads: in lower case, letters and digits alone.
+# Names of the read files' columns in sheets of other programs, as lower-case letters and digits only.
 _OTHER_NAMES = {
     f"{word}{mate}": f"fq{mate}" for word in ("r", "read", "reads", "fastq", "fastqr", "mate") for mate in (1, 2)
 } | {"fastq": "fq1", "fq": "fq1", "reads": "fq1"}
-ALIKE = 0.66  # share of letters that two names of columns have in common, from which on one is taken for a slip
+ALIKE = 0.66  # least similarity at which a column's name counts as a misspelling of another, from 0 to 1
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,23 @@ class Row:
 
     @property
     def place(self) -> str:
-        """The words that tell a user where to look."""
+        """Return the file and line, for messages."""
         return f"{self.path}, line {self.line}"
 
 
 def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
-    """Read a sheet; Windows line ends, a byte order mark, spaces around values, empty lines and comments do not matter.
+    """Read a sheet, whatever its line ends, byte order mark, spaces around values, empty lines and comments.
 
-    A line that begins with `#` is a comment, unless it names the columns as PED files do (`#sample`). Columns that are
-    not in the schema are kept as metadata; one whose name is nearly that of a column that lacks is refused.
+    A line that begins with `#` is a comment, unless it names the columns as in PED files (`#sample`). Columns that are
+    not in the schema are kept as metadata; a column whose name resembles that of a missing column is refused.
 
     Args:
         path: the sheet.
-        schema: JSON schema of a row; its properties are the columns that mean something.
+        schema: JSON schema of a row; its properties are the columns that Quire uses.
 
     Raises:
-        InputError: the sheet is missing, not tab-separated text, has wrong columns, no rows or a value that the schema
-            does not allow; the sentence names the line.
+        InputError: the sheet is missing, is not tab-separated text, or has wrong columns, no rows or a value that the
+            schema does not allow; the message names the line.
     """
     lines, table = _read_table(path, schema["required"])
     header = list(table.iloc[0])
@@ -87,23 +87,23 @@ def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, 
 
 
 def _one_of(value: str, part: Mapping[str, Any]) -> str:
-    """The value as the schema spells it, where it has a list of upper-case words; any case counts."""
+    """Return the value in the schema's spelling, if the schema lists upper-case words; case is ignored."""
     return value.upper() if value.upper() in part.get("enum", ()) else value
 
 
 def _is_comment(line: str, required: list[str]) -> bool:
-    """Whether a line is a comment, and no header behind a `#`."""
+    """Return True if a line is a comment and not a header after a `#`."""
     fields = [field.strip() for field in line.removeprefix("#").split("\t")]
     return line.startswith("#") and not set(required) <= set(fields)
 
 
 def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataFrame]:
-    """Lines of the sheet that are not comments: their numbers, and their stripped text, the header first.
+    """Return the lines of the sheet without comments: their numbers, and their stripped text, the header first.
 
     Missing trailing fields are empty.
     """
     try:
-        # Spreadsheets end lines with the tabs of columns that were once there.
+        # Spreadsheets end lines with the tabs of deleted columns.
         text = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
         kept = [(number, line) for number, line in enumerate(text, 1) if not _is_comment(line, required)]
         while kept and not kept[0][1]:
@@ -134,7 +134,7 @@ def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataF
         raise InputError(f"{path}: the sheet is not text; save it as tab-separated text (UTF-8).") from None
     except OSError as error:
         raise InputError(f"{path}: the sheet cannot be read ({error.strerror}).") from None
-    # Empty lines at the end are no rows of the table.
+    # Empty lines at the end are not rows of the table.
     return [number for number, _ in kept[: len(table)]], table.fillna("").map(str.strip)
 
 

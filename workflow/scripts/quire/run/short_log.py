@@ -1,6 +1,6 @@
-"""Fewer words on the terminal: a line where a job begins and one where it ends, with its time and its reads per second.
+"""Short terminal output: one line when a job begins and one when it ends, with its time and its reads per second.
 
-Snakemake prints a dozen lines for each job, and two dozen for one that fails. They stay in its own log file, which it
+Snakemake prints a dozen lines for each job, and two dozen for a failed one. They stay in its own log file, which it
 names at the end of a run. Warnings, and errors of no job with a log, are printed unchanged. Records are distinguished
 by their `event`, which Snakemake's interface for logger plugins defines.
 """
@@ -14,30 +14,31 @@ from typing import Any
 
 from quire.run.job import why_it_failed
 
-# Exceptions by which Snakemake reports the place in the rules and the command of a job that failed.
+# Exceptions with which Snakemake reports the rule's location and the command of a failed job.
 _FAILED = ("RuleException", "CalledProcessError")
 _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records taken back from .*)")
 
 
 class ShortFormatter(logging.Formatter):
-    """Shortens what Snakemake says of jobs, and leaves everything else to the formatter that was there before."""
+    """Formatter that shortens Snakemake's records about jobs, and leaves all others to the previous formatter."""
 
     def __init__(self, handler: logging.Handler, whole_words: Callable[[], bool] = lambda: False) -> None:
-        """Take the place of the formatter of a handler that has one, but where `whole_words` are asked for."""
+        """Replace the formatter of a handler, except while `whole_words` asks for the full output."""
         super().__init__()
         self.whole_words = whole_words
         self.handler = handler
         self.whole = handler.formatter or logging.Formatter()
-        self.begun: dict[int, logging.LogRecord] = {}  # by the number of the job
+        self.begun: dict[int, logging.LogRecord] = {}  # by number of the job
         self.failed: set[int] = set()  # numbers of jobs
         self.is_running = False  # between the plan of jobs and the end of the last one
-        self.ended: list[str] = []  # lines that wait for the progress, which is told next
+        self.ended: list[str] = []  # lines held back until the progress, which follows
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record, or nothing."""
+        """Return the line of a record, or nothing."""
         if self.whole_words():
             return self.whole.format(record)
-        self.handler.__dict__["last_msg_was_job_info"] = True  # Snakemake's leaves a line empty before a job otherwise
+        # Keeps Snakemake from printing an empty line before a job.
+        self.handler.__dict__["last_msg_was_job_info"] = True
         event, clock = str(getattr(record, "event", "")), time.strftime("%H:%M:%S", time.localtime(record.created))
         if event in ("workflow_started", "resources_info", "job_started"):
             return ""
@@ -57,7 +58,7 @@ class ShortFormatter(logging.Formatter):
             begun = self.begun.pop(record.__dict__.get("jobid", -1), None)
             self.failed.add(record.__dict__.get("jobid", -1))
             if begun and begun.__dict__["log"]:
-                # Of a group every job is said to have failed: those that ended well too, and those that never began.
+                # Snakemake reports every job of a failed group as failed, also those that succeeded or never began.
                 if record.__dict__.get("indent") and not why_it_failed("", Path(begun.__dict__["log"][0])):
                     return ""
                 lasted = f"{record.created - begun.created:,.1f} s"
@@ -79,13 +80,13 @@ class ShortFormatter(logging.Formatter):
 
 
 def _reason(record: logging.LogRecord) -> list[str]:
-    """Why a job failed, where its log cannot say it: Slurm refused it, or ended it."""
+    """Return the reason of a failed job that its log cannot contain: Slurm refused it, or ended it."""
     lines = str(record.__dict__.get("rule_msg") or "").splitlines()
-    return [" " * 10 + lines[0]] if lines else []  # Snakemake's own log has the others: the command of sbatch
+    return [" " * 10 + lines[0]] if lines else []  # Snakemake's own log has the remaining lines: the command of sbatch
 
 
 def _group_that_failed(record: logging.LogRecord, clock: str) -> str:
-    """A line for a group none of whose jobs says why it failed; nothing where one does, which has a line then."""
+    """Return a line for a group in which no job gives a reason; nothing if one does, since that job has a line."""
     jobs: list[dict[str, Any]] = record.__dict__["job_error_info"]
     if any(why_it_failed("", Path(job["log"][0])) for job in jobs if job["log"]):
         return ""
@@ -96,12 +97,12 @@ def _group_that_failed(record: logging.LogRecord, clock: str) -> str:
 
 
 def _makes_something(begun: logging.LogRecord) -> bool:
-    """Whether a job has outputs: a target, which has none, does nothing but wait for others."""
+    """Return True if a job has outputs; a target has none and only waits for other jobs."""
     return bool(begun.__dict__.get("output", True))
 
 
 def _end(begun: logging.LogRecord | None, ended: logging.LogRecord) -> str:
-    """What job ended, its time since it was begun or submitted, and how fast it mapped, if it did."""
+    """Return the job that ended, its time since it began or was submitted, and its mapping rate, if it mapped reads."""
     if begun is None:
         return ended.getMessage()
     mapped = begun.__dict__["rule_name"] == "map_unit"
@@ -110,18 +111,18 @@ def _end(begun: logging.LogRecord | None, ended: logging.LogRecord) -> str:
 
 
 def _jobs(stats: Mapping[str, int]) -> str:
-    """How many jobs a run has now, by rule."""
+    """Return the number of jobs of a run by rule, as text."""
     rules = [f"{name} x {count}" if count > 1 else name for name, count in stats.items() if name != "total"]
     return f"{stats['total']} jobs: {', '.join(rules)}"
 
 
 def name_of(record: logging.LogRecord) -> str:
-    """What a job is: the message of its rule, or the name of this and of what it works on."""
+    """Return a name for a job: the message of its rule, or the name of the rule and its wildcards."""
     return str(record.__dict__["rule_msg"] or _short_name(record))
 
 
 def _short_name(record: logging.LogRecord) -> str:
-    """The name of a job's rule and of what it works on."""
+    """Return the name of a job's rule and its wildcards."""
     return f"{record.__dict__['rule_name']} {'.'.join(record.__dict__['wildcards'].values())}".rstrip()
 
 
@@ -130,7 +131,7 @@ def _rates(log: Path) -> list[str]:
 
 
 def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: False) -> None:
-    """Let the handler of the terminal shorten from now on, but while `whole_words` are asked for (a dry run)."""
+    """Make the terminal's handler print short lines from now on, except while `whole_words` is true (a dry run)."""
     for handler in logger.handlers:
         to_terminal = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
         if to_terminal and handler.formatter is not None and not isinstance(handler.formatter, ShortFormatter):
