@@ -72,7 +72,7 @@ def _room(size: int) -> NDArray[np.uint8]:
 
 @inlined
 def place_of(fields, contig_offsets):
-    """Return a record's position on the contigs end to end."""
+    """Return a record's place: its position on the contigs laid end to end."""
     return contig_offsets[fields.contig] + fields.position
 
 
@@ -80,7 +80,7 @@ def place_of(fields, contig_offsets):
 def reach(data, start, fields, contig_offsets, span):
     """Return the first and last place of records that may share a fragment with this one.
 
-    No record spans more than `span` bases. Records that are not compared reach their own place only.
+    No record spans more than `span` bases. Records that are not compared reach only their own place.
     """
     place = place_of(fields, contig_offsets)
     if fields.flag & LEFT_ALONE:
@@ -127,8 +127,8 @@ def _places(starts, flag, contig, position, cigar, cigar_offsets, genome):
     """Assign places by bucket to records that are not written yet; `starts` (int64[n + 1]) gives their sizes.
 
     Returns:
-        int64[buckets + 2], where each bucket begins; int64[n], where each record is to begin in its first bucket; and
-        of copies in further buckets int64[], the record's number, and int64[], where the copy begins.
+        int64[buckets + 2], where each bucket begins; int64[n], where each record begins in its first bucket; and for
+        each copy in a further bucket int64[], the record's number, and int64[], where the copy begins.
     """
     contig_offsets, width, buckets = genome
     n = len(flag)
@@ -175,6 +175,6 @@ def _size(starts, i, end):
 
 @compiled
 def _append(data, offsets, out, at):
-    """Append the bytes of each bucket in `out` at `at[bucket]`, which is moved to their end."""
+    """Write the bytes of each bucket to `out` at `at[bucket]`, and move that position to their end."""
     for bucket in range(len(at)):
         at[bucket] = copy_bytes(out, at[bucket], data, offsets[bucket], offsets[bucket + 1])

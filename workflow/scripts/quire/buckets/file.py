@@ -6,8 +6,8 @@ each thread to its own file: the operating system lets one thread at a time writ
 into copying. Any stretch may be in any file; stretches are numbered in the order of the reads. Each piece and the table
 of contents have a checksum. Sizes of stretches and pieces always count unpacked records.
 
-Records without a position are in pieces of their own. Where these end depends on the records and not on the batches in
-which they came, so that the same holds for the blocks of the finished file.
+Records without a position are in pieces of their own. The ends of these pieces depend on the records and not on the
+batches in which they came, so that the same holds for the blocks of the finished file.
 
 See docs/formats.md for the layout of the bytes.
 """
@@ -44,12 +44,12 @@ from quire.ragged import offsets_from_lengths
 MAGIC = b"QBUCKETS"
 FORMAT_VERSION = 3
 CONTENTS = "contents"  # name of the table of contents
-PIECE_BYTES = 1 << 16  # average of a bucket in a stretch, within the limits below
+PIECE_BYTES = 1 << 16  # average size of a piece, within the limits of a stretch below
 LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
-UNPLACED_BYTES = 1 << 24  # of a piece of records without a position
+UNPLACED_BYTES = 1 << 24  # size of a piece of records without a position
 MOST_WRITERS = 6  # threads that write; more would wait for memory
 MOST_FILES = MOST_WRITERS + 1  # files of records; one holds those without a position
-_TRAILER = struct.Struct("<QQI8s")  # bytes of directory, of description, checksum of both, magic
+_TRAILER = struct.Struct("<QQI8s")  # sizes of directory and description, checksum of both, magic
 _PIECE = np.dtype([("packed", "<i8"), ("size", "<i8"), ("checksum", "<u4")])
 
 
@@ -118,7 +118,7 @@ class BucketWriter:
         self._waiting: list[Dealt] = []
         self._waiting_bytes = 0
         self._writing: deque[Future[_Stretch]] = deque()
-        self._written: list[_Stretch] = []  # without their records
+        self._written: list[_Stretch] = []  # `unplaced` is emptied
         self._unplaced = np.empty(0, np.uint8)
         self._unplaced_pieces: list[Piece] = []
         self._stack = ExitStack()
@@ -160,7 +160,7 @@ class BucketWriter:
             (self._folder / CONTENTS).write_bytes(self._contents())
 
     def _hand_out(self) -> None:
-        """Let a thread write the collected records as a stretch, after the oldest stretch if all threads are busy."""
+        """Let a thread write the collected records as a stretch; first wait for the oldest if all threads are busy."""
         if not self._waiting:
             return
         while len(self._writing) >= self._writers:
@@ -169,7 +169,7 @@ class BucketWriter:
         self._waiting, self._waiting_bytes = [], 0
 
     def _take_back(self) -> None:
-        """Wait for the oldest stretch, and append its records without a position to those before."""
+        """Wait for the oldest stretch, and collect and write its records without a position."""
         stretch = self._writing.popleft().result()
         self._unplaced = np.concatenate([self._unplaced, stretch.unplaced])
         self._written.append(stretch._replace(unplaced=np.empty(0, np.uint8)))
@@ -183,7 +183,7 @@ class BucketWriter:
         self._unplaced = self._unplaced[begin:].copy()
 
     def _write_stretch(self, parts: list[Dealt]) -> _Stretch:
-        """Write all buckets but the last, that of the records without a position, to a free file."""
+        """Write all buckets to a free file, except the last one, whose records have no position."""
         data, offsets, _ = joined(parts)
         parts.clear()  # releases their memory before the stretch is written
         packed, packed_offsets = pack(data, offsets[:-1])
@@ -225,24 +225,24 @@ class BucketWriter:
 
 
 def _write_all(file: FileIO, data: NDArray[np.uint8]) -> None:
-    """Write all bytes to an unbuffered file, each of whose writes may take fewer."""
+    """Write all bytes to an unbuffered file, whose `write` may take only some of them."""
     view = data.data
     while len(view):
         view = view[file.write(view) or 0 :]
 
 
 class BucketFile:
-    """Reader of a unit's buckets, for any thread until the `with` block ends, which closes the files.
+    """Reader of a unit's buckets, for any thread until the end of the `with` block closes the files.
 
     Attributes:
-        path: of the folder.
-        header_text: of the unit's BAM header.
-        contig_names, contig_lengths: its contigs.
+        path: folder of the buckets.
+        header_text: text of the unit's BAM header.
+        contig_names, contig_lengths: contigs of this header.
         genome: the buckets.
         records: number of records, each counted once.
 
     Raises:
-        QuireError: at opening or reading, if a file is missing, cut, damaged, of another version or unreadable.
+        QuireError: at opening or reading, if a file is missing, truncated, damaged, of another version or unreadable.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -284,7 +284,7 @@ class BucketFile:
             raise self._not_whole("its files are not as long as they were")
 
     def pieces(self, bucket: int) -> list[Piece]:
-        """Return the pieces of a bucket in the order of the reads; the last bucket has the records without position."""
+        """Return the pieces of a bucket in the order of the reads; the last bucket has the unplaced records."""
         if bucket == self.genome.buckets:
             return self._unplaced
         entries = self._directory[:, bucket]
@@ -318,7 +318,7 @@ class BucketFile:
             yield self.read([piece])
 
     def _read_into(self, out: NDArray[np.uint8], file: int, place: int) -> int:
-        """Fill `out` from a file and return the number of bytes read, fewer at its end."""
+        """Fill `out` from a file and return the number of bytes read, which is smaller at the file's end."""
         got = 0
         while got < len(out):
             try:
@@ -345,7 +345,7 @@ class BucketFile:
         return both[:directory_bytes], description
 
     def _unreadable(self, error: OSError) -> QuireError:
-        """Word an error of the system; only if a file is missing are the buckets lost."""
+        """Return the error to raise for a system error; the buckets are lost only if a file is missing."""
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return self._not_whole(error.strerror)
         remedy = "fix this"

@@ -11,8 +11,8 @@ from quire.ragged import offsets_from_lengths
 MOST_BUCKETS = 4096
 LEAST_WIDTH = 1 << 17  # bases; wide enough that few records are copied to other buckets
 SPAN = 1 << 12
-"""Most bases of the reference that a record may span, clipped bases included. Reads have at most 1,024 bases, and a
-deletion costs more than its bases could score, so that Quire's alignments span at most half of it."""
+"""Largest span of a record on the reference in bases, clipped bases included. Reads have at most 1,024 bases, and a
+deletion costs more than its bases could score, so that Quire's alignments span at most half of this."""
 
 
 class BucketLayout(NamedTuple):
@@ -30,7 +30,7 @@ class BucketLayout(NamedTuple):
 
 
 def layout(contig_lengths: Sequence[int]) -> BucketLayout:
-    """Return the buckets of a genome, which depend on nothing else."""
+    """Return the buckets of a genome, which depend only on the contig lengths."""
     offsets = offsets_from_lengths(contig_lengths)
     width = max(LEAST_WIDTH, -(-int(offsets[-1]) // MOST_BUCKETS))
     return BucketLayout(offsets, width, max(1, -(-int(offsets[-1]) // width)))

@@ -1,8 +1,7 @@
 """Read many pieces, or take their checksums, in one call without the interpreter's lock.
 
-A piece is about ten kilobytes, which take a moment, and a range of a sample has a hundred of them: sixteen threads that
-take the lock for each piece mostly wait for each other. A kernel therefore calls the C library's `pread` and ISA-L's
-checksum.
+A piece has about ten kilobytes, and a range of a sample has about a hundred pieces. Sixteen threads that take the lock
+for each piece mostly wait for each other. A kernel therefore calls the C library's `pread` and ISA-L's checksum.
 """
 
 import ctypes
@@ -29,12 +28,12 @@ def read_pieces(files: NDArray[np.int64], pieces: NDArray[np.int64], out: NDArra
     """Read pieces end to end; any thread may call it.
 
     Args:
-        files: descriptors of open files.
-        pieces: int64[n, 4 or more] of index of the file, offset, bytes and CRC-32.
+        files: int64[], descriptors of open files.
+        pieces: int64[n, 4 or more], index of the file, offset, bytes and CRC-32.
         out: at least as long as all of them.
 
     Returns:
-        True if all pieces were read and have their checksums. If not, `out` holds anything.
+        True if all pieces were read and have their checksums. If not, the content of `out` is undefined.
     """
     return bool(_read(_pread_address(), address_of(CRC32), files, pieces, out))
 

@@ -1,4 +1,4 @@
-"""The stage of complete search: FASTQ to a BAM with every place with at most k differences, and to a table of counts.
+"""Complete search, from FASTQ to a BAM of every place with at most k differences and a table of counts.
 
 `quire.algorithms.complete` defines hits. Reads are searched batch by batch. The hits of a batch are counted and chosen
 (`selection`), and become records (`records`) and lines of the table (`counts`). In a batch with more hits than are held

@@ -1,11 +1,11 @@
-"""Every place of reads with at most k differences.
+"""Find every place of each read with at most k differences.
 
     python -m quire.complete --reference genome.fa --reads reads.fq --max-differences 3 --output places.bam
 
 Finds each place in the reference where a whole read lies with at most --max-differences substitutions, inserted and
 deleted bases, on both strands, none left out. --output is a BAM in the order of the reads, the best place of a read
-first and the others as secondary records. Beside it stand how many places each read has (.counts.tsv) and a summary
-(.json).
+first and the others as secondary records. Two files beside it hold the number of places of each read (.counts.tsv) and
+a summary (.json).
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The axis of a reference, as complete search takes it."""
+"""Conversion of a reference to the axis of complete search."""
 
 import numpy as np
 

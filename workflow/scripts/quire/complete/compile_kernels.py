@@ -41,7 +41,7 @@ def compile_kernels() -> None:
 
 
 def _walk(inputs: CompleteInputs) -> None:
-    """Search through the trie, which a genome as small as this one never needs."""
+    """Search through the trie, which `search_reads` never uses for so small a genome."""
     packed = Reference.open(inputs.reference)
     indexes = [PageIndex.open(page, packed) for page in inputs.pages]
     pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]

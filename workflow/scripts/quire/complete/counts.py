@@ -12,7 +12,7 @@ _TAB, _LINE_END, _ZERO = ord("\t"), ord("\n"), ord("0")
 
 
 def header(max_differences: int) -> bytes:
-    """Return the first line."""
+    """Return the first line of the table."""
     columns = ["read", *map(str, range(max_differences + 1)), "total", "listed"]
     return ("\t".join(columns) + "\n").encode()
 
@@ -22,7 +22,7 @@ def lines(batch: ReadBatch, counts: NDArray[np.int64], listed: NDArray[np.int64]
 
     Args:
         batch: the reads, for their names.
-        counts: int64[n, k + 1], hits by differences.
+        counts: int64[n, k + 1], hits by number of differences.
         listed: int64[n], hits with a record.
     """
     text: NDArray[np.uint8] = write_lines(batch.names, batch.name_offsets, counts, listed)
@@ -50,7 +50,7 @@ def write_lines(names, name_offsets, counts, listed):
 
 @inlined
 def _write_number(text, at, value):
-    """Write a tab and a number >= 0; returns the end of the text."""
+    """Write a tab and a number >= 0; return the end of the text."""
     text[at] = _TAB
     digits, rest = 1, value
     while rest >= 10:

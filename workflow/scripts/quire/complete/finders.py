@@ -15,12 +15,12 @@ from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
 log = logging.getLogger("quire.complete")
-ROOM = 1 << 20  # most ends of a part
-PAGES_SHARE = 0.5  # of the card's free memory that pages may take
+ROOM = 1 << 20  # largest number of ends in a part
+PAGES_SHARE = 0.5  # share of the card's free memory that pages may take
 
 
 class Finder(Protocol):
-    """Interface of what finds the ends of a batch.
+    """Interface for finding the ends of hits in a batch.
 
     Attributes:
         reads_per_batch: preferred number of reads of a batch.
@@ -37,7 +37,7 @@ class Finder(Protocol):
 class CpuFinder:
     """A finder on the CPU."""
 
-    # Few, since hits of a batch are held: reads of 36 bases have 160 on chr20 with k = 3.
+    # Few, since all hits of a batch are held in memory: reads of 36 bases have 160 on chr20 with k = 3.
     reads_per_batch = 2048
     in_threads = True
 
@@ -92,7 +92,7 @@ class CardFinder:
 
 
 class FoundEnds:
-    """The ends that a card has found of a batch, as a finder for the thread that aligns them."""
+    """A finder that yields the ends that a card has found, for the thread that aligns them."""
 
     reads_per_batch = CpuFinder.reads_per_batch
     in_threads = True
@@ -109,12 +109,12 @@ class FoundEnds:
 def open_finder(
     open_card: Callable[[], Card] | None, reference: Reference, indexes: Sequence[PageIndex], max_differences: int
 ) -> Iterator[Finder]:
-    """Open a finder for as long as the block runs.
+    """Open a finder for the duration of the `with` block.
 
     Args:
         open_card: from `quire.device.choice.use_backend`; None for the CPU.
-        reference: that is searched.
-        indexes: of all its pages, in order.
+        reference: reference to search.
+        indexes: indexes of all its pages, in order.
         max_differences: k.
 
     Raises:

@@ -21,15 +21,15 @@ def build_records(
     """Return the records of reads, in the order of the reads; a read without hits gets an unmapped one.
 
     Args:
-        chosen: hits, which name reads of the batch.
+        chosen: hits; `hits.read` is the index in the batch.
         counted: the reads. Their counts give the tags NH (hits with a record, in this or another call) and th (hits
             that would have one without `max_hits`, if that is more).
-        reference: that the hits lie on.
-        wanted: what is reported.
-        index_before: records of the first read from earlier calls (for the tag HI).
+        reference: reference of the hits.
+        wanted: settings of the report.
+        index_before: number of records of the first read in earlier calls (for the tag HI).
 
     Raises:
-        QuireError: an alignment does not have as many differences as were found.
+        QuireError: an alignment does not have the number of differences that the search found.
     """
     batch, reads, counts = counted
     with_record, all_of_report = listed(counts, wanted), reportable(counts, wanted)
@@ -50,7 +50,7 @@ def build_records(
     cut = mapped & (all_of_report > with_record)[read]
 
     cigar, offsets = align(hits, reads, axis_of(reference), wanted.max_differences)
-    # Records with hits are in the order of the hits, so only the lengths have to be spread.
+    # Records with hits are in the order of the hits, so only the CIGARs' lengths have to be spread.
     cigar_offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.where(mapped, np.diff(offsets)[row] if len(hits.read) else 0, 0), out=cigar_offsets[1:])
     edit_distance = filled(-1, np.int32)

@@ -48,7 +48,7 @@ from quire.version import VERSION
 
 log = logging.getLogger("quire.complete")
 REPORTS = ("all", "best", "count")
-MOST_BYTES = 128 << 20  # about the most compressed records of a batch that wait to be written
+MOST_BYTES = 128 << 20  # approximate limit of a batch's compressed records that wait to be written
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ class CompleteOutputs:
 
 @dataclass(frozen=True)
 class CompleteSettings:
-    """Settings of a search; those from `threads` on change nothing of the answer.
+    """Settings of a search; those from `threads` on do not change the answer.
 
     Attributes:
-        name: of the search, for the summary.
+        name: name of the search, for the summary.
         max_differences: k, 0 to MOST_DIFFERENCES.
         report: hits that get a record: "all", those with the read's fewest differences ("best"), or none ("count").
         max_hits: most records of a read, 0 for no limit; all hits are counted.
@@ -135,7 +135,7 @@ class SearchCounts:
         self.hits_by_differences += by_read.sum(axis=0)
 
     def to_json(self) -> dict[str, int]:
-        """All counts by name."""
+        """Return all counts by name."""
         plain = {name: value for name, value in vars(self).items() if name != "hits_by_differences"}
         return {**plain, **{f"hits_with_{k}_differences": int(n) for k, n in enumerate(self.hits_by_differences)}}
 
@@ -154,7 +154,7 @@ class _Searched:
 
     Attributes:
         counted: its reads.
-        lines: of the table of counts.
+        lines: its lines of the table of counts.
         pieces: records of its reads, in order, or a range of reads that must be searched again.
     """
 
@@ -164,12 +164,12 @@ class _Searched:
 
 
 def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
-    """Find every place of reads with at most k differences.
+    """Find every place of each read with at most k differences.
 
     Args:
         inputs: reference, indexes and reads.
         outputs: files, each written completely or not at all.
-        settings: differences, what is reported, threads and backend.
+        settings: differences, report, threads and backend.
 
     Raises:
         InputError: bad FASTQ or settings, a read that is too short, an index that does not fit, or no card where the
@@ -265,7 +265,7 @@ class _Run:
         return self.counts
 
     def _searched(self, pool: ThreadPoolExecutor) -> Iterator[_Searched]:
-        """Yield searched batches in order, several of which are in work; a batch of a card is split between threads."""
+        """Yield searched batches in order while others are searched; a card's batch is split between threads."""
         running: deque[Future[_Searched]] = deque()
         most = self.settings.threads if self.finder.in_threads else 2 * self.settings.threads
         for batch in self._batches():
@@ -277,7 +277,7 @@ class _Run:
             yield running.popleft().result()
 
     def _begun(self, batch: ReadBatch, pool: ThreadPoolExecutor) -> Iterator[Future[_Searched]]:
-        """Start the search of a batch; yields it or, with a card, its shares."""
+        """Start the search of a batch; yield its future or, with a card, those of its shares."""
         if self.finder.in_threads:
             yield pool.submit(self._search, self.finder, batch, _run_now)
             return
@@ -307,7 +307,7 @@ class _Run:
             yield batch
 
     def _search(self, finder: Finder, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
-        """Find and count the hits of a batch; `submit` makes its records and lines."""
+        """Find and count the hits of a batch; `submit` runs what makes its records and lines."""
         reads, k = orient(batch), self.settings.max_differences
         counted = CountedReads(batch, reads, np.zeros((len(batch), k + 1), np.int64))
 
@@ -326,7 +326,7 @@ class _Run:
                 if piece.hits is None or held > MOST_BYTES:
                     made.append(range(piece.first, piece.last))
                     continue
-                # The counts of whole reads are whole, too.
+                # The counts of these reads are complete, since they are whole.
                 made.append(submit(self._encode, piece, counted))
                 if len(made) > self.settings.threads and not isinstance(oldest := made[-self.settings.threads], range):
                     held += sum(block.nbytes for block in oldest.result().blocks)
@@ -334,7 +334,7 @@ class _Run:
         return _Searched(counted, lines, made)
 
     def _encode(self, piece: WholeReads, counted: CountedReads) -> _Blocks:
-        """Make the records of some reads of a batch; other reads of it may still be counted."""
+        """Make the records of some reads of a batch, while its other reads may still be counted."""
         assert piece.hits is not None
         if piece.last - piece.first < len(counted.batch):
             counted = counted.part(piece.first, piece.last)

@@ -30,8 +30,8 @@ class CountedReads(NamedTuple):
     """Reads whose hits are counted.
 
     Attributes:
-        batch, reads: as read, and on both strands.
-        counts: int64[n, k + 1], hits of each read by differences.
+        batch, reads: the reads as read, and on both strands.
+        counts: int64[n, k + 1], hits of each read by number of differences.
     """
 
     batch: ReadBatch
@@ -39,7 +39,7 @@ class CountedReads(NamedTuple):
     counts: NDArray[np.int64]
 
     def part(self, first: int, last: int) -> "CountedReads":
-        """Return the reads [first, last); they count from 0."""
+        """Return the reads [first, last), renumbered from 0."""
         chosen = np.arange(first, last)
         return CountedReads(self.batch.part(first, last), subset(self.reads, chosen), self.counts[first:last])
 
@@ -48,7 +48,7 @@ class Chosen(NamedTuple):
     """Hits that get a record, in the order of the records.
 
     Attributes:
-        hits: of reads of a batch.
+        hits: hits of the reads of a batch.
         is_first: bool[n], True for the first hit of a read.
     """
 
@@ -57,7 +57,7 @@ class Chosen(NamedTuple):
 
 
 def take(hits: Hits, which: NDArray[np.integer] | NDArray[np.bool_]) -> Hits:
-    """Return some of the hits."""
+    """Return the chosen hits (indices or bool)."""
     return Hits._make(values[which] for values in hits)
 
 
@@ -68,7 +68,7 @@ def join(parts: Iterable[Hits]) -> Hits:
 
 
 def count_by_read(hits: Hits, counts: NDArray[np.int64]) -> None:
-    """Add hits to the counts by differences (int64[reads, k + 1])."""
+    """Add hits to the counts by number of differences (int64[reads, k + 1])."""
     width = counts.shape[1]
     counts += np.bincount(hits.read * width + hits.distance, minlength=counts.size).reshape(counts.shape)
 
@@ -103,8 +103,8 @@ def choose(hits: Hits, name_hash: NDArray[np.uint64], max_hits: int) -> Chosen:
     """Choose and order hits of whole reads.
 
     Args:
-        hits: as `of_report` returns them.
-        name_hash: uint64[reads].
+        hits: hits from `of_report`.
+        name_hash: uint64[reads], hashes of the names.
         max_hits: most hits of a read, 0 for all.
     """
     ties = tie_hashes(name_hash, hits.read, hits.begin)

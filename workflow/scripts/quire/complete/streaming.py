@@ -15,7 +15,7 @@ from quire.io.bam.encode import RecordBatch
 from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
-MOST_HITS = 1 << 20  # held at once
+MOST_HITS = 1 << 20  # hits that are held at once
 
 
 class WholeReads(NamedTuple):
@@ -23,7 +23,8 @@ class WholeReads(NamedTuple):
 
     Attributes:
         first, last: the reads are [first, last).
-        hits: their reads count from the batch's first. None if they are too many to hold; the piece is then one read.
+        hits: hits, whose reads count from the batch's first. None if there are too many to hold; the piece is then one
+            read.
     """
 
     first: int
@@ -32,16 +33,16 @@ class WholeReads(NamedTuple):
 
 
 def whole_reads(parts: Iterable[Hits], count: int, most_hits: int) -> Iterator[WholeReads]:
-    """Yield pieces of a batch as soon as they have more hits than should be held, and the rest at the end.
+    """Yield the complete reads of a batch whenever more hits than `most_hits` are held, and the rest at the end.
 
     Args:
-        parts: the hits of the batch, in order. They are copied.
+        parts: the hits of the batch, in order; they are copied.
         count: number of reads of the batch.
-        most_hits: most hits that are held at once, plus those of one part.
+        most_hits: most hits that are held at once, not counting one part.
     """
     kept: list[Hits] = []
     held = first = 0
-    dropping = False  # the hits of read `first`
+    dropping = False  # the hits of read `first`, which has too many
     for part in parts:
         hits = part
         if dropping:
@@ -75,7 +76,7 @@ class ReadShare(NamedTuple):
 
     Attributes:
         first, last: the reads are [first, last) of the batch.
-        ends: their reads count from `first`. None if they are too many to hold; the share is then one read.
+        ends: ends, whose reads count from `first`. None if there are too many to hold; the share is then one read.
     """
 
     first: int
@@ -122,7 +123,7 @@ def shares_of_reads(parts: Iterable[Ends], count: int, reads: int, most_ends: in
 
 
 def _shares(ends: Ends, first: int, last: int, reads: int, most_ends: int) -> Iterator[ReadShare]:
-    """Yield shares of the reads [first, last), which are complete; `ends` are theirs and those of later reads."""
+    """Yield shares of the reads [first, last), whose ends are complete; `ends` may include later reads."""
     ends = _behind(ends, first)
     while first < last:
         end = min(first + reads, last)
@@ -153,13 +154,13 @@ def hits_in_parts(finder: Finder, batch: ReadBatch, reads: Reads, axis: Axis, ma
 def records_in_pieces(
     finder: Finder, counted: CountedReads, reference: Reference, wanted: Wanted, most_hits: int = MOST_HITS
 ) -> Iterator[tuple[RecordBatch, ReadBatch]]:
-    """Yield the records of reads whose hits are counted, with the batches that they point into.
+    """Yield the records of reads whose hits are counted, with the batches that they refer to.
 
     Args:
-        finder: that searches the reads again.
+        finder: searches the reads again.
         counted: the reads.
-        reference: that the hits lie on.
-        wanted: what is reported.
+        reference: reference of the hits.
+        wanted: settings of the report.
         most_hits: most hits that are held at once.
     """
     axis = axis_of(reference)
@@ -183,9 +184,9 @@ def records_in_pieces(
 def _records_of_read(
     finder: Finder, read: CountedReads, reference: Reference, wanted: Wanted, most_hits: int
 ) -> Iterator[tuple[RecordBatch, ReadBatch]]:
-    """Yield the records of one read: the first `max_hits`, or its first hit and then those of each distance.
+    """Yield the records of one read: the first `max_hits`, or without a limit its first hit and the others by distance.
 
-    Each distance takes a search of its own.
+    Each distance takes another search.
     """
     search = (finder, read.batch, read.reads, axis_of(reference), wanted.max_differences)
     kept = _first_hits(hits_in_parts(*search), read, wanted, wanted.max_hits or 1, most_hits)
@@ -203,7 +204,7 @@ def _records_of_read(
 
 
 def _first_hits(parts: Iterator[Hits], read: CountedReads, wanted: Wanted, number: int, most_hits: int) -> Hits:
-    """Return the first `number` hits of one read, in no order of records."""
+    """Return the first `number` hits of one read, in any order."""
     kept: list[Hits] = []
     held = 0
     for hits in parts:

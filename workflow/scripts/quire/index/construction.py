@@ -1,4 +1,4 @@
-"""Building the index of one page; each array is written as soon as it is complete, which frees its memory."""
+"""Construction of the index of one page; each array is written as soon as it is complete, which frees its memory."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def build(
 
     Args:
         reference: an open reference, or its directory.
-        page_number: 0-based.
+        page_number: number of the page, 0-based.
         directory: the final directory; an older one is replaced.
         parameters: `sampling_distance` (64, 192, 448 or 960 rows in an occurrence block) and `sa_sampling` (the suffix
             array keeps positions that are multiples of it; 1 keeps all).
@@ -77,7 +77,7 @@ def build(
 
 
 def checked_parameters(parameters: Mapping[str, int]) -> dict[str, int]:
-    """Return a copy of the parameters; raises InputError for an unknown or missing name, or a wrong value."""
+    """Return a copy of the parameters; raise InputError for an unknown or missing name, or a wrong value."""
     chosen = dict(parameters)
     for name in sorted(set(chosen) ^ set(PARAMETERS)):
         wrong = "unknown" if name in chosen else "missing"
@@ -90,7 +90,7 @@ def checked_parameters(parameters: Mapping[str, int]) -> dict[str, int]:
 
 
 def page_checksum(reference: Reference, page: Page) -> str:
-    """Return the checksum of the words of the axis that hold a page's text, which its index must have been built of."""
+    """Return the checksum of the axis words that hold a page's text; its index must have been built from them."""
     return checksum_of_bytes(reference.text[page.start // BASES_PER_WORD : -(-page.end // BASES_PER_WORD)])
 
 
@@ -101,7 +101,7 @@ def _write_arrays(
     parameters: Mapping[str, int],
     engines: Sequence[IndexEngine],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Write all arrays of a page with the first engine that has enough memory; returns what that engine returns.
+    """Write all arrays of a page with the first engine that has enough memory; return that engine's result.
 
     Raises:
         MemoryError: the last engine is the CPU and has too little memory.

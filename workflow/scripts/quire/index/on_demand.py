@@ -17,12 +17,12 @@ logger = logging.getLogger("quire.index")
 def ensure_index(
     fasta: str | Path, directory: Path, page_size: int, parameters: Mapping[str, int], backend: str, memory: str
 ) -> tuple[Path, list[Path]]:
-    """Build what is missing of the reference and index of a FASTA in a folder.
+    """Build the missing parts of the reference and index of a FASTA in a folder.
 
-    What the folder already holds is used as it is, with any page size.
+    Existing parts are used unchanged, whatever their page size.
 
     Args:
-        fasta: the reference.
+        fasta: FASTA of the reference.
         directory: the folder, which then holds reference/, page_0/, page_1/, ... as after a run of the workflow.
         page_size: the configuration's `reference.page_size`, for a new reference.
         parameters: the configuration's block `index`, for new indexes.

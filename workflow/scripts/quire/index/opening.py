@@ -15,7 +15,7 @@ class PageIndex(IndexOfPage):
     """The FM-index of a page, opened and checked (attributes of `IndexOfPage`); arrays are read-only.
 
     Attributes:
-        page_number: 0-based.
+        page_number: number of the page, 0-based.
         end: axis end of the page's text; length = end - start.
     """
 
@@ -27,9 +27,9 @@ class PageIndex(IndexOfPage):
         """Open the index of a page.
 
         Args:
-            directory: what `quire.index.build` wrote.
+            directory: directory that `quire.index.build` wrote.
             reference: the reference that it must have been built from.
-            verify: whether to compare the arrays with their checksums (once per process).
+            verify: compare the arrays with their checksums (once per process).
 
         Raises:
             InputError: a wrong format version, a damaged file, or the index of another reference or page size.

@@ -16,7 +16,7 @@ from quire.device.card import Card, CardArray
 
 PIECE = 32 << 20  # bytes of one download
 MOST_WRITERS = 8
-_POLYNOMIAL = 0xEDB88320  # of CRC-32, lowest bit first
+_POLYNOMIAL = 0xEDB88320  # CRC-32's polynomial, lowest bit first
 
 
 class ArrayWriter:
@@ -51,7 +51,7 @@ class ArrayWriter:
             os.close(descriptor)
 
     def write(self, name: str, array: CardArray) -> None:
-        """Write an array of the card to `name`.npy; when this returns it is downloaded, but not yet written."""
+        """Write an array of the card to `name`.npy; on return it is downloaded, but not yet written."""
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(
             header, {"descr": np.dtype(array.dtype).str, "fortran_order": False, "shape": tuple(array.shape)}
@@ -95,7 +95,7 @@ class ArrayWriter:
 
 
 def _write_piece(file: int, content: NDArray[np.uint8], at: int) -> tuple[int, int]:
-    """Write at an offset of a file; returns checksum and size."""
+    """Write at an offset of a file; return checksum and size."""
     view = memoryview(content)  # type: ignore[arg-type]
     checksum, left = zlib.crc32(view), view
     while left:
@@ -105,7 +105,7 @@ def _write_piece(file: int, content: NDArray[np.uint8], at: int) -> tuple[int, i
 
 
 def combine(first: int, second: int, size: int) -> int:
-    """Return the CRC-32 of two contents one after the other, from the CRC-32 of each and the size of the second.
+    """Return the CRC-32 of two concatenated contents, from the CRC-32 of each and the size of the second.
 
     Appending `size` zero bytes is a linear map of the 32 bits of a checksum (zlib's crc32_combine).
     """
@@ -114,7 +114,7 @@ def combine(first: int, second: int, size: int) -> int:
 
 @lru_cache(maxsize=64)
 def _zero_bytes(size: int) -> Sequence[int]:
-    """Return the images of the bits of a checksum when `size` zero bytes are appended: uint32[32]."""
+    """Return the images (uint32[32]) of a checksum's bits under the appending of `size` zero bytes."""
     if size == 0:
         return [1 << bit for bit in range(32)]
     if size == 1:

@@ -1,1 +1,1 @@
-"""Files in and out: FASTQ, BAM, VCF, and outputs that appear complete or not at all."""
+"""Readers and writers of FASTQ, BAM and VCF, and output files that appear complete or not at all."""

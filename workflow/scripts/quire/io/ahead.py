@@ -13,10 +13,10 @@ FAREWELL_SECONDS = 10.0
 
 
 def ahead(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item, None, None]:
-    """Yield the items of `start()`, which a helper thread produces, from now on, up to `depth` items ahead.
+    """Yield the items of `start()`, which a helper thread produces up to `depth` items ahead.
 
-    An exception of the producer is raised in the consumer, after the items before it. The thread ends when the consumer
-    closes or drops this generator.
+    The thread starts at once, not at the first `next`. It ends when the consumer closes or drops this generator. An
+    exception of the producer is raised in the consumer, after the items produced before it.
     """
     consumer = _consumer(start, depth)
     next(consumer)  # starts the thread, so that closing the generator ends it

@@ -27,16 +27,16 @@ def read_alignments(
     """Yield the reads or pairs of a BAM or CRAM file in batches; see `quire.io.bam.reads.bam_batches`.
 
     Args:
-        path: of the file.
+        path: BAM or CRAM file.
         reads_per_batch: reads, or pairs, in a batch.
-        counts: the numbers of records are added to it.
+        counts: receives the numbers of records.
         fasta: reference of a CRAM file, if it needs one.
         temporary: folder for temporary files.
-        threads: of samtools.
+        threads: number of threads for samtools.
 
     Raises:
         InputError: the file is damaged, has several samples or libraries, mixes pairs and single reads, or is a CRAM
-            with another reference.
+            made with another reference.
     """
     with scratch_directory(temporary, f"{path.name}.reads") as scratch:
         yield from bam_batches(_in_order(path, fasta, scratch, threads), reads_per_batch, counts, path)
@@ -52,7 +52,7 @@ def first_name(path: Path) -> str:
 
 
 def first_names(path: Path, most: int) -> list[str]:
-    """Return the names of the first records of a BAM or CRAM file, as far as they can be read."""
+    """Return the names of the first `most` records of a BAM or CRAM file, fewer if it has or can be read no more."""
     names: list[str] = []
     with (
         suppress(OSError, ValueError),

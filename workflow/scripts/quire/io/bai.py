@@ -1,4 +1,4 @@
-"""The limit of BAI indexes. Imports only Python's library, since the check of the configuration uses it."""
+"""The limit of BAI indexes. Imports only the standard library, since the check of the configuration uses it."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ def require_index_fits(alignment_format: str, index_format: str, names: Sequence
     Args:
         alignment_format: align.format of the configuration; the index of CRAM has no such limit.
         index_format: align.index_format of the configuration.
-        names: of the contigs.
-        lengths: of the contigs, in bases.
+        names: names of the contigs.
+        lengths: lengths of the contigs in bases.
 
     Raises:
         QuireError: names the first contig that is too long and the key to change.

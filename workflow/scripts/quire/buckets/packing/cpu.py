@@ -21,7 +21,7 @@ def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[n
         uint8[], the packed pieces end to end, and int64[n + 1], their offsets. A piece without records has no bytes.
     """
     size = int(offsets[-1] - offsets[0])
-    # Memory is only address space until it is written. A record of 40 bytes with one base grows by up to 9 bytes.
+    # Unwritten pages take no memory. A record of 40 bytes with one base grows by up to 9 bytes.
     out, packed_offsets = np.empty(size + size // 4 + len(offsets) + SLACK, np.uint8), np.empty(len(offsets), np.int64)
     pack_pieces(data, offsets, out, packed_offsets)
     return out[: packed_offsets[-1]], packed_offsets
@@ -36,9 +36,9 @@ def unpack(packed: NDArray[np.uint8], offsets: NDArray[np.int64], size: int) -> 
         size: bytes of all records.
 
     Returns:
-        The records; None if they have another size.
+        The records; None if their size is not `size`.
     """
-    most = size // FIXED_BYTES  # memory is only address space until it is written
+    most = size // FIXED_BYTES  # unwritten pages take no memory
     out, starts = np.empty(size + SLACK, np.uint8), np.empty(most, np.int64)
     fixed = np.empty(most * FIXED_BYTES + SLACK, np.uint8)
     count, found = unpack_pieces(packed, offsets, Unpacked(out, out.view(np.int8), starts, fixed))

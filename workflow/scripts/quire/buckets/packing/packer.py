@@ -44,7 +44,7 @@ from quire.simd.bits import count_ones, load_bytes, store_bytes, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import add, bits_greater, load, splat, subtract
 
-SAMPLED_RECORDS = 16  # in which the highest quality is searched
+SAMPLED_RECORDS = 16  # first records of a piece, which are searched for the highest quality
 
 
 @compiled
@@ -131,7 +131,7 @@ def _pack_places(data, start, before, middle, bases, out, at):
 
 @inlined
 def _pack_name(data, start, before, cigar, out, at, control):
-    """Pack the name, relative to that of the record before."""
+    """Pack the name, relative to the previous record's."""
     name, last_name = start + FIXED_BYTES, before + FIXED_BYTES
     length, last_length = cigar - 1 - name, byte(data, before + MIDDLE_AT) - 1
     shorter, same = min(length, last_length), np.int64(0)
@@ -173,9 +173,8 @@ def _pack_bases(data, sequence, bases, out, at, control):
         if left <= 8:
             word = word & lowest(left) | FOURS & ~lowest(left)
             if bases & 1:
-                word ^= np.uint64(1) << np.uint64(
-                    8 * left - 8
-                )  # the unused half, 0 if valid, becomes an A, and anything else no base
+                # The unused half becomes an A if it is 0, as it should be, and otherwise no valid base.
+                word ^= np.uint64(1) << np.uint64(8 * left - 8)
         some = word | word >> np.uint64(1)
         empty |= ~(some | some >> np.uint64(2)) & FOURS
         ones += count_ones(word)
@@ -214,7 +213,7 @@ def _pack_qualities(signed, qualities, tags, highest, out, at):
 def _pack_tags(data, tags, end, bases, group, out, at):
     """Pack the tags data[tags:end]; return the control bits and the position after them.
 
-    `group` is position and size of the tag RG of the first record.
+    `group` is the position and size of the first record's tag RG.
     """
     control = np.uint64(0)
     if group[1] and end - tags >= group[1] and _same(data, end - group[1], group[0], group[1]):
@@ -257,7 +256,7 @@ def _same(data, one, other, count):
 def _pack_text(data, tag, end, kind, expected, out, at):
     """Pack a text tag if it is at data[tag]; return the position of the next tag, the control bit and the new `at`.
 
-    `expected` is its usual text as a word, and the number of letters, 0 for none.
+    `expected` is the tag's usual text as a word, and its number of letters; 0 if there is no usual text.
     """
     letters, length = expected
     text, nothing = tag + TAG_BYTES, np.uint64(0)
@@ -273,7 +272,7 @@ def _pack_text(data, tag, end, kind, expected, out, at):
 
 @inlined
 def _pack_number(data, tag, end, kind, out, at):
-    """Pack a tag of a number of one or two bytes if it is at data[tag]; return the same as `_pack_text`."""
+    """Pack a number tag of one or two bytes if it is at data[tag]; return the same as `_pack_text`."""
     word = load_bytes(data, tag)
     if tag + 4 <= end and word & TAG == kind.short_word:
         return tag + 4, kind.is_short, put(out, at, word >> np.uint64(24) & LOW_8)

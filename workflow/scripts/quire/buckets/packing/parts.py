@@ -22,7 +22,7 @@ CONTIG_AT, BASES_AT, MATE_AT, LENGTH_AT, MIDDLE_AT = (
     for name in ("contig", "bases", "mate_contig", "template_length", "name_bytes")
 )
 """Offsets in a record of contig and position, number of bases, contig and position of the mate, template length, and of
-the word of bytes of the name (8 bits), mapping quality (8), bin (16), operations (16) and flag (16)."""
+the word that holds the bytes of the name (8 bits), mapping quality (8), bin (16), operations (16) and flag (16)."""
 
 
 def _word(text: bytes) -> np.uint64:
@@ -36,7 +36,7 @@ NM_C = _word(b"NMC")
 
 
 class TextTag(NamedTuple):
-    """A text tag: its letters and type as a word, and its bits for the expected text and for any other."""
+    """A text tag: its letters and type as a word, and its control bits for the expected text and for any other."""
 
     word: np.uint64
     is_expected: np.uint64
@@ -44,7 +44,7 @@ class TextTag(NamedTuple):
 
 
 class NumberTag(NamedTuple):
-    """A number tag: its letters with the types of one and of two bytes as words, and its bits for each."""
+    """A number tag: its letters with the one-byte and the two-byte type as words, and its control bits for each."""
 
     short_word: np.uint64
     long_word: np.uint64
@@ -63,7 +63,7 @@ LONGEST_TEXT, MOST_TAGS, MOST_DIGITS = 255, 65535, 6
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 LOW_8, LOW_16, LOW_32 = np.uint64(0xFF), np.uint64(0xFFFF), np.uint64(0xFFFFFFFF)
 FOURS = np.uint64(0x1111111111111111)  # the lowest bit of each half of a byte
-LEAST_DISTANCE, MOST_DISTANCE = -(1 << 15), (1 << 15) - 1  # of a distance in two bytes
+LEAST_DISTANCE, MOST_DISTANCE = -(1 << 15), (1 << 15) - 1  # limits of a distance in two bytes
 
 
 @inlined
@@ -93,7 +93,7 @@ def put(out, at, value):
 
 @inlined
 def copied(out, at, data, first, last):
-    """Copy data[first:last] to out[at:] in words, up to seven bytes more; return the position after the copy."""
+    """Copy data[first:last] to out[at:] in words, up to seven bytes too many; return the position after the copy."""
     for k in range(0, last - first, 8):
         store_bytes(out, np.int64(at + k), load_bytes(data, np.int64(first + k)))
     return at + last - first
@@ -101,7 +101,7 @@ def copied(out, at, data, first, last):
 
 @inlined
 def lowest(count):
-    """Return a mask (uint64) of the lowest `count` bytes; of none below one, of all eight above."""
+    """Return a mask (uint64) of the lowest `count` bytes: no byte if negative, all eight if larger."""
     return np.uint64(0) if count <= 0 else ALL >> np.uint64(64 - 8 * min(count, 8))
 
 

@@ -1,7 +1,7 @@
 """Control bits of a packed record, in its first four bytes; see `quire.buckets.packing`.
 
-Each tag has two bits: one for its usual value, or a number of one byte, and one for any other value. With neither bit
-it is missing or among the other tags.
+Each tag has two bits: one for its usual value, or a number of one byte, and one for any other value. If neither is set,
+the tag is missing or among the other tags.
 """
 
 import numpy as np

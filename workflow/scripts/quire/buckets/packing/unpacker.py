@@ -110,7 +110,7 @@ def _unpack_piece(packed, at, end, unpacked, to, count):
 
 @inlined
 def _unpack_places(packed, at, out, start, before, control):
-    """Unpack positions, template length, bin and number of bases; return the position after them, number and bin."""
+    """Unpack positions, template length, bin and number of bases; return the position after them, bases and bin."""
     if control & stored.MIRRORED:
         place, mate = load_bytes(out, before + MATE_AT), load_bytes(out, before + CONTIG_AT)
         length = -int32(out, before + LENGTH_AT)

@@ -1,4 +1,4 @@
-"""The arrays of a page's index, written by one of two twins, and the choice between them."""
+"""The arrays of a page's index, written on the CPU or on a card, and the choice between them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 from quire.device.card import Card
 from quire.reference import Reference
 
-# Takes (reference, page_number, directory, parameters); returns facts for the manifest, and the checksums of files, by
-# name, that were taken while writing. Raises MemoryError (a card: OutOfDeviceMemory) if the page is too large.
+# Takes (reference, page_number, directory, parameters); returns entries of the manifest, and the checksums of files, by
+# name, that were computed while writing. Raises MemoryError (a card: OutOfDeviceMemory) if the page is too large.
 WriteArrays: TypeAlias = Callable[[Reference, int, Path, Mapping[str, int]], tuple[dict[str, Any], dict[str, str]]]
 
 
@@ -17,7 +17,7 @@ class IndexEngine(NamedTuple):
     """An engine that builds the index of a page.
 
     Attributes:
-        name: for messages.
+        name: name for messages.
         write_arrays: `cpu.write_arrays`, or `gpu.write_arrays` on a card.
     """
 
@@ -46,6 +46,6 @@ def index_engines(card: Card | None = None, requested: str = "auto") -> list[Ind
 def _write_arrays_on_cpu(
     reference: Reference, page_number: int, directory: Path, parameters: Mapping[str, int]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    from quire.index.arrays import cpu  # only here, since a machine with a card needs no Numba
+    from quire.index.arrays import cpu  # imported here, since a machine with a card needs no Numba
 
     return cpu.write_arrays(reference, page_number, directory, parameters)

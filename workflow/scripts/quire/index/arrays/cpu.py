@@ -28,7 +28,7 @@ def write_arrays(
         parameters: as `quire.index.construction.checked_parameters` returned them.
 
     Returns:
-        Facts for the manifest, and no checksums.
+        Entries of the manifest, and no checksums.
 
     Raises:
         MemoryError: the page is too large.

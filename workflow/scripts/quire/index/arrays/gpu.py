@@ -31,7 +31,7 @@ def write_arrays(
         parameters: as `quire.index.construction.checked_parameters` returned them.
 
     Returns:
-        Facts for the manifest, and the checksums of the files by name.
+        Entries of the manifest, and the checksums of the files by name.
 
     Raises:
         OutOfDeviceMemory: the card is too small for the page.

@@ -6,7 +6,7 @@ from quire.sam import CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import inlined
 
-WINDOW_SHIFT = 14  # BAI's windows and smallest bins, and those that htslib gives CSI, have 16,384 bases
+WINDOW_SHIFT = 14  # windows and smallest bins of BAI, and of CSI as htslib writes it, have 16,384 bases
 BAI_DEPTH = 5  # levels of bins below the one that holds everything
 
 
@@ -30,7 +30,7 @@ def smallest_bin(begin, end, depth):
 
 @inlined
 def bin_of(flag, position, cigar, first_operation, last_operation):
-    """Return the bin of a record's span, one base where nothing is aligned; its lowest 16 bits, as BAM has them."""
+    """Return the lowest 16 bits of a record's bin, as BAM stores it; a record without aligned bases spans one base."""
     span = np.int64(0)
     if not flag & FLAG_UNMAPPED:
         for k in range(first_operation, last_operation):

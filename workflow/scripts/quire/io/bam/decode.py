@@ -1,6 +1,6 @@
-"""BAM's bytes to columns: where records begin, their fixed fields, and the parts that a reader asks for.
+"""Decoding of BAM's bytes to columns: where records begin, their fixed fields, and the parts that a reader asks for.
 
-Records are taken as valid: the readers of files check them.
+Records must be valid: the readers of files check them.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.bits import copy_bytes, prefetch, store_bytes
 from quire.simd.compiled import compiled, inlined
 
-_BYTES_AHEAD = 2560  # about seven records
+_BYTES_AHEAD = 2560  # of the prefetch, about seven records
 _CLIPS = 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 
 
@@ -40,7 +40,7 @@ def records_of(data: NDArray[np.uint8]) -> Records:
 
 
 def header_bytes(content: bytes | memoryview) -> int:
-    """Return the size of a BAM's header (magic number, text, contigs); more than the bytes if it is incomplete."""
+    """Return the bytes of a BAM's header (magic number, text, contigs); more than len(content) if it is incomplete."""
 
     def number(at: int) -> int:
         return int.from_bytes(content[at : at + 4], "little")
@@ -60,7 +60,7 @@ def name_hashes(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.uint6
 
 
 def cigars_of(records: Records, chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the CIGARs of chosen records: offsets (int64[n + 1]), and elements end to end."""
+    """Return the CIGARs of chosen records: offsets (int64[n + 1]), and elements end to end (uint32[])."""
     offsets = offsets_from_lengths(records.fixed["operations"][chosen])
     return offsets, _cigars(records.data, records.starts, records.fixed, chosen, offsets)
 
@@ -76,11 +76,11 @@ def bases_of(
 @compiled
 def _split(data):
     """Return where records begin, and the bytes of their fixed fields end to end."""
-    most = len(data) // FIXED_BYTES  # memory is only address space until it is written
+    most = len(data) // FIXED_BYTES  # unwritten pages take no memory
     starts, fixed = np.empty(most, np.int64), np.empty(most * FIXED_BYTES, np.uint8)
     count = start = 0
     while start + FIXED_BYTES <= len(data):
-        prefetch(data, start + _BYTES_AHEAD)  # a record's begin is known only after the record before is read
+        prefetch(data, start + _BYTES_AHEAD)  # the start of a record is known only after reading the previous one
         starts[count] = start
         copy_bytes(fixed, count * FIXED_BYTES, data, start, start + FIXED_BYTES)
         count += 1
@@ -101,7 +101,7 @@ def uint32_at(data, at):
 
 @inlined
 def cigar_begin(start, fields):
-    """Return where the CIGAR of a record begins, from the record's begin and its fixed fields."""
+    """Return where the CIGAR of a record begins, from the record's start and its fixed fields."""
     return start + FIXED_BYTES + fields.name_bytes
 
 
@@ -124,7 +124,7 @@ def qualities_begin(start, fields):
 
 
 def tags_begin(records: Records, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the tags of each chosen record begin (int64[]). For few records."""
+    """Return where the tags of each chosen record begin (int64[]); meant for few records."""
     fixed = records.fixed[chosen]
     operations, bases = fixed["operations"].astype(np.int64), fixed["bases"].astype(np.int64)
     begin: NDArray[np.int64] = records.starts[chosen] + FIXED_BYTES + fixed["name_bytes"]
@@ -197,9 +197,10 @@ def _bases(data, starts, fixed, chosen, offsets):
 
 @inlined
 def _two_codes(byte):
-    """Return the codes (uint16, the first in the low half) of the two bases in a byte, as `layout.CODES_OF_BYTE` has.
+    """Return the codes (uint16, the first in the low half) of the two bases in a byte, equal to `layout.CODES_OF_BYTE`.
 
-    Arithmetic on both bases at once is vectorised. Each base has one bit, whose number is its code.
+    The compiler vectorises this arithmetic on both bases at once. A, C, G and T have one bit set, whose number is the
+    code.
     """
     wide = np.uint16(byte)
     bits = wide >> np.uint16(4) | (wide & np.uint16(15)) << np.uint16(8)

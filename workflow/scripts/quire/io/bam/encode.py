@@ -1,4 +1,4 @@
-"""BAM records from flat arrays, in bulk."""
+"""Encoding of flat arrays to BAM records, in bulk."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from quire.io.bam.layout import FIXED_FIELDS
 from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.reads import ReadBatch
 
-PIECE_BYTES = 1 << 22  # of records assembled before they are compressed; fits in the caches
+PIECE_BYTES = 1 << 22  # records assembled before they are compressed; fits in the caches
 
 
 class Umis(NamedTuple):
-    """Texts of RX by read: flat uint8 and int64[reads + 1]; both empty if no record has one."""
+    """Texts of the tag RX by read: flat uint8 and int64[reads + 1]; both empty if no record has the tag."""
 
     texts: NDArray[np.uint8]
     offsets: NDArray[np.int64]
@@ -38,8 +38,8 @@ class RecordBatch:
         flag: uint16[n]; with 0x10 the bases are written reverse-complemented.
         contig, position, mate_contig, mate_position, template_length: int32[n].
         mapping_quality: uint8[n].
-        cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. Bases under H
-            at the ends are left out of SEQ and QUAL, bases under S are kept.
+        cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. Hard-
+            clipped bases (H) are left out of SEQ and QUAL, soft-clipped ones (S) are kept.
         alignment_score, suboptimal_score, edit_distance: int32[n], tags AS, XS and NM; -1 for no tag.
         md: uint8, flat text of MD; md_offsets: int64[n + 1]; empty for no tag.
         mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC unless it is
@@ -49,7 +49,7 @@ class RecordBatch:
             -1 for no tag. Empty if no record has them.
         alternate_share: float32[n], tag pa; 0 for no tag. Empty if no record has it.
         original_quality: int32[n], tag om; -1 for no tag. Empty if no record has it.
-        lifts: uint8, flat text of lt; lifts_offsets: int64[n + 1]; empty for no tag, both if no record has it.
+        lifts: uint8, flat text of lt; lifts_offsets: int64[n + 1]; empty for no tag, both arrays if no record has it.
 
     A secondary record (0x100) is written without bases and qualities (`*`).
     """
@@ -114,7 +114,7 @@ def assemble_blocks(
     level: int = 1,
     umis: Umis = NO_UMIS,
 ) -> list[NDArray[np.uint8]]:
-    """Return the BGZF blocks of `assemble`'s bytes; a few thousand records at a time, which stay in the caches."""
+    """Return the bytes of `assemble` as BGZF blocks, made a few thousand records at a time to stay in the caches."""
     assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)

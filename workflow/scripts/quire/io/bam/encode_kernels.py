@@ -84,9 +84,9 @@ class Places(NamedTuple):
 
 LOWEST_SCORED_QUALITY = 15  # lowest quality that samtools fixmate -m adds up
 OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
-_AHEAD, _LINE_BYTES = 2, 64  # records whose place is prefetched, in cache lines
+_AHEAD, _LINE_BYTES = 2, 64  # distance of the prefetch in records, and size of a cache line
 
-# Tags, and type letters: unsigned integers of one, two and four bytes, text, and float.
+# Tags, then type letters: unsigned integers of one, two and four bytes, text, and float.
 _NM, _MD, _MC, _MS, _AS, _XS, _SA, _RG = map(tuple, (b"NM", b"MD", b"MC", b"ms", b"AS", b"XS", b"SA", b"RG"))
 _RX = tuple(b"RX")
 _NH, _HI, _TH, _PA, _OM, _LT = map(tuple, (b"NH", b"HI", b"th", b"pa", b"om", b"lt"))
@@ -199,7 +199,7 @@ class RecordMemory(NamedTuple):
     """Memory for records, and their places in it.
 
     Attributes:
-        out: uint8[].
+        out: uint8[], the memory.
         begins: int64[], where each record begins, such as `Places.starts`.
         origin: int64, subtracted from `begins`.
         fixed: FIXED_FIELDS[1], scratch memory for the fixed fields; fixed_bytes: uint8[], the same memory.
@@ -222,7 +222,7 @@ def write_records(given, places, target, first_record, last_record):
     for r in range(first_record, last_record):
         i, at = inputs.read[r], begins[r] - origin
         ahead = r + _AHEAD
-        if ahead < last_record:  # in buckets, consecutive records are not adjacent
+        if ahead < last_record:  # consecutive records of a batch are not adjacent in buckets
             size = starts[ahead + 1] - starts[ahead]
             for line in range(0, size, _LINE_BYTES):
                 prefetch(out, begins[ahead] - origin + line)
@@ -313,7 +313,7 @@ def _eight_letters(codes):
 def _put_read(out, at, bases, qualities, first, last, reverse):
     """Write packed bases and qualities, reverse-complemented if `reverse`; return the position after them.
 
-    Unsigned indices, as in `copy_bytes`, let the loop over qualities vectorise.
+    With unsigned indices, as in `copy_bytes`, the loop over qualities is vectorised.
     """
     end = np.uint64(last - 1)
     eights = (last - first) // 8

@@ -1,7 +1,7 @@
-"""BAM indexes in, BAI and CSI (SAM specification, section 5): where the records of a span begin in the file.
+"""Reading of BAM indexes, BAI and CSI (SAM specification, section 5): where the records of a span begin in the file.
 
 A reader starts at the first record that may overlap the span and continues in the order of the file. Only the offsets
-of first records are therefore used: BAI's linear index, or the offsets of CSI's bins.
+of first records are used: BAI's linear index, or the offsets of CSI's bins.
 """
 
 import struct
@@ -17,7 +17,7 @@ from quire.io.files import open_input, read_errors
 
 
 class BamIndex(Protocol):
-    """Interface of an index."""
+    """Interface of BAI and CSI indexes."""
 
     def __len__(self) -> int:
         """Return the number of contigs."""
@@ -43,7 +43,7 @@ class LinearIndex:
     def first_offset(self, contig: int, start: int) -> int | None:
         """See `BamIndex`."""
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
-        # Windows without records have 0 or the offset of the window before; the next that is not 0 is wanted.
+        # Windows without records have 0 or the offset of the previous window; take the next one that is not 0.
         after = windows[start >> WINDOW_SHIFT :]
         filled = np.flatnonzero(after)
         return int(after[filled[0]]) if len(filled) else None
@@ -53,8 +53,8 @@ class BinIndex:
     """The bins of a CSI file.
 
     Attributes:
-        shift, depth: of the binning scheme (min_shift and depth of the specification).
-        bins: by contig, the virtual offset of the first overlapping record by bin.
+        shift, depth: parameters of the bins (min_shift and depth of the specification).
+        bins: by contig, a map from bin to the virtual offset of the first record that overlaps it.
     """
 
     def __init__(self, shift: int, depth: int, bins: list[dict[int, int]]) -> None:
@@ -69,8 +69,8 @@ class BinIndex:
         bins = self.bins[contig] if contig < len(self.bins) else {}
         if not bins:
             return None
-        # As in htslib: from the smallest bin at the position to its left neighbours, then to their parents. The first
-        # that exists begins before every record that overlaps the position.
+        # As in htslib: from the smallest bin at the position to its left neighbours, then to their parents. The offset
+        # of the first existing bin is before every record that overlaps the position.
         number = first_bin(self.depth) + (start >> self.shift)
         while number and number not in bins:
             first_sibling = (self._parent(number) << 3) + 1

@@ -1,6 +1,6 @@
-"""BAM indexes out, BAI and CSI (SAM specification, section 5), from the records while they are written.
+"""Writing of BAM indexes, BAI and CSI (SAM specification, section 5), from the records while they are written.
 
-`entries_of` gives the entries of a stretch of the file, in any thread; an `IndexBuilder` joins the stretches in the
+`entries_of` returns the entries of a stretch of the file, in any thread; an `IndexBuilder` joins the stretches in the
 order of the file.
 """
 
@@ -19,8 +19,8 @@ from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 
-_OFFSET_BITS = 16  # of a virtual offset, for the position in the inflated block
-AHEAD = 8  # records whose CIGARs are prefetched, each from another cache line
+_OFFSET_BITS = 16  # bits of a virtual offset for the position in the inflated block
+AHEAD = 8  # distance of the prefetch of CIGARs, in records; each is in another cache line
 _CSI_MARGIN = 256  # bases that htslib lets an alignment reach beyond its contig
 
 
@@ -36,9 +36,9 @@ class IndexEntries(NamedTuple):
     """Index entries of a stretch of sorted records; virtual offsets count from the stretch's first block.
 
     Attributes:
-        chunks: CHUNK[].
-        windows: WINDOW[].
-        contigs: CONTIG[].
+        chunks: CHUNK[], chunks of bins.
+        windows: WINDOW[], windows of the linear index.
+        contigs: CONTIG[], contigs with records.
     """
 
     chunks: NDArray[np.void]
@@ -47,7 +47,7 @@ class IndexEntries(NamedTuple):
 
 
 def depth_of(kind: str, contig_lengths: list[int]) -> int:
-    """Return the levels of bins of an index, "bai" or "csi", as htslib chooses them."""
+    """Return the number of levels of bins of an index, "bai" or "csi", as htslib chooses it."""
     if kind == "bai":
         return BAI_DEPTH
     depth, span = 0, 1 << WINDOW_SHIFT
@@ -60,15 +60,15 @@ def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, 
     """Return the index entries of sorted records with positions.
 
     Args:
-        records: in the order of the file.
+        records: records in the order of the file.
         blocks: uint8[], the BGZF blocks that hold them.
         block_payload: inflated bytes of each block except the last.
-        depth: from `depth_of`.
+        depth: levels of bins, from `depth_of`.
     """
     block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
     n = len(records.starts)
     ends = np.empty(n, np.int64)
-    # A record overlaps one window more than there are borders between its ends; most overlap one window.
+    # Most records overlap one window; a record may overlap several.
     windows = np.empty(_find_ends(records, ends), WINDOW)
     rows = IndexEntries(np.empty(n, CHUNK), windows, np.empty(n, CONTIG))
     counts = _entries(records, ends, block_offsets, block_payload, depth, rows)
@@ -101,7 +101,7 @@ def reference_end(data, start, fields):
 
 @compiled
 def _find_ends(records, ends):
-    """Fill `ends` (int64[n]) with each record's `reference_end`; return the most windows that the records can fill."""
+    """Fill `ends` (int64[n]) with each record's `reference_end`; return an upper bound of their windows."""
     data, starts, fixed = records
     total = np.int64(0)
     contig, last = np.int64(-1), np.int64(-1)
@@ -161,7 +161,7 @@ class IndexBuilder:
 
     Args:
         kind: "bai" or "csi".
-        contig_lengths: in bases.
+        contig_lengths: lengths of the contigs in bases.
     """
 
     def __init__(self, kind: str, contig_lengths: list[int]) -> None:
@@ -200,14 +200,14 @@ class IndexBuilder:
         path.write_bytes(content)
 
     def _contig(self, chunks: NDArray[np.void], linear: NDArray[np.int64], totals: NDArray[np.void]) -> list[bytes]:
-        """Return the part of one contig."""
+        """Return the index of one contig."""
         numbers, firsts = np.unique(chunks["bin"], return_index=True)
         parts = [struct.pack("<i", len(numbers) + (len(totals) > 0))]
         spans = np.stack([chunks["begin"], chunks["end"]], axis=1).astype("<i8")
         for number, rows in zip(numbers.tolist(), np.split(spans, firsts[1:]), strict=False):
             parts.append(self._bin(number, linear, len(rows)) + rows.tobytes())
         if len(totals):
-            # As in htslib, an impossible bin holds the contig's extent and its numbers of records.
+            # As in htslib, a bin beyond the last holds the contig's extent and its numbers of records.
             extent = totals["begin"][0], totals["end"][-1], totals["mapped"].sum(), totals["unmapped"].sum()
             metadata = first_bin(self.depth + 1) + 1
             parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
@@ -216,7 +216,7 @@ class IndexBuilder:
         return parts
 
     def _bin(self, number: int, linear: NDArray[np.int64] | None, chunks: int) -> bytes:
-        """Return the bytes before the chunks of a bin."""
+        """Return the bytes of a bin that precede its chunks."""
         if self.kind == "bai":
             return struct.pack("<Ii", number, chunks)
         offset = 0
@@ -228,7 +228,7 @@ class IndexBuilder:
 
 
 def _joined(chunks: NDArray[np.void]) -> NDArray[np.void]:
-    """Join those sorted chunks of a bin between which no block begins."""
+    """Join consecutive sorted chunks of a bin if the second begins in the block where the first ends."""
     if not len(chunks):
         return chunks
     left, right = chunks[:-1], chunks[1:]
@@ -242,7 +242,7 @@ def _joined(chunks: NDArray[np.void]) -> NDArray[np.void]:
 
 
 def _linear(windows: NDArray[np.void]) -> NDArray[np.int64]:
-    """Return virtual offsets of all windows up to the last that a record overlaps; an empty one has the next one's."""
+    """Return the virtual offsets of all windows to the last that has records; an empty one gets the next one's."""
     if not len(windows):
         return np.empty(0, np.int64)
     numbers, first = np.unique(windows["number"], return_index=True)

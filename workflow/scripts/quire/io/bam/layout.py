@@ -13,7 +13,7 @@ FIXED_FIELDS = np.dtype(
         ("name_bytes", np.uint8),  # including the closing NUL
         ("mapping_quality", np.uint8),
         ("bin", np.uint16),
-        ("operations", np.uint16),  # of the CIGAR
+        ("operations", np.uint16),  # number of operations of the CIGAR
         ("flag", np.uint16),
         ("bases", np.int32),
         ("mate_contig", np.int32),

@@ -1,4 +1,4 @@
-"""BAM in: the records that overlap a span, as bytes, read in parallel by any number of threads.
+"""Reading of the BAM records that overlap a span, as bytes, by any number of threads in parallel.
 
 ISA-L inflates the blocks and a kernel selects the records, both without the interpreter's lock. The result is the
 records of `samtools view` for the span, in the same order.
@@ -22,24 +22,24 @@ from quire.simd.compiled import compiled, inlined
 
 SPAN_OF_INDEX = 1 << WINDOW_SHIFT  # bases; the resolution of an index
 FIRST_READ, MOST_READ = 1 << 18, 1 << 23  # compressed bytes read at a time
-MOST_INFLATED = 1 << 26  # bytes inflated at a time, about
+MOST_INFLATED = 1 << 26  # approximate bytes inflated at a time
 FIRST_BEYOND = 1 << 16  # compressed bytes read beyond the estimate; doubled with each read
 _CONTIG, _POSITION, _NAME_BYTES, _OPERATIONS, _FLAG, _BASES, _MATE_CONTIG, _MATE_POSITION = (
     FIXED_FIELDS.fields[name][1]  # type: ignore[index]
     for name in ("contig", "position", "name_bytes", "operations", "flag", "bases", "mate_contig", "mate_position")
 )  # offsets in a record
-_NO_RECORD = -1  # instead of the number of runs
+_NO_RECORD = -1  # returned instead of the number of runs
 
 
 class BamReader:
-    """Reader of a coordinate-sorted and indexed BAM file, for several threads at a time."""
+    """Reader of a coordinate-sorted and indexed BAM file; several threads may use it at a time."""
 
     def __init__(self, path: str | Path) -> None:
         """Open the file and its index.
 
         Raises:
-            InputError: the file or its index is missing, or the closing block is: without it, a file that was cut after
-                a block would be read as complete.
+            InputError: the file, its index or its closing block is missing. Without the check for the closing block, a
+                file truncated after a block would be read as complete.
         """
         self.path = Path(path)
         self._index = open_index(self.path)
@@ -86,7 +86,7 @@ class BamReader:
             if skip > len(text):
                 raise self._no_record()
             place += taken
-            # Similar records compress well: the next read is sized by the ratio of this one.
+            # Similar records compress well, so this read's compression ratio determines the size of the next.
             self._most = min(MOST_READ, max(FIRST_BEYOND, MOST_INFLATED * taken // max(len(text) - left, 1)))
             text, skip = text[skip:], 0
             runs = np.empty((len(text) // FIXED_BYTES + 1, 2), np.int64)
@@ -103,16 +103,16 @@ class BamReader:
         return found[0] if len(found) == 1 else _joined(found)
 
     def _no_record(self) -> InputError:
-        """Return the error for a place where no record begins, though the index or the record before says so."""
+        """Return the error for a place where the index or the previous record wrongly promises a record."""
         return InputError(
             f"{self.path}: no record begins where one should; it is damaged, or the index is another file's; "
             "run samtools index again, or copy the file again."
         )
 
     def _expected_end(self, contig: int, end: int) -> int:
-        """Estimate from the index where records at a position begin in the file; 0 if unknown.
+        """Estimate from the index the byte where records at a position begin in the file; 0 if unknown.
 
-        The index resolves SPAN_OF_INDEX bases, between which records are assumed to be evenly distributed.
+        The index resolves SPAN_OF_INDEX bases, in which records are assumed to be evenly distributed.
         """
         before = self._index.first_offset(contig, end)
         if before is None:
@@ -122,13 +122,13 @@ class BamReader:
         return (before >> 16) + between * (end % SPAN_OF_INDEX) // SPAN_OF_INDEX
 
     def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
-        """Estimate from the index the bytes of the file with the records of a span; too many for spans below 16 kb.
+        """Estimate from the index the compressed bytes of a span's records; too high for spans below 16 kb.
 
         Args:
             contig: number of the contig in the file's header.
             start: first position, 0-based.
             end: position after the last.
-            length: of the contig.
+            length: length of the contig.
         """
         first = self._index.first_offset(contig, start)
         if first is None:
@@ -140,7 +140,7 @@ class BamReader:
         return (self.path.stat().st_size if last is None else last >> 16) - (first >> 16)
 
     def compressed_bytes(self, contig: int, start: int, end: int) -> int | None:
-        """Estimate the bytes of the file with the records of a span; None if the index does not tell."""
+        """Estimate the compressed bytes of a span's records; None if the index has no later offset on the contig."""
         first, last = self._index.first_offset(contig, start), self._index.first_offset(contig, end)
         if first is None:
             return 0
@@ -186,10 +186,10 @@ def _int32(data, at):
 
 @compiled
 def _choose(text, contig, start, end, contigs, runs):
-    """Find the records that overlap the span; return the first byte not examined, the runs, and True at its end.
+    """Find the records that overlap the span; return the first byte not examined, the runs, and True if the span ended.
 
-    A run (int64[n, 2]) is begin and end in `text` of consecutive records. The number of runs is _NO_RECORD where the
-    bytes are no record of one of `contigs` contigs.
+    `runs` (int64[n, 2]) receives the first and last byte offset in `text` of consecutive records. The number of runs is
+    _NO_RECORD if some bytes are no record of one of `contigs` contigs.
     """
     at, count = 0, 0
     while at + FIXED_BYTES <= len(text):
@@ -203,7 +203,7 @@ def _choose(text, contig, start, end, contigs, runs):
             return at, count, True
         if at + size > len(text):
             break
-        # An offset of the index may be in the contig before.
+        # An offset of the index may be in the previous contig.
         if reference == contig and _record_end(text, at, position) > start:
             if count and runs[count - 1, 1] == at:
                 runs[count - 1, 1] = at + size
@@ -218,12 +218,13 @@ def _choose(text, contig, start, end, contigs, runs):
 def _close_up(text, runs):
     """Move runs (of `_choose`) in place to directly before the last one; return where the first begins.
 
-    Only records that begin before the span may miss it, so that gaps are there and the last run is the longest.
+    Only records that begin before the span may not overlap it. Gaps are therefore before the span, and the last run is
+    the longest.
     """
     at = runs[-1, 0]
     for run in range(len(runs) - 2, -1, -1):
         first, last = runs[run, 0], runs[run, 1]
-        for k in range(1, last - first + 1):  # from the end: a run may overlap its new place
+        for k in range(1, last - first + 1):  # from the end, since a run may overlap its new place
             text[at - k] = text[last - k]
         at -= last - first
     return at
@@ -233,7 +234,7 @@ def _close_up(text, runs):
 def _lengths_fit(text, at, size):
     """Return True if the parts of the record at `at` fit in its size, and its name ends with a NUL.
 
-    With an index of another file, reading begins anywhere in a record, and its sizes may be any numbers up to 2 GB.
+    With an index of another file, reading may begin inside a record, and the sizes read may be any number up to 2 GB.
     """
     name_length, bases = np.int64(text[at + _NAME_BYTES]), _int32(text, at + _BASES)
     operations = np.int64(text[at + _OPERATIONS]) | np.int64(text[at + _OPERATIONS + 1]) << 8
