@@ -15,7 +15,7 @@ rule compile_kernels:
         mem_mb=growing(1500),
         runtime=20,
     # No digest, since compiled kernels are no result. No job takes the stamp as `ancient`: if only compiling had to run
-    # again, Snakemake forgot the jobs that depend on it and called the run finished. Indexing does not depend on it: an
+    # again, Snakemake would forget the jobs that depend on it and call the run finished. Indexing does not depend on it: an
     # index is shared by runs and would be built again in each.
     params:
         options=lambda wildcards: {
@@ -28,7 +28,7 @@ rule compile_kernels:
             ),
         }.get(wildcards.stage, {}),
     message:
-        "Compiling the kernels of {wildcards.stage} for this processor, once: half a minute of an idle core."
+        "Compiling the kernels of {wildcards.stage} for this processor, once: about a minute of an idle core."
     script:
         "../scripts/compile_kernels.py"
 
