@@ -2,7 +2,8 @@
 
 The matrix has a row for each base of the query and a column for each base of the target, and row 0 and column 0 before
 them. H(i, j) is the best score of an alignment that ends after i bases of the query and j bases of the target;
-I(i, j) that of one whose last column is an insertion (a query base without a target base), D(i, j) of a deletion:
+I(i, j) is the best score of those whose last column is an insertion (a query base without a target base), D(i, j) of
+those whose last column is a deletion:
 
     I(i, j) = max(H(i-1, j) + gap_open, I(i-1, j) + gap_extend)
     D(i, j) = max(H(i, j-1) + gap_open, D(i, j-1) + gap_extend)
@@ -23,10 +24,10 @@ On the borders I(0, j) and D(i, 0) do not exist (their score is lower than any o
 is a gap.
 
 Rules for ties make the answer unique. Of equally good ends the one with the smallest j is taken, then the smallest i.
-The path is followed back from there. At H(i, j) a 0 of mode LOCAL ends it; else it takes the diagonal if that is as
-good as I and D, else I if that is as good as D, else D. In I(i, j) or D(i, j) the gap is opened if that is as good as
-extending it. So gaps are placed as far left as possible. The path of mode GLOBAL continues along row 0 or column 0 to
-(0, 0); that of GLOCAL along column 0 to (0, 0), and it ends in row 0.
+The path is followed back from there. In mode LOCAL it stops at an H(i, j) of 0. Else it takes the diagonal if that is
+as good as I and D, else I if that is as good as D, else D. In I(i, j) or D(i, j) the gap is opened if that is as good
+as extending it. So gaps are placed as far left as possible. The path of mode GLOBAL continues along row 0 or column 0
+to (0, 0); that of GLOCAL along column 0 to (0, 0), and it ends in row 0.
 
 `cpu.align` and `gpu.align` solve it with the same answer. Both sweep the matrix for scores, keep those on the borders
 of tiles, and compute the tiles of the path again: memory grows with (m + n) times the number of tiles, not with m * n.
@@ -47,7 +48,7 @@ AMBIGUOUS_QUERY, AMBIGUOUS_TARGET = 4, 5
 NEVER = -(1 << 30)
 """Score of a cell that does not exist; 32 bits also hold this minus LARGEST."""
 LARGEST = 1 << 29
-"""Limit of (m + n + 2) times the largest score, so that 32 bits hold every H, and NEVER with a gap's price."""
+"""Limit of (m + n + 2) times the largest absolute score, so that 32 bits hold every H, and NEVER plus a gap's score."""
 
 
 class Mode(IntEnum):

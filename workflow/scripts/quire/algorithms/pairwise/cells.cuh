@@ -1,4 +1,4 @@
-// The cells that a lane owns: COLUMNS of them in a row.
+// The cells of a lane: COLUMNS neighbouring cells of a row.
 //
 // X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from X alone: opening one directly after a
 // deletion is no better than extending that deletion. So D passes each column of a lane with one instruction.
@@ -62,7 +62,7 @@ struct Cells {
         return (i32)permute_bytes(letter[k], terms.mismatches(), row_letter);
     }
 
-    // The next row: its selector; H of the column on the left there, and D of the first column.
+    // Computes the next row from its letter's selector, H of the column on the left in it, and D of the first column.
     __device__ __forceinline__ void step(u32 row_letter, i32 left, i32 first_deletion, const Terms& terms,
                                          u32 (&values)[COLUMNS]) {
         i32 diagonal = corner;

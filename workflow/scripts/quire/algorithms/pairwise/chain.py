@@ -1,8 +1,8 @@
 """Chains of exact matches that follow each other on both sequences.
 
-A chain is a series of matches each of which begins, on the query and on the target, where the one before has ended or
-later. The best chain is the one with the most bases. One sweep over the query finds it, with a tree of maxima over the
-target (Abouelhoda and Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
+In a chain each match begins at or after the end of the match before, on both the query and the target. The best chain
+is the one with the most bases. One sweep over the query finds it, with a tree of maxima over the target (Abouelhoda and
+Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHORTENED = 10  # bases at each end of a match
-SHORTENED_SHARE = 4  # of a match at most one base in four at each end
+SHORTENED_SHARE = 4  # at most a quarter of a match at each end
 
 
 class Anchors(NamedTuple):
@@ -23,9 +23,9 @@ class Anchors(NamedTuple):
 
 
 def shortened(matches: Anchors) -> Anchors:
-    """Return the matches without their ends, which may match by chance and not belong to the best alignment.
+    """Return the matches without their ends, which may match by chance outside of the best alignment.
 
-    Matches on both sides of a gap often overlap on one sequence; without their ends most can follow each other.
+    Matches on both sides of a gap often overlap on one sequence; without their ends most can be chained.
     """
     cut = np.minimum(SHORTENED, matches.length // SHORTENED_SHARE)
     return Anchors(matches.query + cut, matches.target + cut, matches.length - 2 * cut)
@@ -35,7 +35,7 @@ def best_chain(matches: Anchors) -> Anchors:
     """Return the matches of a best chain in order; of several best chains always the same one."""
     count = len(matches.length)
     query_end, target_end = matches.query + matches.length, matches.target + matches.length
-    # Ranks on the target of where matches end; a match comes after all that end at or before its begin.
+    # Ranks of the matches' ends on the target. A match can follow all matches that end at or before its begin.
     ends = np.unique(target_end)
     rank_of_end = np.searchsorted(ends, target_end).tolist()
     reachable = np.searchsorted(ends, matches.target, side="right").tolist()

@@ -1,7 +1,7 @@
-"""Pairwise alignment in Numba: tiles in the order of their dependence, in as many threads as are given.
+"""Pairwise alignment in Numba: several threads compute tiles in the order of their dependence.
 
-A thread takes a row of tiles and follows it as far as the row above has come, so that the threads go down the matrix
-like a staircase. `cpu_tiles.py` computes a tile, `cpu_path.py` follows the path.
+A thread computes a row of tiles as far as the row above is complete, so the threads advance through the matrix like a
+staircase. `cpu_tiles.py` computes a tile, `cpu_path.py` follows the path.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from quire.algorithms.pairwise.cpu_tiles import sweep_tiles
 from quire.algorithms.scoring import Scoring
 
 TILES = ((2048, 1024), (4096, 2048), (8192, 4096), (16384, 8192), (32768, 16384))
-"""Rows and columns. Small tiles have more borders, and less is computed again."""
-LONG = 40_000  # bases of the longer sequence from which the second size is faster than the first
+"""Rows and columns of tiles. Small tiles have more borders, but less of the matrix is computed again."""
+LONG = 40_000  # bases of the longer sequence at and above which the second size is faster than the first
 MEMORY = 2 << 30
-"""Bytes that a matrix takes at most, unless it needs more for the borders of the largest tiles."""
-_RUN = 10  # tiles that a thread computes at once, at most: lanes wait for each other at the beginning and the end
+"""Most bytes of a matrix, unless the borders of the largest tiles need more."""
+_RUN = 10  # most tiles that a thread computes in one run; lanes are idle at the beginning and the end of a run
 
 
 def align(
@@ -39,6 +39,9 @@ def align(
         tiling: for tests; None: chosen such that borders take at most half of MEMORY.
         progress: called with the number of cells computed since the last call.
         at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be empty.
+
+    Raises:
+        ValueError: `tiling` has several tiles across whose width is odd.
     """
     alignment = without_matrix(pair, at_corner)
     if alignment is not None:
@@ -47,7 +50,7 @@ def align(
     if tiling.across > 1 and tiling.tile_columns % WIDTH != 0:
         raise ValueError(f"pairwise: tiles of {tiling.tile_columns} columns: needs a multiple of {WIDTH}")
     query, target = (np.require(codes, np.uint8, ["C", "W", "A"]) for codes in (pair.query, pair.target))
-    scoring = Scoring(*map(int, pair.scoring))  # kernels are compiled for Python's integers alone
+    scoring = Scoring(*map(int, pair.scoring))  # kernels are compiled for Python's integers only
     matrix = matrix_of(query, target, scoring, int(pair.mode), tiling.tile_rows, tiling.tile_columns)
     _sweep(matrix, tiling, threads, progress or (lambda cells: None))
     found = trace(matrix, at_corner)
@@ -56,7 +59,7 @@ def align(
 
 
 def tiling_for(rows: int, columns: int) -> Tiling:
-    """Return the fastest tiles of those whose borders fit in half of MEMORY; the largest ones if none do."""
+    """Return the fastest tiles whose borders fit in half of MEMORY, or the largest tiles if none do."""
     for tile_rows, tile_columns in TILES[1 if max(rows, columns) >= LONG else 0 :]:
         tiling = Tiling(rows, columns, min(tile_rows, rows), min(tile_columns, columns))
         if tiling.border_bytes <= MEMORY // 2:
@@ -66,7 +69,7 @@ def tiling_for(rows: int, columns: int) -> Tiling:
 
 def _sweep(matrix: Matrix, tiling: Tiling, threads: int, progress: Callable[[int], None]) -> None:
     """Compute all tiles."""
-    done = [tiling.across, *[0] * tiling.down]  # tiles of the row above the first, of the first, ...
+    done = [tiling.across, *[0] * tiling.down]  # finished tiles of the row above the first, of the first, ...
     failed: list[bool] = []
     changed = Condition()
     workers = max(1, min(threads, tiling.down, tiling.across))

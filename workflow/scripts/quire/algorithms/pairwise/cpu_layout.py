@@ -18,10 +18,10 @@ LANES = 32 if has_avx512() else 16  # int16 in one register; the answer does not
 BYTE_LANES = 2 * LANES
 BITS: np.typing.DTypeLike = np.uint32 if LANES == 32 else np.uint16
 """Type of a word of directions: a bit for each lane."""
-WIDTH = 2  # columns of a step
-WORDS_PER_COLUMN = 4  # of directions, for each row of a lane
+WIDTH = 2  # columns per step
+WORDS_PER_COLUMN = 4  # of directions, per row of a lane
 _LOCAL, _GLOBAL = int(Mode.LOCAL), int(Mode.GLOBAL)
-_BORDER_BYTES = 8  # of a cell on a border: two scores of 32 bits
+_BORDER_BYTES = 8  # per cell on a border: two scores of 32 bits
 
 
 class Tiling(NamedTuple):
@@ -54,7 +54,7 @@ class Tiling(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A matrix on the CPU, of which the borders of tiles are kept.
+    """A matrix on the CPU; only the borders of its tiles are kept.
 
     Attributes:
         query, target: uint8, as in a `Pair`.
@@ -64,8 +64,8 @@ class Matrix(NamedTuple):
         rows: int32[down + 1, 2, n + 1], H of the row above each row of tiles, and I of the row below that one.
         columns: int32[across + 1, 2, m + 1], H of the column before each column of tiles, and D of the column after
             that one.
-        ends: int32[down + 1, across + 1, 3], mode LOCAL only: the best end of at least the tiles above and left of a
-            corner of tiles, as score, row and column (from 1). The row may be further down, within the end's lane.
+        ends: int32[down + 1, across + 1, 3], mode LOCAL only: for each corner of tiles the best end in (at least) all
+            tiles above and left of it, as score, row and column (from 1). The row may be any below the end in its lane.
     """
 
     query: NDArray[np.uint8]
@@ -87,9 +87,9 @@ class Tile(NamedTuple):
         upper: int32[2, columns + 1], H of the row above from the corner on, and I of the tile's first row.
         left: int32[2, rows + 1], H of the column before from the corner on, and D of the tile's first column.
         lower: int32[2, columns + 1], H of the last row from its left neighbour on, and I of the row below.
-        right: int32[borders, 2, rows + 1], of every `width`-th column H from its upper neighbour on, and D of the
-            column after it. `lower` and `right` are written, unless a dimension is 0.
-        width: columns between two of them, an even number if there are several.
+        right: int32[borders, 2, rows + 1], H of every `width`-th column from its upper neighbour on, and D of the
+            column after it. `lower` and `right` are outputs, unless a dimension is 0.
+        width: columns between two right borders, an even number if there are several.
     """
 
     query: NDArray[np.uint8]
@@ -102,18 +102,18 @@ class Tile(NamedTuple):
 
 
 class Space(NamedTuple):
-    """Working space for a tile in scores of one type (E: int8, int16 or int32); lane k holds `height` rows.
+    """Working space for a tile in scores of one type (E: int8, int16 or int32); each lane holds `height` rows.
 
     Attributes:
-        cells: E[height * 3 * lanes], of each row of the lanes its letters, H of the column before and D of the current
-            one. They are next to each other since stores delay loads that are 4 kB apart.
+        cells: E[height * 3 * lanes], for each row of the lanes its letters, H of the column before and D of the current
+            column. The three are adjacent, since a store delays loads at a distance of 4 kB.
         even, odd: E[steps + lanes - 1], the letters of columns 0, 2, ... and 1, 3, ..., backwards, so that the letters
             of a step are adjacent.
         upper, gaps: E[2 * steps], H of the row above the tile, I of its first row.
         lower, lower_gaps: E[2 * steps], H of its last row, I of the row below; column c is at c + 2 * (last lane).
         constants: E[6 * lanes], scores and limits in every lane.
-        carried: E[2 * lanes], vectors of which a single lane is written or read.
-        export: E[4 * lanes], the last row's vectors of a step.
+        carried: E[2 * lanes], vectors whose lanes are written or read one by one.
+        export: E[4 * lanes], the vectors of the last row in a step.
     """
 
     cells: np.ndarray
@@ -196,7 +196,7 @@ def space_for(rows, columns, lanes, dtype):
         _whole_lines(WIDTH * steps),
     )
     buffer = np.empty(cells + 2 * letters + 4 * across + 12 * lanes + CACHE_LINE, dtype)
-    # From a cache line on, so that no vector of 64 bytes crosses one.
+    # The space begins at a cache line, so that no vector of 64 bytes crosses one.
     a = (CACHE_LINE - buffer.ctypes.data % CACHE_LINE) % CACHE_LINE // buffer.itemsize
     b = a + cells
     c = b + 2 * letters
@@ -210,7 +210,7 @@ def space_for(rows, columns, lanes, dtype):
 
 @inlined
 def _whole_lines(length):
-    """Round up such that elements of any type fill whole cache lines."""
+    """Round a length up so that elements of any type fill whole cache lines."""
     return (length + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
 
 
@@ -233,7 +233,7 @@ def note(directions, word, gap, deletion, cell):
     """Write the four words of directions of a vector of cells, from `word` on.
 
     They say whether an insertion is better than the diagonal, whether a deletion is better than both, and whether I of
-    the row below and D of the column to the right extend a gap. `cell` is what `cpu_tiles` computes of I (`gap`) and D.
+    the row below and D of the column to the right extend a gap. `cell` is the result of `cpu_tiles._cell`.
     """
     _, _, _, value, paired, opened, longer_gap, longer = cell
     store_bits(directions, word, bits_greater(gap, value))
@@ -244,7 +244,7 @@ def note(directions, word, gap, deletion, cell):
 
 @inlined
 def is_noted(directions, height, row, column, which):
-    """Return one of the four directions of a cell of a tile whose lanes have `height` rows."""
+    """Return a direction of a cell of a tile whose lanes have `height` rows; `which` is its number in `note`."""
     lane = row // height
     step = column // WIDTH + lane
     word = ((step * height + row % height) * WIDTH + column % WIDTH) * WORDS_PER_COLUMN

@@ -1,6 +1,6 @@
-"""From the swept matrix to the alignment: its end by the rules of ties, and the path tile by tile.
+"""The traceback of a swept matrix: the alignment's end by the rules for ties, and its path tile by tile.
 
-The directions of those tiles that the path goes through are computed again from the tiles' borders.
+The directions of the tiles on the path are computed again from the tiles' borders.
 """
 
 from typing import NamedTuple
@@ -23,10 +23,10 @@ class Path(NamedTuple):
     """A path that is followed backwards.
 
     Attributes:
-        row, column: the cell where it is, from 1 in a matrix and from 0 in a tile.
+        row, column: the current cell, from 1 in a matrix and from 0 in a tile.
         state: int of the `State` there.
         score: H, I or D there, by the state.
-        ended: whether it begins there: a cell of mode LOCAL whose H is 0.
+        ended: whether the alignment begins there: in mode LOCAL, a cell whose H is 0.
         used: number of elements of its CIGAR.
     """
 
@@ -43,12 +43,12 @@ def trace(matrix, at_corner):
     """Find the alignment of a swept `Matrix`.
 
     Args:
-        matrix: whose tiles are computed.
-        at_corner: whether the alignment must end at (m, n) whatever the mode is.
+        matrix: with the borders of all tiles.
+        at_corner: whether the alignment must end at (m, n) in every mode.
 
     Returns:
-        uint32: the score + LARGEST, row and column (from 1) of the end and of the cell before the first one, and the
-        CIGAR elements.
+        uint32[HEADER + elements]: the score + LARGEST, row and column (from 1) of the last cell and of the cell before
+        the first one, and the CIGAR elements.
     """
     scoring, local = matrix.scoring, matrix.mode == _LOCAL
     rows, columns = min(matrix.tile_rows, len(matrix.query)), min(matrix.tile_columns, len(matrix.target))
@@ -91,7 +91,7 @@ def trace(matrix, at_corner):
 
 @inlined
 def _end(matrix, at_corner):
-    """Find score, row and column (from 1) of the alignment's end; in mode LOCAL the row as `Matrix.ends` has it."""
+    """Return score, row and column (from 1) of the alignment's end; in mode LOCAL the row is that of `Matrix.ends`."""
     rows, columns, bottom = len(matrix.query), len(matrix.target), matrix.rows[-1, 0]
     if at_corner or matrix.mode == _GLOBAL:
         return np.int64(bottom[columns]), rows, columns
@@ -104,9 +104,9 @@ def _end(matrix, at_corner):
 
 @compiled
 def _follow_tile(tile, directions, scoring, local, path, cigar):
-    """Follow a path from a cell of a tile until it leaves the tile or ends; return where it is then.
+    """Follow a path from a cell of a tile until it leaves the tile or ends; return the `Path` there.
 
-    Its elements are written to `cigar` (uint32), backwards. On the tile's borders row or column is -1.
+    Its elements are appended to `cigar` (uint32), the last one first. On the tile's borders row or column is -1.
     """
     height, query, target = height_of(len(tile.query), LANES), tile.query, tile.target
     upper, left = tile.upper, tile.left

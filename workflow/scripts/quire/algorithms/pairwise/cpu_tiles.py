@@ -4,9 +4,9 @@ Lane k holds the rows k * height to (k + 1) * height - 1 of the tile and is two 
 above a lane's first row is the last row of the lane before, one step ago. A step computes two columns of all lanes
 (`_steps`): the scores of both stay in registers, H and D of the second are read and written once per row.
 
-Scores are relative to a base of the tile. In mode LOCAL they are int8 while the tile has no score that a byte cannot
-hold; else int16 where all scores of the tile fit, else int32. All are exact. Next to H a border holds I of the row
-below (D of the column to the right), so that it is computed once.
+Scores are relative to a base of the tile. In mode LOCAL they are int8 unless the tile has a score that a byte cannot
+hold. Otherwise they are int16 if all scores of the tile fit, else int32. All are exact. Next to H a border holds I of
+the row below (D of the column to the right), so that it is computed once.
 """
 
 from typing import NamedTuple
@@ -31,26 +31,26 @@ from quire.simd.letters import BOTH_BYTES, ROW_MARK, letter_scores, score_letter
 from quire.simd.vectors import add, bits_greater, load_like, maximum, moved_up, store
 
 LARGEST_SCORE = 700
-"""Largest price and match of tiles in int16: a gap's price below FLOOR is still a number."""
+"""Largest price and match of tiles in int16, so that FLOOR minus the price of a gap does not overflow."""
 FLOOR, CEILING = -32000, 32000  # of int16
 LARGEST_BYTE_PRICE, LARGEST_BYTE_MATCH = 100, 10
 """Largest price and match of tiles in int8, so that half of a byte is left for H."""
 _NO_GOAL = 1 << 30
-_SWEEP, _SWEEP_LOCAL, _NOTE = range(3)  # what `_solve` is for, known where it is compiled for 8 and 16 bits
+_SWEEP, _SWEEP_LOCAL, _NOTE = range(3)  # purposes of `_solve`, constant where it is compiled for 8 and 16 bits
 _LOCAL = int(Mode.LOCAL)
 _OPEN, _EXTEND, _ZERO, _GOAL = range(4)  # constants of a tile
 _LETTERS, _SCORES, _DELETIONS, _ROW = range(4)  # vectors of a row in `Space.cells`, and their number
-_PADDING = 6  # a letter that matches nothing; the columns' is the next one
+_PADDING = 6  # a letter of rows that matches nothing; that of columns is the next one
 
 
 class TileScale(NamedTuple):
-    """Storage of a tile's scores: as H - base.
+    """Offset and limits of a tile's scores, which are stored as H - base.
 
     Attributes:
         base: the H that is stored as 0.
         floor: the lowest stored I and D of a border.
-        zero: the lowest stored H: that of H = 0 in mode LOCAL.
-        goal: the stored score above which cells are looked for.
+        zero: the lowest stored H; in mode LOCAL that of H = 0.
+        goal: cells with a stored score above it are searched.
     """
 
     base: int
@@ -79,7 +79,7 @@ def sweep_tiles(matrix, down, first, last):
 
 @compiled
 def spaces_for(rows, columns):
-    """Return a `Space` for a tile of this size or a smaller one in int8, in int16 and in int32."""
+    """Return the `Space`s in int8, int16 and int32 for tiles up to this size."""
     return (
         space_for(rows, columns, BYTE_LANES, np.int8),
         space_for(rows, columns, LANES, np.int16),
@@ -92,8 +92,8 @@ def _sweep_tile(spaces, tile, scoring, local, known):
     """Compute a tile's lower and right borders, and in mode LOCAL find its largest H if that is `known` or more.
 
     Returns:
-        The largest H, and of the first cell that has it (smallest column, then smallest row) the last row of its lane
-        and the column. The column is -1 if no H is `known` or more.
+        The largest H; the last row in the lane of the first cell that has it (smallest column, then smallest row); and
+        that cell's column, or -1 if no H is `known` or more.
     """
     lowest, highest = _range(tile)
     if local:
@@ -118,7 +118,7 @@ def note_tile(spaces, tile, scoring, local, goal, directions):
     """Write the directions of all cells of a tile.
 
     Args:
-        spaces: of `spaces_for`.
+        spaces: the result of `spaces_for`.
         tile: `Tile`.
         scoring: `Scoring`.
         local: whether the mode is LOCAL.
@@ -126,7 +126,7 @@ def note_tile(spaces, tile, scoring, local, goal, directions):
         directions: BITS[direction_words(rows, columns)], written.
 
     Returns:
-        The row within the tile of the first cell with the goal or more (smallest column, then smallest row), or -1.
+        The row within the tile of the first cell that reaches the goal (smallest column, then smallest row), or -1.
     """
     lowest, highest = _range(tile)
     scale, fits = _scale(tile, scoring, local, goal if goal > 0 else np.int64(_NO_GOAL), lowest, highest)
@@ -148,10 +148,10 @@ def _range(tile):
 
 @inlined
 def _scale(tile, scoring, local, goal, lowest, highest):
-    """Return the `TileScale` of a tile, and whether it is for int16: all scores of the tile fit.
+    """Return the `TileScale` of a tile, and whether all its scores fit in int16.
 
-    Inside the tile no H is above the border's largest plus a match for each row or column; none is further below the
-    border's smallest than a gap from there (or 0 in mode LOCAL). I and D that are below any gap from H cannot matter.
+    Inside the tile no H exceeds the border's largest H plus a match for each row or column. None is lower than a gap
+    from the border's smallest H, or than 0 in mode LOCAL. An I or D below every gap opened from an H cannot matter.
     """
     shorter = min(len(tile.query), len(tile.target)) + 1
     highest += shorter * scoring.match
@@ -168,35 +168,35 @@ def _scale(tile, scoring, local, goal, lowest, highest):
 
 @compiled
 def _sweep_bytes(space, tile, scoring, scale):
-    """See `_sweep_tile`, in int8."""
+    """Sweep a tile in int8; see `_sweep_tile`."""
     letters = letter_scores(np.int8(scoring.match), np.int8(scoring.mismatch), BYTE_LANES)
     return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP_LOCAL)
 
 
 @compiled
 def _sweep_words(space, tile, scoring, scale):
-    """See `_sweep_tile`, in int16."""
+    """Sweep a tile in int16; see `_sweep_tile`."""
     letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
     return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP_LOCAL)
 
 
 @compiled
 def _sweep_words_unbounded(space, tile, scoring, scale):
-    """See `_sweep_tile`, in int16 and in the modes that have no lowest H and ask for no largest one."""
+    """Sweep a tile in int16, in the modes without a lowest H, and without the search for the largest H."""
     letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
     return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP)
 
 
 @compiled
 def _note_words(space, tile, scoring, scale, directions):
-    """See `note_tile`, in int16."""
+    """Write directions in int16; see `note_tile`."""
     letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
     return _solve(space, tile, scoring, scale, letters, directions, _NOTE)
 
 
 @compiled
 def _in_32_bits(space, tile, scoring, scale, directions):
-    """Sweep a tile in int32, or note its directions if there is room for them; see `_solve`."""
+    """Sweep a tile in int32, or write its directions unless `directions` is empty; see `_solve`."""
     letters = letter_scores(np.int32(scoring.match), np.int32(scoring.mismatch), LANES)
     purpose = _NOTE if len(directions) > 0 else _SWEEP_LOCAL
     return _solve(space, tile, scoring, scale, letters, directions, purpose)
@@ -204,10 +204,11 @@ def _in_32_bits(space, tile, scoring, scale, directions):
 
 @inlined
 def _solve(space, tile, scoring, scale, letters, directions, purpose):
-    """Compute a tile in vectors like `letters`, which is of `letter_scores`.
+    """Compute a tile in vectors of the type of `letters`, the result of `letter_scores`.
 
     Returns:
-        What `_sweep_tile` does; to note directions, 0, and row and column of the first cell above the goal, or -1.
+        The result of `_sweep_tile`; for _NOTE an unused score, and row and column of the first cell above the goal, or
+        -1 for both.
     """
     _place(space, tile, scoring, scale)
     score, row, column = _steps(space, tile, scale, letters, directions, purpose)
@@ -225,7 +226,7 @@ def _solve(space, tile, scoring, scale, letters, directions, purpose):
 
 @compiled
 def _place(space, tile, scoring, scale):
-    """Write constants, letters and the row above the tile to where the steps read them."""
+    """Write constants, letters and the row above the tile to the working space."""
     lanes = len(space.carried) // 2
     space.constants[_OPEN * lanes : (_OPEN + 1) * lanes] = scoring.gap_open
     space.constants[_EXTEND * lanes : (_EXTEND + 1) * lanes] = scoring.gap_extend
@@ -258,7 +259,7 @@ def _place(space, tile, scoring, scale):
 
 @inlined
 def _enter(space, tile, lane, height, scale):
-    """Write the left border of a lane that begins with the next step."""
+    """Write the left border of a lane before its first step."""
     left, lanes, rows, base = tile.left, len(space.carried) // 2, len(tile.query), scale.base
     space.carried[lane] = max(left[0, lane * height] - base, scale.zero)
     for r in range(height):
@@ -273,7 +274,7 @@ def _enter(space, tile, lane, height, scale):
 
 @inlined
 def _leave(space, tile, step, last_lane, height, base):
-    """Write the right borders of lanes that have reached them with a step."""
+    """Write the right borders that lanes have reached in a step."""
     lanes, groups = len(space.carried) // 2, tile.width // WIDTH
     for lane in range((step + 1) % groups, last_lane + 1, groups):
         number = (step + 1 - lane) // groups - 1
@@ -353,10 +354,10 @@ def _steps(space, tile, scale, letters, directions, purpose):
 
 @inlined
 def _cell(value, gap, deletion, limits, bounded):
-    """Compute a vector of cells from their diagonal's `value`, I and D.
+    """Compute a vector of cells from `value` (H of the diagonal plus the letters' score), I (`gap`) and D.
 
     Returns:
-        H, I of the row below, D of the column to the right, and what `note` compares.
+        H, I of the row below, D of the column to the right, and the vectors that `note` compares.
     """
     gap_open, gap_extend, zero = limits
     paired = maximum(value, gap)
@@ -370,7 +371,7 @@ def _cell(value, gap, deletion, limits, bounded):
 
 @compiled
 def _first(carried, step, row, height, goal, tile, found):
-    """Return the first of `found` and the cells of a row of lanes, in both columns of a step, that are above a goal."""
+    """Return the first cell above a goal among `found` and a row of all lanes, in both columns of a step."""
     lanes = len(carried) // 2
     for lane in range(lanes):
         i = np.int64(lane * height + row)
@@ -388,7 +389,7 @@ def _first(carried, step, row, height, goal, tile, found):
 def _best_end(carried, step, lanes_found, height, tile, found):
     """Return the better of `found` and the largest H that lanes have in the two columns of a step.
 
-    `found` is the score, the last row of its lane, and the column; or, where the column is -1, a score to exceed.
+    `found` holds the score, the last row of its lane, and the column; if the column is -1, a score to exceed.
     """
     lanes = len(carried) // 2
     while lanes_found != 0:

@@ -1,8 +1,8 @@
 """One large alignment on a card: the whole chip sweeps the matrix, and warps follow parts of the path.
 
-The matrix is swept for scores alone. Every few rows and columns are kept, and the values of those tiles that the path
-goes through are computed again from them, all at once. Where the kept rows have their largest H predicts which tiles
-these are. A wrong prediction costs another round and never changes the answer.
+The sweep computes only scores and keeps rows and columns at intervals. From these, the values of all tiles that the
+path goes through are computed again at once. The largest H of each kept row predicts these tiles. A wrong prediction
+costs another round and never changes the answer.
 """
 
 from contextlib import suppress
@@ -26,14 +26,14 @@ from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 
 MOST_VALUES = 16 << 30
-"""Bytes of values that are on the card at once."""
+"""Most bytes of values on the card at once."""
 LITTLE = 4 << 30
-"""Bytes to allocate without asking how much memory is free, which takes as long as a small alignment."""
+"""Most bytes to allocate without a query of the free memory, which takes as long as a small alignment."""
 SHORTEST_TILE, MOST_TILES = 1024, 256
-"""Rows of a tile, and tiles in a column of tiles, for which borders are kept if they fit. Shorter tiles, of which less
-is computed again, take longer to plan, and more rows are kept: 512 were slower at 8 to 100 kb."""
+"""Fewest rows of a tile and most tiles in a column of tiles, if their borders fit in memory. With shorter tiles less is
+computed again, but planning takes longer and more rows are kept: tiles of 512 rows were slower at 8 to 100 kb."""
 MOST_SCORE = 1 << 27
-"""Of (m + n + 2) times the largest score: kernels compute with up to 16 times as much."""
+"""Limit of (m + n + 2) times the largest absolute score: kernels compute with up to 16 times as much."""
 
 
 def align(card: Card, pair: Pair) -> PairwiseAlignment:
@@ -75,7 +75,7 @@ def matrix_on_card(card: Card, pair: Pair) -> tuple[StripShape, CardMatrix]:
     """Return the shape of the kernel that sweeps a matrix, and the matrix on the card with space for its borders."""
     shapes = WIDE_SCORE_SHAPES if is_wide(pair.scoring) else SCORE_SHAPES
     shape = fastest_shape(shapes, card.multiprocessors, len(pair.target))
-    # An even number of rows: layout.cuh.
+    # layout.cuh needs an even number of rows.
     size = max(SHORTEST_TILE, -(-max(len(pair.query), len(pair.target)) // (2 * MOST_TILES)) * 2)
     if _border_bytes(pair, size) > LITTLE:
         size = _larger_tile(card, pair, size)
@@ -100,7 +100,7 @@ def _tiled(card: Card, pair: Pair, shape: StripShape, size: int) -> CardMatrix:
 
 
 def _compute_tiles(matrix: CardMatrix, swept: StripShape, walk: Walk, peaks: CardArray, ends: CardArray) -> TileValues:
-    """Compute the values of tiles that the path probably goes through, of the first ones if memory is short."""
+    """Compute the values of the tiles that the path probably goes through, or of the first ones if memory is short."""
     card, placed, shape = matrix.card, matrix.placed, VALUE_SHAPE
     most = placed.down + placed.across  # a path goes up and to the left
     size = shape.values_size(placed.keep, placed.tile_columns)

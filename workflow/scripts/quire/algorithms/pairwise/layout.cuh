@@ -21,7 +21,7 @@ constexpr int QUERY_ROOM = 128;
 struct Job {
     i64 rows, columns;
     i64 query, target;   // place of its first row's selector, and of its first column's letter
-    i64 left, left_tag;  // place and tag of the words on its left border, a row each
+    i64 left, left_tag;  // place and tag of the words on its left border, one per row
     i64 border;          // place of the words on its strips' right borders, with space for WARP more on both sides
     i64 border_strips;   // strips that share a column of words
     i64 border_stride;   // words from one such column to the next
@@ -31,7 +31,7 @@ struct Job {
     i64 values, values_stride;  // place of the cells' values, and the words of a strip
 };
 
-// H and I of the next row, of a cell on a kept row.
+// A cell of a kept row: H, and I of the next row.
 typedef int2 Kept;
 
 struct Jobs {
@@ -51,17 +51,17 @@ __device__ __forceinline__ u32 selector_of(u32 code) { return code * 0x1111 + 0x
 
 // ---- words on borders ----
 
-// Tag of strip 1 and those after it; the left border of a matrix has tag 0.
+// The tag of strip 1 or a later strip; the left border of a matrix has tag 0.
 __device__ __forceinline__ u32 tag_of(i64 strip) { return (u32)((strip - 1) % 65535 + 1); }
 
-// D, and H - D: 1 to 65535, at most the price of a gap's first base.
+// Packs D, H - D (1 to 65535, at most the price of a gap's first base) and the tag.
 __device__ __forceinline__ u64 pack_word(i32 best, i32 deletion, u32 tag) {
     return (u64)(u32)deletion << 32 | (((u32)(best - deletion) << 16) + tag);
 }
 __device__ __forceinline__ i32 deletion_of(u64 word) { return (i32)(u32)(word >> 32); }
 __device__ __forceinline__ i32 best_of(u64 word) { return deletion_of(word) + (i32)((u32)word >> 16); }
 
-// Two neighbouring words from an even place, as they are in memory now; each is read whole.
+// Loads the current content of two neighbouring words from an even place; each is read whole.
 __device__ __forceinline__ void load_words(const u64* place, u64& first, u64& second) {
 #if defined(__CUDA_ARCH__)
     asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(place) : "memory");
@@ -83,8 +83,8 @@ __device__ __forceinline__ void store_word(bool stores, u64* place, u64 word) {
 
 // ---- values of cells ----
 
-// The value of a cell, from which a path is followed, in one word that takes one multiplication by 65,537: H in the
-// upper half and H - I in the lower one, both modulo 65,536. The words of a strip are ordered by step, then by lane.
+// The value of a cell, from which a path is followed: H in the upper half of a word and H - I in the lower half, both
+// modulo 65,536. It takes one multiplication by 65,537. The words of a strip are ordered by step, then by lane.
 // Differences between neighbouring cells are smaller than 65,536 (gpu.py: fits), so values are unambiguous.
 __device__ __forceinline__ u32 value_of(i32 best, i32 insertion, u32 factor) {
     return (u32)best * factor - (u32)insertion;

@@ -1,19 +1,19 @@
 // Rectangles of a matrix, strip by strip. The warps of a persistent grid take strips of columns in order and follow
-// each other down the rows, each after the words that the strip on its left hands on. See layout.cuh.
+// each other down the rows, as soon as the strip on the left has handed on its words. See layout.cuh.
 //
-// A strip waits only for one that was taken earlier, so there is no deadlock, however many warps run at once and in
-// whatever order. A ticket decides which warp computes a strip, never a result.
+// A strip waits only for one that was taken earlier, so there is no deadlock, regardless of the number and the order of
+// running warps. A ticket decides which warp computes a strip, never a result.
 #include "quire/algorithms/pairwise/cells.cuh"
 #include "quire/device/ragged.cuh"
 
 constexpr u32 NAP = 20;  // nanoseconds between two reads of words
 // The row of a chunk in which the words of the next chunk are loaded: late, so that the strip on the left has advanced,
-// but early enough that they arrive before the chunk ends. Of rows 4, 8 and 12 of chunks of 16 the last was the fastest
-// on an H200 for 100 kb from end to end (8.26, 8.31 and 8.06 ms), the first in mode LOCAL (8.80, 8.91 and 9.03). Two
-// rows before the end of a chunk are too late: with chunks of eight 11.0 ms for 9.0.
+// but early enough that they arrive before the chunk ends. In chunks of 16 on an H200, rows 4, 8 and 12 took 8.26, 8.31
+// and 8.06 ms for 100 kb from end to end, and 8.80, 8.91 and 9.03 ms in mode LOCAL. Two rows before the end of a chunk
+// are too late: 11.0 ms in place of 9.0 with chunks of eight.
 constexpr int LOOK = LOCAL ? 4 : STEPS - 4;
 // In mode LOCAL lanes above a matrix need not be held: its row 0 has H 0 everywhere, and letters that match nothing
-// leave it unchanged. If row 0 may be any row, as that of a tile, lanes above it must be held.
+// leave it unchanged. If row 0 may be any row, as in a tile, lanes above it must be held.
 constexpr bool HELD = VALUES || !LOCAL;
 // Rows whose largest H are compared together: a chunk; fewer on cards of compute capability 10 and 12 if lanes have
 // many columns, since the compiler would spill registers.
@@ -34,14 +34,14 @@ struct Inputs {
 
 struct Matrices {
     u64* left;     // words on left borders
-    u64* borders;  // on borders of strips
+    u64* borders;  // words on borders of strips
     Kept* kept;
     u32* values;
     int4* ends;  // [strips]: the largest H of a strip, its column and its row, from 1; only if `track`
     i64 track;
 };
 
-// The largest H of a lane so far, and its cell: of several the leftmost, of these the uppermost. The key is 16 times H
+// The largest H of a lane so far, and its cell: of equal ones the leftmost, then the uppermost. The key is 16 times H
 // plus a number that falls from left to right, so that one maximum decides and an equal one further down changes
 // nothing. Cells right of a matrix and below it need no exception: letters match nothing there, so their H comes from a
 // cell further left, where it is at least as large.
@@ -57,7 +57,7 @@ struct End {
         if (COLUMNS % 2 == 0) found = max(found, cells.best[COLUMNS - 1] * terms.key + (16 - COLUMNS));
         return found;
     }
-    // Rows of a chunk; few have a larger key in any lane.
+    // Takes the largest keys of a chunk's rows; few exceed the key of their lane.
     __device__ __forceinline__ void offer(const i32 (&rows)[OFFERED], int first_row) {
         i32 found = rows[0];
 #pragma unroll
@@ -81,7 +81,7 @@ struct Words {
 #pragma unroll
         for (int i = 0; i < STEPS; i += 2) load_words(from + i, word[i], word[i + 1]);
     }
-    // Whether a word of the first rows has not been written yet.
+    // Returns true if a word of the first `rows` rows has not been written yet.
     __device__ __forceinline__ bool missing(u32 tag, int rows) const {
         u32 different = 0;
 #pragma unroll
@@ -91,7 +91,7 @@ struct Words {
     }
 };
 
-// The next row to keep and the last row, which is kept too: places of a lane's columns.
+// The places of a lane's columns in the next row to keep and in the last row, which is kept too.
 struct Keeping {
     Kept *next, *last;
     int next_row, last_row;  // NEVER_ROW: none
@@ -128,11 +128,11 @@ __device__ __forceinline__ void store_values(u32* place, const u32 (&values)[COL
 // set the distance between a strip and the one on its left, so none of these may cost much.
 enum Care { NONE, KEPT_ROWS, BEGIN };
 
-// A chunk of steps, without branches: lanes would diverge, and each exchange between lanes would wait for all. Memory
-// is loaded a chunk, or half of one, before it is used.
+// Computes a chunk of steps without branches: lanes would diverge, and each exchange between lanes would wait for all.
+// Memory is loaded a chunk, or half of one, before it is used.
 //   words: those of the chunk's rows on the left border; replaced by those of the next chunk.
 //   ahead: place of the next chunk's words.
-//   hands_on, right: whether the lane hands on words (the last one does), and the place of the first step's word.
+//   hands_on, right: true in the last lane, which hands on words; the place of the first step's word.
 //   values: place of the lane's values of the chunk's first step.
 //   letters: selectors of the rows of the chunk's steps; replaced by those of the next chunk.
 template <Care CARE>
@@ -178,7 +178,7 @@ __device__ __forceinline__ i32 largest_of_warp(i32 value) {
     return value;
 }
 
-// One strip of a job, by a warp; `strip` is counted within the job.
+// Computes one strip of a job with a warp; `strip` is counted within the job.
 __device__ __forceinline__ void fill_strip(const Job& job, i64 strip, bool last, int4* end_of_strip,
                                            const Inputs& inputs, const Matrices& matrices) {
     const Terms terms(inputs.scores);

@@ -1,8 +1,8 @@
 """The path through the values of cells on a card: many warps follow parts of it at once, and one joins the parts.
 
 A part begins at the largest H of each kept row. If the path goes through that cell, the parts above and below meet
-there. A part that meets none is followed alone, so predictions change the time and never the path. The card knows
-where its rows have their largest H and where the alignment ends, so the path is followed without asking the host.
+there. A part that meets no other is followed alone, so predictions change the time and never the path. The largest H of
+the rows and the alignment's end are on the card, so the path is followed without the host.
 """
 
 from dataclasses import dataclass, field
@@ -24,8 +24,9 @@ from quire.algorithms.pairwise.sweep_gpu import CardMatrix, upload_together
 
 IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is known
 ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
-"""Elements to reserve for a predicted part, by the rows between two kept rows; a part with more goes on later."""
-USUAL_ELEMENTS = 4096  # of a path
+"""A predicted part has space for an element per ROWS_PER_ELEMENT rows between kept rows, and for FEWEST_ELEMENTS more.
+A part that needs more is continued later."""
+USUAL_ELEMENTS = 4096  # of a path; they are downloaded with its state
 _FIELDS = len(PathState._fields)
 _ROW, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "first", "room"))
 _WORD, _ELEMENT = 8, 4  # bytes
@@ -34,14 +35,14 @@ _WALKED_BYTES = _WORD * len(Walked._fields)
 
 @dataclass
 class Walk:
-    """A path as far as it is known.
+    """The known part of a path.
 
     Attributes:
-        row, column: of the cell where it is, from 1; UNKNOWN: where the alignment ends.
+        row, column: of the cell that it has reached, from 1; UNKNOWN: the cell where the alignment ends.
         score: H there; in a gap, see trace.cu.
-        state: in H there, or in a gap that may go on (trace.cu).
+        state: IN_BEST, or the gap that the path is in and that may be extended (trace.cu).
         complete: whether it has ended, or is in row 0 or column 0.
-        parts: uint32[], its elements, the last one first.
+        parts: uint32[] each, its elements, the last one first.
         end: row, column and score of the cell where it began.
     """
 
@@ -63,7 +64,7 @@ class Walk:
 
 
 def follow(matrix: CardMatrix, tiles: TileValues, walk: Walk) -> None:
-    """Follow a path as far as the values of `tiles` and the space for elements go, by at least one base."""
+    """Follow a path as far as the values of `tiles` and the space for elements allow, by at least one base."""
     card = matrix.card
     paths = _plan(matrix, walk)
     room = int(paths[:, _ROOM].sum())
@@ -71,7 +72,7 @@ def follow(matrix: CardMatrix, tiles: TileValues, walk: Walk) -> None:
     on_card, owns, grid = upload_together(card, tables)
     parts = PathParts(on_card, owns, grid, room)
     followed = matrix.follow(tiles, parts)
-    # Where the path has come to and its elements in one array: what is usual comes by one copy.
+    # The path's state and its elements share an array, so that one copy downloads a path of the usual length.
     usual = min(USUAL_ELEMENTS, room)
     found = card.empty(_WALKED_BYTES + _WORD + room * _ELEMENT, np.uint8)
     taken = found[_WALKED_BYTES : _WALKED_BYTES + _WORD].view(np.uint64)
@@ -90,7 +91,7 @@ def follow(matrix: CardMatrix, tiles: TileValues, walk: Walk) -> None:
 
 
 def _plan(matrix: CardMatrix, walk: Walk) -> NDArray[np.int64]:
-    """Return int64[parts, 12], `PathState`s: the walk's own part, then those of kept rows above, the lowest first."""
+    """Return int64[parts, 12], `PathState`s: the walk's own part, then one per kept row above it, the lowest first."""
     placed, known = matrix.placed, walk.row != UNKNOWN
     row, column = (walk.row, walk.column) if known else (placed.rows, placed.columns)
     kept = np.arange((row - 1) // placed.keep, 0, -1)
@@ -104,7 +105,7 @@ def _plan(matrix: CardMatrix, walk: Walk) -> NDArray[np.int64]:
 
 
 def placed_grid(matrix: CardMatrix, swept: StripShape, computed: StripShape) -> TileGrid:
-    """Return the tiles of a matrix for the path; the shapes are of the kernels that swept it and compute values."""
+    """Return the `TileGrid` of a matrix, given the shapes of the kernels that swept it and that compute values."""
     placed = matrix.placed
     return TileGrid(
         placed.rows, placed.columns, QUERY_ROOM, 0, placed.keep, placed.tile_columns, placed.across, 0,

@@ -1,4 +1,4 @@
-"""Shapes: how the lanes of a card's kernels share a matrix, as macros, and which shape is fastest for a size."""
+"""Shapes, the division of a matrix among the lanes of a card's kernels: their macros, and the fastest for a size."""
 
 from typing import NamedTuple
 
@@ -6,15 +6,15 @@ from quire.algorithms.pairwise import AMBIGUOUS_QUERY, Mode
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 
 WARP = 32
-VALUE_BYTES = 4  # of a cell whose value is kept
+VALUE_BYTES = 4  # per cell whose value is kept
 LARGEST_DIFFERENCE = 65535
-"""Largest difference of neighbouring cells that words on borders and values hold."""
+"""Largest difference between neighbouring cells that the words on borders and the values of cells can hold."""
 
-SCHEDULERS = 4  # of a multiprocessor
+SCHEDULERS = 4  # per multiprocessor
 ALONE, COLUMN = 67, 9
-"""Cycles that a row, and each of a lane's columns in it, takes a warp that has a scheduler to itself (H200)."""
+"""Cycles per row, and per column of a lane in it, of a warp that has a scheduler to itself (H200)."""
 ROW, CELL = 10, 13.5
-"""The same per warp where a scheduler has several."""
+"""The same for each warp where several share a scheduler."""
 
 
 class StripShape(NamedTuple):
@@ -22,9 +22,9 @@ class StripShape(NamedTuple):
 
     Attributes:
         columns: columns of the matrix per lane.
-        warps: warps of a block; each computes a strip of its own.
-        steps: steps of a chunk: rows that are handed on together.
-        resident: blocks that a multiprocessor should hold; it limits the registers of a thread.
+        warps: warps per block; each computes a strip of its own.
+        steps: steps per chunk: rows that are handed on together.
+        resident: blocks that a multiprocessor should hold; it limits the registers per thread.
         values: whether the values of all cells are kept.
     """
 
@@ -49,11 +49,11 @@ class StripShape(NamedTuple):
         return -(-columns // self.width)
 
     def values_stride(self, rows: int) -> int:
-        """Return the words of a strip's values."""
+        """Return the number of words that the values of a strip take."""
         return -(-(rows + WARP) // self.steps) * self.steps * self.width
 
     def values_size(self, rows: int, columns: int) -> int:
-        """Return the words of a rectangle's values."""
+        """Return the number of words that the values of a rectangle take."""
         return self.strips(columns) * self.values_stride(rows)
 
     def defines(self, mode: Mode, wide: bool) -> dict[str, int]:
@@ -95,8 +95,8 @@ VALUE_SHAPE = StripShape(4, 1, 8, 8, True)
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, columns: int) -> StripShape:
     """Return the shape that takes the fewest cycles per row of the matrix.
 
-    On an H200 it is the faster one at eight sizes from 8 kb to 1 Mb. There lanes of 9, 12 and 16 columns were never
-    faster than the better of four and six, except by 1 % at 300 kb.
+    On an H200 it chose the faster of lanes of four and six columns at eight sizes from 8 kb to 1 Mb. Lanes of 9, 12 and
+    16 columns were never faster than that, except by 1 % at 300 kb.
     """
 
     def cycles(shape: StripShape) -> float:

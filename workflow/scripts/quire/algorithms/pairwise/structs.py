@@ -1,7 +1,4 @@
-"""The structs of layout.cuh, pairwise.cu and trace.cu, and where a matrix lies in its arrays.
-
-Names of members are those of the structs.
-"""
+"""The structs of layout.cuh, pairwise.cu and trace.cu, with the same member names, and the layout of a matrix."""
 
 from typing import NamedTuple
 
@@ -18,7 +15,7 @@ class PlacedMatrix(NamedTuple):
     Attributes:
         rows, columns: m and n.
         keep, tile_columns: rows between two kept rows, and columns between two kept columns.
-        keep_stride: cells of a kept row, with those of the last strip that lie after the matrix: an even number.
+        keep_stride: cells of a kept row, including those of the last strip beyond the matrix; an even number.
     """
 
     rows: int
@@ -29,12 +26,12 @@ class PlacedMatrix(NamedTuple):
 
     @property
     def top(self) -> int:
-        """Where kept rows begin: at an odd number, so that cells after column 0 come by pairs."""
+        """Place of row 0 among the kept cells: odd, so that the pairs of cells after column 0 have even places."""
         return 1
 
     @property
     def stride(self) -> int:
-        """Words of a column of borders."""
+        """Number of words of a column of borders."""
         return words_of(self.rows)
 
     @property
@@ -90,7 +87,7 @@ class TileGrid(NamedTuple):
 
 
 class TilePlan(NamedTuple):
-    """Where the parts of planned tiles go (trace.cu: Plan)."""
+    """The places for the parts of planned tiles (trace.cu: Plan)."""
 
     row: int
     column: int
@@ -103,9 +100,9 @@ class TilePlan(NamedTuple):
 
 
 class PathState(NamedTuple):
-    """A part of a path (trace.cu: Path): the cell where it is, from 1, and the one where it began.
+    """A part of a path (trace.cu: Path): the cell that it has reached, from 1, and the cell where it began.
 
-    Column UNKNOWN: it begins at the row's largest H; row UNKNOWN too: it begins where the alignment ends.
+    If `column` is UNKNOWN, it begins at the row's largest H; if `row` is UNKNOWN too, where the alignment ends.
     """
 
     matrix: int
@@ -123,7 +120,7 @@ class PathState(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """A path of one or more parts (trace.cu: Walked): where it began, where it is, and where its elements are."""
+    """A path of one or more parts (trace.cu: Walked): its first cell, the cell that it has reached, its elements."""
 
     begin_row: int
     begin_column: int
@@ -141,8 +138,8 @@ class JobTables(NamedTuple):
     """Rectangles to fill, on the card (layout.cuh: Jobs): arrays, or their addresses.
 
     Attributes:
-        strips_before: int64[owners + 1], strips of all jobs before each.
-        jobs: int64[owners, 14], a `StripJob` each.
+        strips_before: int64[owners + 1], number of strips of all jobs before each.
+        jobs: int64[owners, 14], one `StripJob` per row.
         owners: number of jobs.
         ticket: uint32[1], 0.
     """
@@ -154,7 +151,7 @@ class JobTables(NamedTuple):
 
     @classmethod
     def of_one(cls, address: int) -> "JobTables":
-        """Return the tables of one job, at an address of int64: 0, its strips, 0 and the job."""
+        """Return the tables of one job, given the address of int64 items: 0, its strips, 0 (ticket), and the job."""
         return cls(address, address + 24, 1, address + 16)
 
 
@@ -204,12 +201,12 @@ class TileValues(NamedTuple):
     """Values of the cells of some tiles of a matrix.
 
     Attributes:
-        shape: of the kernel that made them.
+        shape: of the kernel that computed them.
         values: uint32, on the card.
         grid: the tiles.
-        places: int64[tiles], on the card: where a tile's values begin in `values`; -1: they are not there.
+        places: int64[tiles], on the card: the place of a tile's first value in `values`, or -1 if it has none.
         peaks: int32[kept rows, 4], on the card, see `CardMatrix.peaks`.
-        ends: int32[strips, 4], on the card: where strips have their largest H, in mode LOCAL.
+        ends: int32[strips, 4], on the card, in mode LOCAL: the largest H of each strip, see `CardMatrix.launch`.
     """
 
     shape: StripShape
@@ -227,7 +224,7 @@ class PathParts(NamedTuple):
         paths: int64[parts, 12], `PathState`.
         owns: int64[2], 0 and the number of parts.
         grid: int64[1, 17], `TileGrid`.
-        room: elements of all parts at most.
+        room: most elements of all parts together.
     """
 
     paths: CardArray
@@ -237,12 +234,12 @@ class PathParts(NamedTuple):
 
 
 class FollowedParts(NamedTuple):
-    """What parts of a path have come to: int64[parts, 12], `PathState`; uint32, their elements, the last one first."""
+    """Followed parts of a path: int64[parts, 12], `PathState`; uint32[], their elements, the last one first."""
 
     paths: CardArray
     elements: CardArray
 
 
 def words_of(rows: int) -> int:
-    """Return the words of a column of borders, with those that lanes store around it; an even number."""
+    """Return the number of words of a column of borders with the space around it that lanes write to; it is even."""
     return rows + rows % 2 + 2 * WORDS_AROUND

@@ -1,4 +1,4 @@
-"""The launches of pairwise alignment on a card: a matrix, rectangles of it, and the parts of its path."""
+"""Kernel launches of pairwise alignment on a card: the sweep, rectangles of a matrix, and the parts of its path."""
 
 from functools import cache
 from typing import Any
@@ -47,8 +47,8 @@ class CardMatrix:
 
     Attributes:
         placed: its size and place in the arrays.
-        words: uint64, those of column 0 and of the right border of each column of tiles; the borders of strips are also
-            handed on there.
+        words: uint64, the words of column 0 and of the right border of each column of tiles; strips also hand on their
+            borders there.
         kept: int32[cells, 2], H and the next row's I, of row 0 and of the kept rows.
     """
 
@@ -66,12 +66,12 @@ class CardMatrix:
         self.scoring = Scoring(*map(int, pair.scoring))
         stride = shape.strips(len(pair.target)) * shape.width + 2
         self.placed = matrix = PlacedMatrix(len(pair.query), len(pair.target), tile_rows, tile_columns, stride)
-        # The card sets its words to 0 while the host lays out what follows.
+        # The card sets its words to 0 while the host prepares the other arrays.
         self.words = card.zeros(WORDS_AROUND + matrix.stride * (1 + matrix.across), np.uint64)
         self.kept = card.empty((matrix.top + (matrix.down + 1) * stride, 2), np.int32)
         self._query = card.empty(matrix.rows + 2 * QUERY_ROOM, np.uint16)
         self._shape, self._strips = shape, shape.strips(matrix.columns)
-        # All by one copy: what the card waits for before it begins.
+        # One copy uploads everything that the card waits for before it begins.
         edges = self._edges()
         tables = np.array([*edges, 0, self._strips, 0, *self.sweep(shape)], np.int64).view(np.uint8)
         sequences = [np.asarray(codes, np.uint8) for codes in (pair.target, pair.query)]
@@ -110,7 +110,7 @@ class CardMatrix:
         ends = card.empty((strips if track else 0, 4), np.int32)
         inputs = KernelInputs(self._query, self._target, *self.scoring, *_FACTORS)
         matrices = KernelMatrices(self.words, borders, self.kept, values, ends, int(track))
-        # More warps than there are strips: the strips are spread over the multiprocessors.
+        # One block per strip, even if a block has several warps: this spreads the strips over the multiprocessors.
         card.kernel(SOURCE, "fill", **_defines(shape, self.mode, is_wide(self.scoring)))(
             min(strips, card.multiprocessors * shape.resident), shape.block, tables, inputs, matrices
         )
@@ -127,7 +127,7 @@ class CardMatrix:
         )  # fmt: skip
 
     def peaks(self) -> CardArray:
-        """Return int32[kept rows, 4], of row 0 and each kept row: the largest H, its first column, the last H."""
+        """Return int32[kept rows, 4], per row 0 or kept row: largest H, its first column, H of the last column."""
         matrix = self.placed
         found = self.card.empty((matrix.down + 1, 4), np.int32)
         warps = min(matrix.columns // (_AHEAD * _WARP) + 1, _PEAK_THREADS // _WARP)
@@ -142,14 +142,14 @@ class CardMatrix:
         """Plan the tiles that the path probably goes through next.
 
         Args:
-            plan: how many, and where their parts go.
+            plan: the most tiles, and the places for their parts.
             grid: int64[1, 17], `TileGrid`.
             peaks: see `TileValues`.
             ends: see `TileValues`.
-            tiles: int64, for the place of each tile's values; -1: it is not planned.
+            tiles: int64[tiles], receives the place of each tile's values, or -1 if it is not planned.
 
         Returns:
-            `JobTables.strips_before` and `.jobs` of `plan.most` tiles; after the last one there are no strips.
+            `JobTables.strips_before` and `.jobs` of `plan.most` tiles; entries after the last tile have no strips.
         """
         jobs = self.card.empty((plan.most, len(StripJob._fields)), np.int64)
         before = self.card.empty(plan.most + 1, np.int64)
@@ -173,9 +173,9 @@ class CardMatrix:
         Args:
             parts: as given to `follow`.
             followed: as `follow` returned them.
-            walked: int64[10], for a `Walked`.
-            taken: uint64[1], 0.
-            joined: uint32, for the elements.
+            walked: int64[10], receives a `Walked`.
+            taken: uint64[1], set to 0 by the caller.
+            joined: uint32, receives the elements.
         """
         self._trace("join")(1, _WARP, parts.owns, parts.grid, parts.paths, *followed, walked, taken, joined)
 
@@ -187,7 +187,7 @@ class CardMatrix:
         return self.card.kernel(TRACE, entry, **_trace_defines(VALUE_SHAPE))
 
     def _edges(self) -> tuple[int, ...]:
-        """Return trace.cu's Edges."""
+        """Return the `Edges` of trace.cu."""
         matrix = self.placed
         return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
                 self.mode != Mode.LOCAL, matrix.keep, matrix.keep_stride, QUERY_ROOM, 0, WORDS_AROUND, matrix.top,
@@ -195,7 +195,7 @@ class CardMatrix:
 
 
 def is_wide(scoring: Scoring) -> bool:
-    """Return True if a signed byte does not hold the scores of letters (cells.cuh)."""
+    """Return True if the match or mismatch score does not fit in a signed byte (cells.cuh)."""
     return any(not -128 <= score <= 127 for score in scoring[:2])
 
 

@@ -12,7 +12,7 @@ struct Edges {
     i64 rows, columns, gap_open, gap_extend;
     i64 priced_top, priced_left;   // whether gaps along row 0 and column 0 cost their price
     i64 keep, keep_stride;
-    i64 query, letters;  // places of the selector of its first row, and of that row's letter
+    i64 query, letters;  // places of the first row's selector and of its letter
     i64 left, top;       // places
     i64 peaks;           // place of row 0 in the table of kept rows' peaks
 };
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const
 // A part of a path; rows and columns of the matrix, from 1.
 struct Path {
     i64 matrix;
-    i64 row, column;     // the cell where it is; column -1: the row's largest H, row -1 too: where the alignment ends
+    i64 row, column;     // the current cell; column -1: the row's largest H, row -1 too: where the alignment ends
     i64 state;           // IN_BEST, or the gap by which it came here, which may be extended
     i64 score;           // H of the cell; in a gap I of the row below, or D of the column on the right
     i64 first, room;     // place of its first element, and the space for elements
@@ -139,7 +139,7 @@ struct Tile {
     __device__ bool has(const Grid& grid, int row, int column) const {
         return row > top && column > left && row <= top + grid.tile_rows && column <= left + grid.tile_columns;
     }
-    // The value of a cell; only H of a cell on the tile's borders.
+    // The value of a cell; on the tile's borders its H only.
     __device__ __forceinline__ u32 value(const Grid& grid, const u32* values, int row, int column) const {
         if (row == top) return (u32)above[column].x << 16;
         if (column == left) return (u32)best_of(words[row - 1]) << 16;
@@ -149,7 +149,7 @@ struct Tile {
     }
 };
 
-// The current element, and those written before.
+// The current CIGAR element, and the elements written before.
 struct Elements {
     u32* written;
     int operation, run, count;
@@ -224,9 +224,9 @@ __device__ void plan_tile(const Plan& plan, const Grid& grid, int number, int do
 }
 
 // The path of similar sequences crosses a kept row near the row's largest H. If that is not near the diagonal through
-// the last known cell, the diagonal predicts better, and in mode LOCAL the path has probably begun. One warp, for the
-// first matrix: all lanes go through the rows together, whose peaks they load in parallel; then each writes some of the
-// jobs.
+// the last known cell, the diagonal predicts better, and in mode LOCAL the path has probably begun. One warp plans the
+// first matrix: all lanes go through the rows together and load their peaks in parallel; then each lane writes some of
+// the jobs.
 //   jobs, strips_before: [most], [most + 1]; entries after the last tile have no strips.
 //   tiles: place of each tile's values, or -1.
 extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Grid* grids, Sources sources, Job* jobs,
@@ -278,8 +278,8 @@ extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Gri
 
 // ---- following ----
 
-// Follows a path per warp until it ends, reaches the begin of another one, needs values that were not computed, or has
-// no space for more elements.
+// Follows one path per warp until it ends, reaches the begin of another one, needs values that were not computed, or
+// has no space for more elements.
 extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const Grid* grids, Sources sources,
                                                         Path* followed, u32* all_elements) {
     Path path = paths[blockIdx.x];
@@ -301,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
             break;
         if (!tile.has(grid, row, column)) tile.find(grid, sources, row, column);
         if (tile.place < 0) break;
-        // The cells ahead, on the diagonal, above, or on the left: in this tile, and not beyond the next kept row.
+        // The number of cells ahead (diagonally, above or on the left) in this tile and up to the next kept row.
         int upper = row - max(kept, tile.top), lefter = column - tile.left;
         int ahead = state == IN_BEST ? min(upper, lefter) : state == IN_INSERTION ? upper : lefter;
         int ahead_row = row - (state == IN_DELETION ? 0 : lane);
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
                 state = IN_DELETION;
             }
         } else {
-            // The cell before a gap's base shows whether the gap extends there or was opened, which is preferred.
+            // The cell before a gap's base shows whether the gap was extended or opened there; opening is preferred.
             bool insertion = state == IN_INSERTION;
             bool goes_on = insertion ? (i32)above_insertion(value) < extend - open
                                      : ((best_of(value) + (u32)open - (u32)(score - lane * extend)) & 0xFFFF) != 0;
@@ -362,15 +362,15 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
 
 // ---- joining ----
 
-// A path of joined parts: where it began and where it is, and the place of its elements.
+// A path of joined parts: its first cell, the cell that it has reached, and the place of its elements.
 struct Walked {
     i64 begin_row, begin_column, begin_score;
     i64 row, column, state, score, ended;
     i64 first, elements;
 };
 
-// The part that continues one that ends in H; -1: there is none. `lowest` is the row of the second part; from it
-// upwards there is one part for each kept row.
+// Returns the part that continues a part, which must end in H; -1: there is none. `lowest` is the row of the second
+// part; from it upwards there is one part for each kept row.
 __device__ __forceinline__ i64 onward(const Path* parts, i64 count, i64 keep, i64 lowest, i64 part) {
     const Path& path = parts[part];
     if (path.ended || path.state != IN_BEST || path.row > lowest || path.row % keep != 0) return -1;
@@ -392,7 +392,7 @@ extern "C" __global__ void __launch_bounds__(32) join(const i64* owns, const Gri
     int lane = threadIdx.x;
     u64 first = 0, total = 0;
     i64 last = 0;
-    // Once to count elements, once to copy them.
+    // The first pass counts elements, the second copies them.
     for (int copies = 0; copies < 2; copies++) {
         u64 place = first;
         for (i64 head = 0; head >= 0;) {
