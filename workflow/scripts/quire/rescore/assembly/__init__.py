@@ -1,4 +1,4 @@
-"""Local assembly: the haplotypes spelled by a region's reads (ReadThreadingAssembler).
+"""Local assembly of a region's reads into haplotypes (ReadThreadingAssembler).
 
 Graphs of 10-mers and of 25-mers both contribute haplotypes. If neither is usable (cycles, or too many repeated k-mers),
 the k-mers grow by 10 bases until one graph is.
@@ -54,7 +54,7 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
         reads: clipped reads of all regions.
         window: uint8 codes of the reference.
         spans: int64[regions, 2], the regions' padded spans in the window.
-        support: reads required of a chain of k-mers beside the reference.
+        support: least number of a sample's reads on a chain of k-mers that the reference lacks.
     """
     plain = plain_graphs(reads, window, spans, support)
     settled = plain.settled.tolist()
@@ -77,8 +77,8 @@ def assemble(
         reads: clipped reads of all regions.
         region: index of the region.
         reference: uint8 codes of the region's padded span.
-        support: reads required of a chain of k-mers beside the reference.
-        plain: graphs of all regions that need not be built.
+        support: least number of a sample's reads on a chain of k-mers that the reference lacks.
+        plain: solved graphs of all regions; None to build every graph.
     """
     whole = reference.tobytes()
     found, graphs = {whole: None}, []
@@ -105,14 +105,14 @@ def assemble(
 def _assemble_graph(
     sequences: ThreadedSequences, k: int, last_attempt: bool, support: int
 ) -> tuple[bool, bool, list[bytes]]:
-    """Run `assemble_graph` and return byte strings."""
+    """Run `assemble_graph` and return its haplotypes as byte strings."""
     succeeded, complete, bases, offsets = assemble_graph(sequences, k, last_attempt, support)
     text = bases.tobytes()
     return succeeded, complete, [text[a:b] for a, b in pairwise(offsets.tolist())]
 
 
 def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, support: int) -> list[bytes]:
-    """Return the haplotypes (codes) that GATK keeps of a graph with more than MAXIMUM_HAPLOTYPES paths."""
+    """Return the haplotypes (codes) that GATK keeps from a graph with more than MAXIMUM_HAPLOTYPES paths."""
     graph = simplified(clean_graph(sequences, k, last_attempt, support)[1], sequences.codes, k)
     return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
 
@@ -130,7 +130,7 @@ def threaded_sequences(reads, first, last, reference):
 
 @compiled
 def assemble_graph(sequences, k, last_attempt, support):
-    """Assemble one graph; return whether it is usable and all haplotypes were kept, their codes and offsets."""
+    """Assemble one graph; return whether it is usable, whether all haplotypes were kept, their codes and offsets."""
     succeeded, graph = clean_graph(sequences, k, last_attempt, support)
     if not succeeded:
         return False, True, np.empty(0, np.uint8), np.zeros(1, np.int64)

@@ -1,4 +1,4 @@
-"""Threading of sequences along an implicit reference: only k-mers beside it become vertices and edges.
+"""Threading of sequences along an implicit reference: only k-mers that it lacks become vertices and edges.
 
 See `plain`; the rules are those of `graph.py`.
 """
@@ -28,7 +28,7 @@ SOURCE, TARGET, WEIGHT, LARGEST, SAMPLE, TOTAL, ALIVE, CHAIN = range(8)
 
 
 class Beside(NamedTuple):
-    """Workspace, reused for one graph after another.
+    """Workspace, reused for every graph.
 
     Attributes:
         table: uint64[slots], k-mer and vertex, or _EMPTY.
@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
 @compiled
 def room_for(slots):
-    """Allocate the workspace of graphs with at most `slots` slots."""
+    """Allocate the workspace for graphs with at most `slots` hash table slots."""
     most = slots // 2
     return Beside(
         np.empty(slots, np.uint64),
@@ -142,7 +142,7 @@ def _thread(space, codes, run, reference, k, counts):
     for i in range(start, start + k):
         value = value << np.uint64(2) | np.uint64(codes[i])
     slot = _slot(table, value)
-    front = np.int64(0)  # after all k-mers of the reference that the run met
+    front = np.int64(0)  # after the last of the reference's k-mers that the run has met
     if table[slot] == _EMPTY:
         if held >= most:
             return nothing
@@ -228,7 +228,7 @@ def _count(edges, edge, sample):
 
 @inlined
 def _count_backwards(vertices, edges, through, vertex, length, sample, k):
-    """Count the edges that spell a run's bases before its first k-mer too, back to a vertex with several edges in."""
+    """Count the edges that lead to a run's first k-mer and spell its bases, back to a vertex with several edges in."""
     steps = k - 1
     while steps > 0 and vertices[vertex, INCOMING] == 1:
         if vertex < length:

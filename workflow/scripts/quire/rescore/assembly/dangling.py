@@ -1,7 +1,7 @@
 """Dangling ends of the graph: branches that leave the reference and stop are joined to it again if they align with it.
 
-AbstractReadThreadingGraph.recoverDanglingTails and recoverDanglingHeads. Without it, variants near the ends of reads
-would be lost, because no k-mer after them has enough reads to return to the reference.
+Follows AbstractReadThreadingGraph.recoverDanglingTails and recoverDanglingHeads. Without this, variants near the ends
+of reads would be lost, because no k-mer after them has enough reads to return to the reference.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ _LEADING_INDEL = int(Overhang.LEADING_INDEL)
 @compiled
 def recover(graph, codes, k, minimum_weight, minimum_branch):
     """Join dangling tails, then dangling heads, to the reference path (in place)."""
-    on_reference = np.full(len(graph.vertices), NONE, np.int32)  # place on the reference path
+    on_reference = np.full(len(graph.vertices), NONE, np.int32)  # index on the reference path
     for place in range(len(graph.reference_path)):
         on_reference[graph.reference_path[place]] = place
     vertices = graph.sizes[VERTICES]
@@ -156,8 +156,8 @@ def _spans(elements):
 def _grow_head(graph, head, nodes):
     """Replace a head by `nodes` vertices that spell its own k-mer upwards, and return the uppermost.
 
-    extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, which is a base of the head's
-    k-mer, so each vertex points into the codes one base before the one below it.
+    Follows extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, and it is a base of
+    the head's k-mer. So each vertex points one base further back into the codes than the vertex below it.
     """
     edge = np.int64(graph.vertices[head, FIRST_OUT])
     weight = graph.edges[edge, WEIGHT]
@@ -255,7 +255,7 @@ def _suffixes(graph, codes, k, path):
 
 @compiled
 def _upward_bases(graph, codes, k, path):
-    """Return the bases met going up a path; if its last vertex is a source, that one's whole k-mer."""
+    """Return the last bases of a path's vertices, upwards; a source at its top adds the rest of its k-mer, reversed."""
     whole = graph.vertices[path[-1], IN_DEGREE] == 0
     bases = np.empty(len(path) + (k - 1 if whole else 0), np.uint8)
     for i in range(len(path)):

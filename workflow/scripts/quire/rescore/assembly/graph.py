@@ -12,7 +12,7 @@ import numpy as np
 from quire.rescore.assembly.k_mers import LETTERS, NONE, equal_bases
 from quire.simd.compiled import compiled, inlined
 
-# Columns of Graph.vertices: position of a copy of the k-mer in the codes, heads of the lists of edges, living edges.
+# Columns of Graph.vertices: position of the k-mer in the codes, heads of the lists of edges, numbers of living edges.
 K_MER, FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(5)
 # Columns of Graph.edges: ends, next edges in the lists, counts (total, of the current sample, largest of a sample).
 SOURCE, TARGET, NEXT_OUT, NEXT_IN, WEIGHT, SAMPLE_WEIGHT, LARGEST, IS_REFERENCE, ALIVE = range(9)
@@ -27,7 +27,7 @@ class Graph(NamedTuple):
     Attributes:
         vertices: int32[room, 5], columns K_MER to IN_DEGREE.
         edges: int32[room, 9], columns SOURCE to ALIVE.
-        reference_path: int32, vertices of the reference.
+        reference_path: int32[], the reference's vertices in order.
         sizes: int64[4], entries VERTICES to REPEATED_K_MERS; SINGLE_K_MERS counts k-mers with a single vertex.
     """
 
@@ -41,13 +41,13 @@ class _ThreadTables(NamedTuple):
     """Lookup tables of threading.
 
     Attributes:
-        numbers, repeated: of `number_k_mers`.
+        numbers, repeated: results of `number_k_mers`.
         vertex_of: int32[k-mers], the vertex of a k-mer, or NONE.
-        edge_by_base: int32[vertices, letters], the edge from a vertex to one that ends with a base, or NONE.
+        edge_by_base: int32[vertices, letters], the edge by which a base continues a vertex, or NONE.
         through: int64[reference + 1], differences of the counts of the reference's edges: edge i was threaded
             through[0] + ... + through[i] times by the current sample.
-        straight: int64[1], vertices of the reference if its i-th vertex is i and edge i continues it; 0 if it repeats a
-            k-mer or is not threaded yet.
+        straight: int64[1], number of the reference's vertices if its i-th vertex is i and edge i leaves that vertex; 0
+            if the reference repeats a k-mer or is not threaded yet.
     """
 
     numbers: np.ndarray
@@ -60,7 +60,7 @@ class _ThreadTables(NamedTuple):
 
 @compiled
 def build(sequences, k, numbers, count, repeated):
-    """Thread all sequences and return the `Graph`; the numbers are those of `number_k_mers`."""
+    """Thread all sequences and return the `Graph`; the last three arguments are the results of `number_k_mers`."""
     room = 8 * k  # spare rows for dangling ends
     for s in range(len(sequences.starts)):
         room += max(0, sequences.ends[s] - sequences.starts[s] - k + 1)
@@ -100,7 +100,7 @@ def no_graph():
 
 @inlined
 def _thread(graph, sequences, s, k, tables):
-    """Thread a sequence (AbstractReadThreadingGraph.threadSequence), counting stretches of the reference at once."""
+    """Thread a sequence (AbstractReadThreadingGraph.threadSequence), each stretch of the reference in one step."""
     is_reference = s == 0
     codes, numbers, edge_by_base = sequences.codes, tables.numbers, tables.edge_by_base
     edges, through, vertex_of = graph.edges, tables.through, tables.vertex_of
@@ -195,7 +195,7 @@ def add_edge(graph, source, target, is_reference):
 
 @inlined
 def _count_backwards(graph, sequences, start, k, vertex, tables):
-    """Count the edges that spell the bases before a read's first k-mer too (increaseCountsInMatchedKmers)."""
+    """Count the edges that lead to a read's first k-mer and spell its bases (increaseCountsInMatchedKmers)."""
     codes, offset = sequences.codes, k - 2
     if vertex < tables.straight[0]:
         end, reference_first, same = vertex, sequences.starts[0], True
@@ -287,7 +287,7 @@ def prune(graph, minimum):
 
 @compiled
 def has_cycle(graph):
-    """Return True if the living edges form a cycle; vertices are removed from the sources on."""
+    """Return True if the living edges form a cycle (Kahn's algorithm)."""
     left = graph.vertices[: graph.sizes[VERTICES], IN_DEGREE].copy()
     stack = np.empty(graph.sizes[VERTICES], np.int32)
     size = 0
@@ -325,7 +325,7 @@ def keep_connected(graph):
 
 @compiled
 def _reachable(graph, start, first, following, end):
-    """Return uint8 per vertex: 1 if it is reachable from `start` along lists given by columns of the tables."""
+    """Return uint8 per vertex: 1 if it is reachable from `start` along the lists of edges in the given columns."""
     seen = np.zeros(graph.sizes[VERTICES], np.uint8)
     stack = np.empty(graph.sizes[VERTICES], np.int32)
     stack[0] = start

@@ -29,11 +29,11 @@ class _Numbers(NamedTuple):
     """Workspace of `number_k_mers`.
 
     Attributes:
-        codes: of all sequences.
-        numbers: the result.
+        codes: uint8, of all sequences.
+        numbers: int32 per code, the result.
         table: int32[slots], hash table of the k-mers' numbers.
         following: int32[k-mers, letters], number of the next k-mer, by its last base.
-        example: int64[k-mers], a position of each k-mer.
+        example: int64[k-mers], a position of each k-mer in the codes.
         last_sequence: int32[k-mers], the last sequence in which it was seen.
         repeated: uint8[k-mers].
         sizes: int64[2], number of k-mers so far; number of the reference's k-mers, 0 if it repeats one.
@@ -59,7 +59,7 @@ def number_k_mers(sequences, k, repeats_allowed):
 
     Args:
         sequences: `ThreadedSequences`.
-        k: length.
+        k: length of the k-mers.
         repeats_allowed: False to stop if the reference contains a k-mer twice.
 
     Returns:
@@ -100,13 +100,13 @@ def _number_space(sequences, k):
 def _number_sequence(space, starts, ends, s, k):
     """Assign numbers to the k-mers of a sequence.
 
-    `last_sequence` tells whether it contains a k-mer twice. K-mers of the reference are entered there only once the
-    sequence goes back on the reference: as long as it moves forward, it cannot have met any of them before.
+    `last_sequence` shows which k-mers the sequence repeats. K-mers of the reference are entered there only after the
+    sequence has gone back on the reference: while it moves forward, it cannot meet one of them twice.
     """
     codes, numbers, last_sequence = space.codes, space.numbers, space.last_sequence
     begin, stop = starts[s], ends[s] - k + 1
     reference_first, reference_size = starts[0], space.sizes[_OF_REFERENCE]
-    front = np.int64(0)  # after all k-mers of the reference that the sequence met
+    front = np.int64(0)  # after the last of the reference's k-mers that the sequence has met
     went_back = False
     value, hashed, power = np.uint64(0), np.int64(NONE), np.uint64(1)
     for _ in range(k - 1):
@@ -177,7 +177,7 @@ def equal_bases(codes, at, stop, reference, place):
 
 @compiled
 def _enter_reference(space, begin, end, s):
-    """Enter the k-mers of the reference that a sequence met in [begin, end) as its own."""
+    """Enter sequence s as the last one with the reference's k-mers that start in [begin, end)."""
     for first in range(begin, end):
         if space.numbers[first] < space.sizes[_OF_REFERENCE]:
             space.last_sequence[space.numbers[first]] = s

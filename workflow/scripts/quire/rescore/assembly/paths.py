@@ -11,12 +11,12 @@ from quire.simd.powers_of_ten.cpu import log10
 
 
 class _Nodes(NamedTuple):
-    """Paths from the source to a branching vertex or the sink, each the extension of another.
+    """Paths from the source to a branching vertex or the sink; each but the first extends another.
 
     Attributes:
         parent: int64[nodes], the path that is extended, or NONE.
         edge_of: int32[nodes], the edge by which it is extended.
-        length: int64[nodes], bases.
+        length: int64[nodes], bases of the path.
     """
 
     parent: np.ndarray
@@ -87,7 +87,7 @@ def best_paths(graph, codes, k, most):
 
 @compiled
 def _walk(graph, vertex, sink):
-    """Follow the only edges from a vertex to one that forks or ends; return it and the number of steps."""
+    """Follow single edges from a vertex to the first that forks, or to the sink; return it and the number of steps."""
     steps = 0
     while vertex != sink and graph.vertices[vertex, OUT_DEGREE] == 1:
         vertex = graph.edges[graph.vertices[vertex, FIRST_OUT], TARGET]

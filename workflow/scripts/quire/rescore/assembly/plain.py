@@ -2,10 +2,10 @@
 
 Most active regions are caused by an error in one read, or by one or two variants. Their graph consists of the reference
 and a few chains of k-mers beside it. After chains with too few reads are pruned, none is left, or a few that follow one
-another. Here the reference is implicit (its k-mers are numbered by their position), and only k-mers beside it become
-vertices and edges (`beside_reference`), threaded, counted and pruned by the rules of `graph.py`. Cases in which those
-rules do more are left to `graph.py`: sequences that contain a k-mer twice or go back on the reference, that enter its
-first k-mer or go beyond its last, dangling ends, and chains that meet or overlap.
+another. Here the reference is implicit (its k-mers are numbered by their position). Only k-mers that it lacks become
+vertices and edges (`beside_reference`), by the rules of `graph.py` for threading, counting and pruning. Cases in which
+those rules do more are left to `graph.py`: sequences that contain a k-mer twice or go back on the reference, that enter
+its first k-mer or go beyond its last, dangling ends, and chains that meet or overlap.
 """
 
 from itertools import pairwise
@@ -58,16 +58,16 @@ class TriedGraph(NamedTuple):
 
 
 class PlainGraphs(NamedTuple):
-    """The solved graphs of some regions; the second axis is that of K_MER_SIZES.
+    """The solved graphs of some regions; the second axis of the arrays runs over K_MER_SIZES.
 
     A *detour* leaves the reference after its first `before` bases, spells others, and returns at base `after`.
 
     Attributes:
         kind: int8[regions, 2], UNKNOWN, REFUSED or SERVES.
-        detours: int8[regions, 2], number of detours of a graph; a haplotype takes any of them.
-        before, after: int32[regions, 2, 3].
-        offsets: int64[regions, 2, 4], begin of each detour's bases in `bases`, and end of the last one's.
-        order: uint8[regions, 2, 8], the detours that each haplotype takes (bits), the likeliest haplotype first.
+        detours: int8[regions, 2], number of detours of a graph; each haplotype takes a subset of them.
+        before, after: int32[regions, 2, 3], of each detour.
+        offsets: int64[regions, 2, 4], start of each detour's bases in `bases`, then the end of the last one's.
+        order: uint8[regions, 2, 8], the detours that each haplotype takes, as bits; the likeliest haplotype first.
         bases: uint8 codes.
     """
 
@@ -128,13 +128,13 @@ class PlainGraphs(NamedTuple):
 
 
 def plain_graphs(reads: RegionReads, window: NDArray[np.uint8], spans: NDArray[np.int64], support: int) -> PlainGraphs:
-    """Solve those graphs of some regions that need not be built.
+    """Solve the graphs of some regions that need not be built.
 
     Args:
         reads: clipped reads of all regions.
         window: uint8 codes of the reference.
         spans: int64[regions, 2], the regions' padded spans in the window.
-        support: reads required of a chain of k-mers beside the reference.
+        support: least number of a sample's reads on a chain of k-mers that the reference lacks.
     """
     found: PlainGraphs = _plain_graphs(reads, window, spans, support)
     return found
@@ -197,7 +197,7 @@ def _is_known(reference):
 
 @inlined
 def _slots(length, bases):
-    """Return the slots of the hash table for a reference and some bases of reads: at least twice the vertices."""
+    """Return the number of hash table slots for a reference and for `bases` of reads: at least twice the vertices."""
     slots = np.int64(1024)
     while slots < 2 * (length + bases // _NOVEL_SHARE + 64) and slots < 2 * MOST_VERTICES:
         slots *= 2
@@ -246,7 +246,7 @@ def _next_departure(edges, count, length, at):
 
 @inlined
 def _only_way(vertices, edges, vertex):
-    """Return the only remaining edge beside the reference from a vertex; NONE if there are none or several."""
+    """Return the only remaining edge out of a vertex beside the reference; NONE if there are none or several."""
     way = np.int64(NONE)
     for column in range(BY_BASE, BY_BASE + BASES):
         edge = np.int64(vertices[vertex, column])
@@ -262,7 +262,8 @@ def _follow(vertices, edges, edge, length, left, bases, end):
     """Write the bases of the only path from an edge to the reference.
 
     Returns:
-        The vertex at which it returns, NONE if it does not or is not the only path; its edges; the end of its bases.
+        The reference's vertex that the path reaches, NONE if it ends before or forks; its number of edges; the end of
+        its bases.
     """
     steps = np.int64(1)
     if _only_way(vertices, edges, edges[edge, SOURCE]) != edge:
@@ -281,7 +282,7 @@ def _follow(vertices, edges, edge, length, left, bases, end):
 
 @inlined
 def _scores(through, leaves, taken):
-    """Return log10 shares of the reads that stay on the reference where an edge leaves it, and that take it."""
+    """Return log10 shares of the reads that stay on the reference where an edge leaves it, and that take the edge."""
     reference = np.int64(1)  # the reference itself counts once
     for vertex in range(leaves + 1):
         reference += through[vertex]
@@ -291,9 +292,9 @@ def _scores(through, leaves, taken):
 
 @compiled
 def _put_in_order(scores, count, order):
-    """Write the detours of each haplotype (bits), in the order in which `paths.best_paths` finds the haplotypes.
+    """Write the detours of each haplotype, as bits, in the order in which `paths.best_paths` finds the haplotypes.
 
-    The likeliest partial path is extended first, of equals the oldest; a detour is older than the reference's way.
+    The likeliest partial path is extended first. Ties go to the oldest; a detour is older than the reference's edge.
     """
     most = 1 << _MOST_DETOURS
     score, level = np.zeros(2 * most, np.float64), np.zeros(2 * most, np.int64)

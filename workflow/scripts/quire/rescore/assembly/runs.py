@@ -16,7 +16,7 @@ _UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality
 
 @compiled
 def room_for_runs(bases):
-    """Allocate `ThreadedSequences` for the runs of reads with `bases` bases, and for a reference among these."""
+    """Allocate `ThreadedSequences` for runs of reads, and possibly the reference, with `bases` bases in total."""
     most = bases // _SHORTEST + 1
     return ThreadedSequences(
         np.empty(bases, np.uint8), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
@@ -27,8 +27,8 @@ def room_for_runs(bases):
 def threading_order(reads, first, last):
     """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
 
-    The order matters: the bases before a read's first k-mer are counted only along a path that no earlier read has
-    branched from. GATK breaks remaining ties by name; here they keep the order of the file.
+    The order matters: edges that lead to a read's first k-mer are counted only back to the first vertex that earlier
+    reads entered by another edge. GATK breaks remaining ties by name; here they keep the order of the file.
     """
     keys = np.empty(last - first, np.int64)
     for i in range(first, last):
@@ -76,5 +76,5 @@ def write_runs(reads, order, runs, count, end):
 def _are_good(bases, qualities, first):
     """Return True if the eight bases from `first` on are all known and of good quality."""
     quality = load_bytes(qualities, first)
-    high = (quality & _LOW) + _UP_TO_GOOD | quality  # in each byte the highest bit
+    high = (quality & _LOW) + _UP_TO_GOOD | quality  # the highest bit of each byte is set for a good base
     return (load_bytes(bases, first) & _N | ~high & _HIGH) == 0

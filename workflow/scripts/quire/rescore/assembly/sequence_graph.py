@@ -1,8 +1,8 @@
-"""Selection of haplotypes of a graph that spells more than are kept (SeqGraph, GraphBasedKBestHaplotypeFinder).
+"""Selection of haplotypes if a graph spells more than are kept (SeqGraph, GraphBasedKBestHaplotypeFinder).
 
 GATK does not choose among the paths of k-mers but among those of a graph of sequences: chains become one vertex, and
 the common ends of neighbouring branches are merged. The paths spell the same sequences as before, but some edges have
-other weights: a branch that has nothing of its own left carries the sum of two. This decides which haplotypes are kept
+other weights: a branch that has no bases of its own left carries the sum of two. This decides which haplotypes are kept
 if there are too many. Few regions need it, so it is plain Python.
 """
 
@@ -36,7 +36,7 @@ class SequenceGraph:
     """A directed graph of sequences of codes; vertices and edges keep the order of their creation.
 
     Attributes:
-        sequences: of each vertex, by its number.
+        sequences: the codes of each vertex, by its number.
         following: edges out of each vertex, by the other vertex's number.
         preceding: the same edges, into each vertex.
     """
@@ -188,7 +188,7 @@ def _starts_chain(graph: SequenceGraph, vertex: int) -> bool:
 
 
 def merge_diamond(graph: SequenceGraph, top: int) -> bool:
-    """Split off the common start and end of all vertices between two vertices, if each connects these directly."""
+    """Split off the common start and end of all vertices between two vertices, if each connects the two directly."""
     middles = list(graph.following[top])
     if len(middles) <= 1 or any(len(graph.preceding[middle]) != 1 for middle in middles):
         return False
@@ -240,7 +240,7 @@ def _split_middles(
 ) -> None:
     """Replace the middles by their common start, the rest of each, and their common end.
 
-    SharedVertexSequenceSplitter. A middle without a rest becomes an edge with the weights of both its edges.
+    Follows SharedVertexSequenceSplitter. A middle without a rest becomes an edge with the sum of its edges' weights.
     """
     ways: list[tuple[bytes, Edge, Edge]] = []  # rest of a middle (b"" if none), edge in, edge out
     for middle in middles:
@@ -338,9 +338,9 @@ def merge_equal_parents(graph: SequenceGraph, bottom: int) -> bool:
 
 
 def likeliest_sequences(graph: SequenceGraph, most: int) -> list[tuple[float, bytes]]:
-    """Return at most `most` paths of the reference's ends: log10 of the product of their edges' shares, and codes.
+    """Return at most `most` paths between the reference's ends: log10 of the product of edge shares, and codes.
 
-    The likeliest come first; of equals the one whose codes come last in the order of the letters.
+    The likeliest come first. Ties are in descending order of the codes.
     """
     sink = graph.reference_sink()
     source = graph.reference_source()

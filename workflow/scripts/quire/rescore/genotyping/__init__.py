@@ -1,6 +1,6 @@
 """Genotypes at a site from the likelihoods of its reads: any ploidy, any number of alleles, all samples together.
 
-AlleleLikelihoods.marginalize, GenotypeLikelihoodCalculator, GenotypingEngine.calculateGenotypes and
+Follows AlleleLikelihoods.marginalize, GenotypeLikelihoodCalculator, GenotypingEngine.calculateGenotypes and
 AlleleSubsettingUtils.
 """
 
@@ -44,8 +44,8 @@ class Call:
         genotypes: allele numbers per sample, sorted; NO_CALL throughout if uncertain.
         genotype_qualities: GQ per sample, NO_CALL if there is none.
         allele_depths: int64[samples, alleles], AD.
-        likelihoods: float64[reads, alleles] of all alleles, including those left out; NaN rows for unused reads.
-        kept: indices of the written alleles among those.
+        likelihoods: float64[reads, alleles] of all alleles, also of those not written; NaN rows for unused reads.
+        kept: indices of the written alleles among all alleles.
         likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
 
@@ -83,10 +83,11 @@ def call_site(
         likelihoods: float64[reads, haplotypes] log10 of the reads that touch the site; NaN rows are not used.
         sample: int64[reads].
         ploidies: int64[samples].
-        minimum_quality: QUAL from which a site or an allele is called.
-        covered: True if a called deletion that starts before spans the site, so that SPANNING may be written.
-        model: of GATK's DRAGEN mode. Genotypes and QUAL then come from posteriors, and only QUAL is compared with
-            `minimum_quality`. If None, genotypes come from likelihoods and QUAL from the allele frequency model.
+        minimum_quality: lowest QUAL of a site or an allele that is called.
+        covered: True if a called deletion that starts before the site spans it, so that SPANNING may be written.
+        model: error model of GATK's DRAGEN mode. Genotypes and QUAL then come from posteriors, and only QUAL is
+            compared with `minimum_quality`. If None, genotypes come from likelihoods and QUAL from the allele frequency
+            model.
 
     Returns:
         The call, or None if no variant is likely enough.
@@ -208,7 +209,7 @@ def genotype_members(ploidy: int, alleles: int, number: int) -> tuple[int, ...]:
 
 
 def pseudocounts(alleles: Sequence[Sized]) -> np.ndarray:
-    """Return the Dirichlet prior of alleles, the reference first; alleles as long as it count as substitutions."""
+    """Return the Dirichlet prior of alleles, the reference first; alleles of its length count as substitutions."""
     reference = len(alleles[0])
     return np.array(
         [REFERENCE_PSEUDOCOUNT] + [SNV_PSEUDOCOUNT if len(a) == reference else INDEL_PSEUDOCOUNT for a in alleles[1:]]
@@ -250,7 +251,7 @@ def kept_genotypes(ploidy: int, alleles: int, kept: Sequence[int]) -> NDArray[np
 
 @compiled
 def marginalise(likelihoods, carriers):
-    """Return each read's likelihood under each allele: that of its best haplotype with it; NaN rows stay NaN."""
+    """Return each read's likelihood under the best haplotype with each allele; NaN rows stay NaN."""
     result = np.full((len(likelihoods), len(carriers)), -np.inf)
     for i in range(len(likelihoods)):
         for a in range(len(carriers)):

@@ -57,7 +57,7 @@ def log10_sum(a, b):
 
 @compiled
 def _log10_combinations(counts, ploidy):
-    """Return log10 of the number of orders of a genotype's alleles."""
+    """Return log10 of the number of distinct orders of a genotype's alleles."""
     result = 0.0
     left = ploidy
     for count in counts:
@@ -98,7 +98,7 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
         likelihoods: float64 log10, genotypes of sample 0, then of sample 1, ... in VCF order.
         ploidies: int64[samples].
         pseudocounts: float64[alleles] of the Dirichlet prior, the reference first.
-        spanning_deletion: index of the allele '*', -1 without.
+        spanning_deletion: index of the allele '*', -1 if there is none.
 
     Returns:
         log10 P(no variant); float64[alleles] log10 P(allele absent) (meaningless for the reference);
@@ -108,7 +108,7 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
     allele_counts = np.zeros(alleles)
     frequencies = np.full(alleles, -log10(alleles))
     difference = np.inf
-    # Recomputed only when the ploidy changes from one sample to the next: with many samples it would dominate.
+    # Recomputed only when the ploidy changes from one sample to the next: for each of many samples it would dominate.
     tabled = np.int64(ploidies[0])
     counts, combinations = _table(tabled, alleles)
     while difference > _CONVERGED:

@@ -19,9 +19,9 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
 
     Args:
         call: with likelihoods of all reads that touch the site.
-        sample: of those reads.
-        reverse: of those reads.
-        mapping_quality: of those reads.
+        sample: number of each of these reads' sample.
+        reverse: 1 for each of these reads on the reverse strand, else 0.
+        mapping_quality: of each of these reads.
     """
     alleles = range(1, len(call.kept))
     called = [allele for genotype in call.genotypes for allele in genotype if allele != NO_CALL]

@@ -1,7 +1,7 @@
 """INFO fields of a cohort: excess or lack of heterozygous samples relative to Hardy-Weinberg equilibrium.
 
-ExcessHet, InbreedingCoeff and GenotypeUtils.computeDiploidGenotypeCounts. Only diploid samples count. ExcessHet is
-written if one of them is called, InbreedingCoeff if ten have likelihoods.
+Follows ExcessHet, InbreedingCoeff and GenotypeUtils.computeDiploidGenotypeCounts. Only diploid samples count. ExcessHet
+is written if at least one of them is called, InbreedingCoeff if at least ten have likelihoods.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, flo
     """Return ExcessHet and InbreedingCoeff, if the samples allow them.
 
     Args:
-        samples: those with likelihoods.
+        samples: diploid samples with likelihoods.
         alleles: number of alleles of the site, including the reference.
     """
     likely = [three_classes(sample.phreds, alleles) for sample in samples]
@@ -62,7 +62,8 @@ def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, flo
 def three_classes(phreds: NDArray[np.int64], alleles: int) -> tuple[float, float, float]:
     """Return the probabilities of two, one and no copy of the reference.
 
-    With several alternates, only that of the best genotype counts; a best genotype without the reference counts as 1.
+    With several alternates, only the one of the likeliest genotype 0/a counts. If the best genotype is without the
+    reference, the third probability is 1.
     """
     shares = [10.0 ** (phred / -10.0) for phred in phreds.tolist()]
     het, other = 1, 2

@@ -11,7 +11,7 @@ class PosteriorGenotype(NamedTuple):
     """The most likely genotype of a sample.
 
     Attributes:
-        number: of the genotype.
+        number: of the genotype, in VCF order.
         quality: GQ.
         no_variant: phred of no variant, the sample's share of QUAL.
     """
@@ -39,5 +39,5 @@ class GenotypeModel(Protocol):
     def genotype(
         self, sample: int, alleles: Sequence[bytes], phreds: NDArray[np.int64], ploidy: int
     ) -> PosteriorGenotype:
-        """Return the most likely genotype of a sample (number) from its PLs (int64[genotypes])."""
+        """Return the most likely genotype of sample number `sample` from its PLs (int64[genotypes])."""
         ...

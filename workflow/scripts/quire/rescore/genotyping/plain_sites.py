@@ -1,9 +1,9 @@
 """Sites of one sample with two alleles, judged for many regions in one kernel.
 
 Most sites are of this kind. `call_site`, `annotate` and `rank_sums` need a dozen kernel calls per site; here the same
-functions run in one call for all sites, with the same results to the last bit. Sites with several samples or more
-alleles, below deletions, or with a model of GATK's DRAGEN mode are left to those functions. The decision record
-on fast paths of calling has the measurements.
+functions run in one call for all sites, with the same results to the last bit. Sites of several samples, with
+more alleles, under a spanning deletion, or with the error model of GATK's DRAGEN mode are left to those functions. The
+decision record on fast paths of calling has the measurements.
 """
 
 from collections.abc import Mapping, Sequence
@@ -112,8 +112,8 @@ class Verdicts(NamedTuple):
         genotype: int64[n], number of the best genotype, NO_CALL if it is too uncertain.
         genotype_quality: int64[n], GQ.
         likeliest_count: int64[n], MLEAC.
-        figures: float64[n, 4]: FS, SOR, MQ, QD; NaN for none.
-        tests: float64[n, 3]: z of the rank sums, or p if `exact`; NaN for none.
+        figures: float64[n, 4]: FS, SOR, MQ, QD; NaN if there is none.
+        tests: float64[n, 3]: z of the rank sums, or p if `exact`; NaN if there is none.
         exact: bool[n, 3].
     """
 
@@ -149,9 +149,9 @@ def judge(
     Args:
         plain: sites, whose regions are indices into `scored`.
         reads: of all regions.
-        scored: for each region, its reads as placed by its haplotypes.
+        scored: for each region, likelihoods of its reads and the reads as its haplotypes place them.
         ploidy: of the sample.
-        minimum_quality: QUAL from which a site is called.
+        minimum_quality: lowest QUAL of a site that is called.
         margin: bases around a site that a read must touch.
     """
     likelihoods, placed = [own for own, _ in scored], [own for _, own in scored]

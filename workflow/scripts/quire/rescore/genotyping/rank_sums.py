@@ -1,8 +1,9 @@
-"""Do reads with the alternate allele differ from those with the reference: BaseQRankSum, MQRankSum, ReadPosRankSum.
+"""Rank sum tests of reads with an alternate allele against the others: BaseQRankSum, MQRankSum, ReadPosRankSum.
 
-RankSumTest and its three annotators, and MannWhitneyU (first dominates): the z of Wilcoxon's rank sum test of the clear
-reads of all samples, the alternates together. Where both groups have fewer than ten reads, p is counted over all ways
-to share out the ranks, half of the observed sum's own, and z is the normal quantile of p.
+Follows RankSumTest, its three annotators, and MannWhitneyU (first dominates). Each value is the z of Wilcoxon's rank
+sum test of the clear reads of all samples, with all alternates in one group. If both groups have fewer than ten reads,
+p is the share of all assignments of the ranks with a sum below the observed one, plus half of the share with the same
+sum, and z is the normal quantile of p.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ class PlacedReads(NamedTuple):
         source: int64[n], index in `RegionReads`.
         first_base: int64[n], first base of the run, as an index into the bases of `RegionReads`.
         size: int64[n], bases of the run.
-        at: int64[n], begin of the run's positions in `positions`.
+        at: int64[n], start of the run's positions in `positions`.
         positions: int64, 0-based reference positions, INSERTED for inserted bases.
     """
 
@@ -61,7 +62,7 @@ def rank_sums(
 
     Args:
         reads: of all regions.
-        placed: those that touch the site.
+        placed: the reads that touch the site.
         groups: int8 per placed read: 0 for the reference, 1 for a written alternate, -1 for an unclear read.
         start: of the site's reference allele, 0-based.
         end: of the site's reference allele, exclusive.
@@ -83,7 +84,7 @@ def allele_groups(best: NDArray[np.int64], kept: list[int]) -> NDArray[np.int8]:
     """Return the groups of `rank_sums`.
 
     Args:
-        best: the clear allele of each read, -1 without.
+        best: int64[reads], the allele that each read clearly supports, -1 if there is none.
         kept: the written alleles, the reference first.
     """
     groups: NDArray[np.int8] = groups_of(best, np.array(kept, np.int64))
@@ -129,7 +130,7 @@ def site_values(reads, placed, start, end):
 
 @compiled
 def index_at(positions, start):
-    """Return the base of a read at a position, -1 outside, and True; within a deletion the next base, and False."""
+    """Return the index of the base at a position and True; in a deletion the next base and False; else -1 and False."""
     previous = -1
     for b in range(len(positions)):
         if positions[b] == INSERTED:
@@ -144,7 +145,7 @@ def index_at(positions, start):
 
 @compiled
 def first_aligned(positions):
-    """Return the position of a read's first base that is not inserted, -1 without one."""
+    """Return the position of a read's first base that is not inserted, -1 if there is none."""
     for position in positions:
         if position != INSERTED:
             return position
@@ -153,7 +154,7 @@ def first_aligned(positions):
 
 @compiled
 def tests_of(reads, placed, groups, start, end):
-    """Return for each test z (float64), or p if all arrangements were counted (bool); NaN if a group is empty."""
+    """Return z or p of each test (float64; NaN if a group is empty), and whether it is the exact p (bool)."""
     result = np.full(len(RANK_SUMS), np.nan)
     exact = np.zeros(len(RANK_SUMS), np.bool_)
     sizes = np.zeros(2, np.int64)

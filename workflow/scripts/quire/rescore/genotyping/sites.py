@@ -1,6 +1,7 @@
 """Sites: positions at which haplotypes differ, their alleles, and the haplotypes that carry each allele.
 
-AssemblyBasedCallerUtils.getVariantsFromActiveHaplotypes and createAlleleMapper, GATKVariantContextUtils.simpleMerge.
+Follows AssemblyBasedCallerUtils.getVariantsFromActiveHaplotypes and createAlleleMapper, and
+GATKVariantContextUtils.simpleMerge.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ class Site:
 
     Attributes:
         start: 0-based.
-        alleles: codes; the reference first; SPANNING for a deletion that starts before.
+        alleles: codes, the reference first; SPANNING for a deletion that starts before the site.
         carriers: bool[alleles, haplotypes].
         spanning_starts: starts of the deletions that SPANNING stands for.
     """
@@ -36,7 +37,7 @@ class Site:
 
     @property
     def spanning_index(self) -> int:
-        """Index of the allele SPANNING, -1 without."""
+        """Index of the allele SPANNING, -1 if there is none."""
         return self.alleles.index(SPANNING) if SPANNING in self.alleles else -1
 
     def subset(self, keep: Sequence[int]) -> "Site":

@@ -23,10 +23,10 @@ def strand_counts(best, kept, sample, reverse, samples):
     """Count reads by allele (reference, any kept alternate) and strand (forward, reverse) (int64[samples, 4]).
 
     Args:
-        best: int64[reads], of `best_alleles`.
+        best: int64[reads], from `best_alleles`.
         kept: bool[alleles], alleles that count.
-        sample: of the reads.
-        reverse: of the reads.
+        sample: number of each read's sample.
+        reverse: 1 for each read on the reverse strand, else 0.
         samples: number of samples.
     """
     table = np.zeros((samples, 4), np.int64)
@@ -58,7 +58,7 @@ def fisher_strand(table, factorials):
 
     Args:
         table: four counts, as in `strand_counts`.
-        factorials: of `log10_factorials`, up to twice TARGET_TABLE.
+        factorials: from `log10_factorials`, up to twice TARGET_TABLE.
     """
     a, b, c, d = table
     total = a + b + c + d
@@ -70,7 +70,7 @@ def fisher_strand(table, factorials):
 
 @compiled
 def fisher_exact(a, b, c, d, factorials):
-    """Return the two-sided p of a 2 x 2 table: of all tables with its margins that are at most as likely."""
+    """Return the two-sided p of a 2 x 2 table: the probability of all tables with its margins that are not likelier."""
     first, second, column = a + b, c + d, a + c
     observed = _log10_probability(a, first, second, column, factorials)
     total = 0.0

@@ -1,6 +1,6 @@
 """Alignment of haplotypes to the reference, their variants, and the span to genotype.
 
-CigarUtils.calculateCigar, AlignmentUtils.leftAlignIndels, EventMap and AssemblyRegionTrimmer. Bases are codes
+Follows CigarUtils.calculateCigar, AlignmentUtils.leftAlignIndels, EventMap and AssemblyRegionTrimmer. Bases are codes
 (A0 C1 G2 T3 N4) in byte strings; positions are 0-based on the contig.
 """
 
@@ -89,7 +89,7 @@ def align_haplotypes(
 
     Args:
         regions: (reference, haplotypes) per region.
-        engine: aligns those that differ by more than two substitutions.
+        engine: aligns haplotypes that differ by more than two substitutions.
 
     Returns:
         The CIGAR of each haplotype of each region; None if no alignment spans the reference.
@@ -145,7 +145,7 @@ def _differing(one: bytes, other: bytes) -> Iterator[int]:
 
 
 def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar | None:
-    """Return the CIGAR without the pads, indels left-aligned; None if the pads are not aligned to each other."""
+    """Return the CIGAR without the pads, with left-aligned indels; None if the pads are not aligned to each other."""
     elements = [(element & CIGAR_MASK, element >> CIGAR_SHIFT) for element in padded.tolist()]
     first, last = elements[0], elements[-1]
     if first[0] != CIGAR_MATCH or last[0] != CIGAR_MATCH or min(first[1], last[1]) < len(_PAD):

@@ -16,7 +16,7 @@ def left_aligned(operations, lengths, reference, query):
 
     Args:
         operations: uint8, M, I and D as numbered in `quire.sam`, spanning both sequences.
-        lengths: int64, of the elements.
+        lengths: int64, bases of each element.
         reference: uint8 codes.
         query: uint8 codes.
 

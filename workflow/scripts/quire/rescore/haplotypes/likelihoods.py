@@ -1,9 +1,10 @@
 """Likelihoods of reads given haplotypes: PairHMM for many regions at a time, with GATK's error model around it.
 
-PairHMMLikelihoodCalculationEngine: base qualities are capped by mapping quality, poor ones are set to 6, and gap-open
-qualities are lowered inside short repeats (the CONSERVATIVE PCR model). Then AlleleLikelihoods.normalizeLikelihoods and
-filterPoorlyModeledEvidence. With a sample's tables of repeats (`quire.rescore.dragen`), gap qualities come from these
-instead, base qualities are not capped, and the lowest accepted likelihood of a read depends on its qualities.
+As in PairHMMLikelihoodCalculationEngine, base qualities are capped by mapping quality, poor ones are set to 6, and
+gap-open qualities are lowered inside short repeats (the CONSERVATIVE PCR model). The results are treated as in
+AlleleLikelihoods.normalizeLikelihoods and filterPoorlyModeledEvidence. With a sample's tables of repeats
+(`quire.rescore.dragen`), gap qualities come from these, base qualities are not capped, and the lowest accepted
+likelihood of a read depends on its qualities.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ from quire.simd.compiled import compiled, inlined
 
 BASE_QUALITY_THRESHOLD = 18  # PairHMM.BASE_QUALITY_SCORE_THRESHOLD: lower qualities count as 6
 MINIMUM_USABLE_QUALITY = 6
-_ERRORS_PER_BASE = 0.02  # most expected; a read with more errors under every haplotype is dropped
+_ERRORS_PER_BASE = 0.02  # most that are expected; a read with more errors under every haplotype is dropped
 _LOG10_PER_ERROR = -4.0
 
 
@@ -38,7 +39,7 @@ class TrimmedReads(NamedTuple):
         source: int64[n], index in `RegionReads`.
         start: int64[n], of the reference span.
         end: int64[n], of the reference span.
-        usable: uint8[n], 1 if PairHMM scores it.
+        usable: uint8[n], 1 if PairHMM scores the read.
         base_offsets: int64[n + 1] into the following, uint8 per base.
         bases: codes.
         base_qualities: phred.
@@ -56,8 +57,8 @@ class TrimmedReads(NamedTuple):
     gap_qualities: NDArray[np.uint8]
 
 
-class _RepeatRoom(NamedTuple):
-    """Workspace of `count_repeats`, uint64 of the longest read."""
+class _RepeatWorkspace(NamedTuple):
+    """Workspace of `count_repeats`: uint64, one value per base of the longest read."""
 
     backward: NDArray[np.uint64]
     forward: NDArray[np.uint64]
@@ -71,8 +72,8 @@ class RegionLikelihoods(NamedTuple):
         start: likewise.
         end: likewise.
         usable: likewise.
-        matrix: float64[reads, haplotypes] log10 likelihoods, capped below each read's best; rows of reads that are not
-            used are NaN.
+        matrix: float64[reads, haplotypes] log10 likelihoods, at least their read's best plus MISMAPPING_LOG10; rows of
+            reads that are not used are NaN.
     """
 
     source: NDArray[np.int64]
@@ -176,8 +177,8 @@ def trim_reads(
 
 @compiled
 def _trim_reads(reads, regions, spans, repeat_qualities):
-    trimmed, longest = _room_for(reads, regions)
-    room = _RepeatRoom(np.empty(longest, np.uint64), np.empty(longest, np.uint64))
+    trimmed, longest = _allocate(reads, regions)
+    space = _RepeatWorkspace(np.empty(longest, np.uint64), np.empty(longest, np.uint64))
     region_offsets, positions, read_usable = reads.region_offsets, reads.positions, reads.usable
     source, start, end, usable = trimmed.source, trimmed.start, trimmed.end, trimmed.usable
     base_offsets, capped = trimmed.base_offsets, len(repeat_qualities) > 0
@@ -190,7 +191,7 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
             at = base_offsets[n]
             _copy_bases(reads, i, low, high, trimmed, at, capped)
             if capped:
-                _set_gap_qualities(trimmed.bases, at, at + high - low, room, repeat_qualities, trimmed.gap_qualities)
+                _set_gap_qualities(trimmed.bases, at, at + high - low, space, repeat_qualities, trimmed.gap_qualities)
             source[n] = i
             start[n], end[n] = aligned_span(positions, low, high)
             usable[n] = read_usable[i]
@@ -212,7 +213,7 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
 
 
 @compiled
-def _room_for(reads, regions):
+def _allocate(reads, regions):
     """Allocate arrays for all reads of some regions; also return the length of the longest one."""
     n, bases, longest = 0, 0, 0
     for region in regions:
@@ -251,9 +252,9 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped):
 
 
 @inlined
-def _set_gap_qualities(bases, begin, end, room, repeat_qualities, gap_qualities):
+def _set_gap_qualities(bases, begin, end, space, repeat_qualities, gap_qualities):
     """Write the gap-open quality of each base of a read: lower inside short repeats, except at the last base."""
-    count_repeats(bases, begin, end, room.backward, room.forward, gap_qualities)
+    count_repeats(bases, begin, end, space.backward, space.forward, gap_qualities)
     for b in range(begin, end - 1):
         gap_qualities[b] = min(DEFAULT_GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
     gap_qualities[end - 1] = DEFAULT_GAP_OPEN_QUALITY
@@ -318,7 +319,7 @@ def _matrices(values, usable, region_offsets, counts, least):
 
 @compiled
 def cap_and_drop(matrix, least):
-    """Cap each read's likelihoods below its best; make the row NaN if the best is below `least` (in place)."""
+    """Raise likelihoods far below their read's best; make a read's row NaN if its best is below `least` (in place)."""
     for i in range(len(matrix)):
         if np.isnan(matrix[i, 0]):
             continue
