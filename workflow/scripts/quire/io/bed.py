@@ -1,4 +1,4 @@
-"""BED in: intervals on the contigs of a reference, with checks of every line."""
+"""Reading of BED files: intervals on the contigs of a reference, with checks of every line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Refuse names of contigs with which a line of BED or VCF would not be read as a record.
+    """Refuse contig names with which a line of BED or VCF would be read as a comment or a heading.
 
     Raises:
         InputError: names the first such contig.
@@ -75,7 +75,7 @@ def other_name(contig: str) -> str:
 
 
 def _parse_columns(where: str, line: str, columns: list[str], lengths: Mapping[str, int]) -> Interval:
-    """Return the interval of a line after checks."""
+    """Check the columns of a line and return its interval."""
     if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
         raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
     contig, start, end = columns[0], int(columns[1]), int(columns[2])

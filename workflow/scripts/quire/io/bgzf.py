@@ -1,7 +1,7 @@
 """BGZF blocks (SAM specification, section 4.1), compressed by ISA-L without the interpreter's lock.
 
-With one release of ISA-L equal data give equal blocks, whichever thread compresses them and wherever its memory lies:
-see docs/decisions/0020-isa-l-from-kernels.md.
+With one release of ISA-L, equal data give equal blocks, whatever the thread and the addresses of its memory: see
+docs/decisions/0020-isa-l-from-kernels.md.
 """
 
 import numpy as np
@@ -20,24 +20,25 @@ TRAILER_BYTES = 8  # CRC-32 and size of the data
 
 # ISA-L's assembly for levels 1 and 2 (igzip_icf_body_h1_gr_bt.asm) hashes a register that still holds an address when
 # it starts on a block, which may decide between two matches. Its main loop starts once 289 bytes are available: a block
-# that is given exactly these first does not depend on addresses. Shorter ones are compressed at level 0, by other code.
+# that is first given exactly these bytes does not depend on addresses. Shorter blocks are compressed at level 0, by
+# other code.
 _FIRST_INPUT = 289
 
 # struct isal_zstream (igzip_lib.h of ISA-L 2) as 64-bit words: next_in; avail_in, total_in; next_out; avail_out,
 # total_out; hufftables; level, level_buf_size; level_buf; end_of_stream, flush, gzip_flag, hist_bits; internal state.
-_LEVEL_BYTES = 1 << 20  # more than the largest level asks for
+_LEVEL_BYTES = 1 << 20  # more than any level needs
 _GZIP_WITHOUT_HEADER = 2
 _LOW_HALF = 0xFFFFFFFF
 
 
 def compress_blocks(data: bytes | memoryview | NDArray[np.uint8], level: int = 1) -> NDArray[np.uint8]:
-    """Return the BGZF blocks of `data`, without the block that ends a file. Any thread may call it.
+    """Compress `data` to BGZF blocks (uint8[]), without the block that ends a file. Any thread may call it.
 
     Args:
         data: bytes, or contiguous uint8.
-        level: of ISA-L, 0 to 3.
+        level: compression level of ISA-L, 0 to 3.
     """
-    # Copied where the data are read-only: the kernel is compiled for one kind of array.
+    # Bytes are copied, since the kernel is compiled for writable arrays only.
     array = data if isinstance(data, np.ndarray) else np.frombuffer(bytearray(data), np.uint8)
     out = np.empty(-(-len(array) // BLOCK_PAYLOAD) * LARGEST_BLOCK, np.uint8)
     stream, level_buffer = new_stream("isal_deflate_init", "isal_deflate"), np.empty(_LEVEL_BYTES, np.uint8)
@@ -62,7 +63,7 @@ def _compress(stream, level, level_buffer, data, out):
 
 @inlined
 def _compress_block(stream, level, level_buffer, payload, out, at):
-    """Compress a payload to `out`, leaving room for the header at `at`; return the block's size, 0 if that fails."""
+    """Compress a payload to `out` after room for the header at `at`; return the block's size, 0 if this fails."""
     words = stream.words
     pointer, room = np.uint64(words.ctypes.data), np.uint64(LARGEST_BLOCK - HEADER_BYTES)
     call_with_state(stream.initialise, pointer)
@@ -83,7 +84,7 @@ def _compress_block(stream, level, level_buffer, payload, out, at):
 
 @inlined
 def _store_block(checksum, payload, out, at):
-    """Write a payload that does not compress as a "stored" deflate block (RFC 1951, section 3.2.4); see above."""
+    """Write an incompressible payload as a "stored" deflate block (RFC 1951, section 3.2.4); return the same."""
     at, size = at + HEADER_BYTES, len(payload)
     out[at] = 1  # the last block, stored
     _put_number(out, at + 1, size, 2)

@@ -1,7 +1,7 @@
 """The text of a bgzip file as a stream of bytes, inflated in order by several threads.
 
 Illumina's converters write FASTQ as bgzip: independent blocks of at most 64 kB. A task inflates a stretch of whole
-blocks and checks their checksums (`quire.io.inflate`); a few tasks run ahead of the reader.
+blocks and verifies their checksums (`quire.io.inflate`); a few tasks run ahead of the reader.
 """
 
 import io
@@ -26,8 +26,8 @@ class BgzfText(io.RawIOBase):
     """Stream of the inflated bytes of a bgzip file. Plain gzip members after its blocks are inflated by one thread.
 
     Raises:
-        BadGzipFile: at reading, after the bytes before it: a block is damaged, or bytes are no gzip.
-        EOFError: at reading, after the bytes before it: the file ends within a block.
+        BadGzipFile: a block is damaged, or bytes are not gzip; raised by reading, after the text before them.
+        EOFError: the file ends within a block; raised by reading, after the text before it.
     """
 
     def __init__(self, path: str | Path, threads: int = THREADS) -> None:
@@ -35,8 +35,8 @@ class BgzfText(io.RawIOBase):
         self._file = CountedFile(path)
         self._pool = ThreadPoolExecutor(threads, "quire-inflate")
         self._most = 2 * threads
-        self._waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()  # with the offset of each in the file
-        self._place = 0  # of the first byte in no task
+        self._waiting: deque[tuple[int, Future[NDArray[np.uint8]]]] = deque()  # tasks, with their offsets in the file
+        self._place = 0  # offset of the first byte in no task
         self._left = np.empty(0, np.uint8)  # the incomplete block from `_place` on
         self._asked_for_all = False
         self._plain: io.BufferedIOBase | None = None  # plain gzip after the blocks
@@ -48,7 +48,7 @@ class BgzfText(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer and return the number of bytes, fewer at the end of the file."""
+        """Fill a buffer and return the number of bytes, which is smaller at the end of the file."""
         view = np.frombuffer(memoryview(buffer).cast("B"), np.uint8)
         filled = 0
         while filled < len(view):
@@ -66,7 +66,7 @@ class BgzfText(io.RawIOBase):
         return filled
 
     def close(self) -> None:
-        """Let the threads end, which do not use the file, and close it."""
+        """Close the file and let the threads, which do not use it, end."""
         if not self.closed:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._file.close()
@@ -92,7 +92,7 @@ class BgzfText(io.RawIOBase):
         return 0 if self._plain is None else self._plain.readinto(view.data)
 
     def _ask(self) -> None:
-        """Submit stretches until enough tasks wait."""
+        """Submit stretches until enough tasks are waiting."""
         while len(self._waiting) < self._most and not self._asked_for_all:
             content = np.empty(len(self._left) + STRETCH_BYTES, np.uint8)
             content[: len(self._left)] = self._left

@@ -1,4 +1,4 @@
-"""Progress of reading: how far the files that a job reads from beginning to end have been read."""
+"""Progress of reading the files that a job reads from beginning to end."""
 
 from collections.abc import Iterable
 from io import FileIO
@@ -9,7 +9,7 @@ _bytes: dict[str, int] = {}  # position by path
 
 
 class CountedFile(FileIO):
-    """Unbuffered file opened for reading, whose position `share_read` counts."""
+    """An unbuffered file opened for reading, whose position is counted for `share_read`."""
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(str(path), "rb")
@@ -24,15 +24,15 @@ class CountedFile(FileIO):
 
 
 def note_place(path: str | Path, place: int) -> None:
-    """Set the position up to which a file was read by other means."""
+    """Set the position up to which a file was read without a `CountedFile`."""
     _bytes[str(path)] = place
 
 
 def share_read(paths: Iterable[str | Path]) -> float | None:
-    """Return the share of the files' bytes that were read, from 0 to 1.
+    """Return the share of the files' bytes that were read, from 0 to 1; None before the first byte.
 
-    None before the first byte, and if the size of a file is unknown: a file may be deleted while it is read, and a
-    report of progress must not end the job.
+    Also return None if the size of a file is unknown: a file may be deleted while it is read, and a report of progress
+    must not end the job.
     """
     try:
         sizes = {str(path): Path(path).stat().st_size for path in paths}

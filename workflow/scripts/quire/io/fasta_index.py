@@ -12,7 +12,7 @@ from quire.io.sniff import is_bgzip, is_gzip
 
 
 def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
-    """Return a path of `fasta` with its .fai: the file itself, or a link or decompressed copy in `scratch`.
+    """Return a FASTA with .fai beside it: `fasta` itself, or a link or decompressed copy in `scratch`.
 
     Raises:
         InputError: the file cannot be indexed.

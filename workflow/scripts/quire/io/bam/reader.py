@@ -147,7 +147,7 @@ class BamReader:
         return None if last is None else (last >> 16) - (first >> 16)
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:
-        """Return bytes of the file, fewer at its end."""
+        """Return up to `size` bytes of the file."""
         try:
             content = np.empty(size, np.uint8)
             return content[: os.preadv(self._file.fileno(), [content.data], place)]
@@ -186,10 +186,10 @@ def _int32(data, at):
 
 @compiled
 def _choose(text, contig, start, end, contigs, runs):
-    """Find the records that overlap the span; return the first byte not examined, the runs, and True if the span ended.
+    """Find runs of consecutive records that overlap the span.
 
-    `runs` (int64[n, 2]) receives the first and last byte offset in `text` of consecutive records. The number of runs is
-    _NO_RECORD if some bytes are no record of one of `contigs` contigs.
+    Fill `runs` (int64[n, 2]) with begin and end of each run in `text`. Return the first byte not examined, the number
+    of runs, and True at the end of the span. The number is _NO_RECORD if bytes are not a record on a known contig.
     """
     at, count = 0, 0
     while at + FIXED_BYTES <= len(text):

@@ -72,10 +72,10 @@ def bam_batches(
     """Yield the primary records of a BAM file as reads or pairs, on the strand that was sequenced.
 
     Args:
-        path: BAM; mates of a pair are adjacent, except for secondary and supplementary records, which are skipped.
+        path: BAM; mates are adjacent, apart from secondary and supplementary records, which are skipped.
         reads_per_batch: reads, or pairs, in a batch; the last may be smaller.
-        counts: the numbers of records are added to it.
-        name: of the user's file, for messages.
+        counts: receives the numbers of records.
+        name: the user's file, for messages.
         maximum_length: longest read that is accepted, in bases.
 
     Raises:
@@ -106,12 +106,12 @@ def bam_batches(
 def _batches_of_stretches(
     stream: BamStream, pool: ThreadPoolExecutor, counts: RecordCounts, name: Path, maximum_length: int
 ) -> Iterator[PairBatch]:
-    """Yield a batch of all complete pairs for each stretch of the file."""
+    """Yield one batch per stretch of the file: its reads, or its complete pairs."""
     carry = np.empty(0, np.uint8)  # a record whose mate is in the next stretch
     paired: bool | None = None
     ordinal = 0
     for stretch in stream.stretches(pool, STRETCH_BYTES, STRETCHES_AHEAD):
-        carried = min(len(carry), 1)  # records of the carry, already counted
+        carried = min(len(carry), 1)  # records in `carry`, which are already counted
         records = records_of(np.concatenate([carry, stretch.bytes()]))
         flags = records.fixed["flag"]
         secondary = (flags & FLAG_SECONDARY) != 0
@@ -168,7 +168,7 @@ def _batch(
 
 
 def _reads(records: Records, chosen: NDArray[np.int64], name: Path, maximum_length: int, ordinal: int) -> ReadBatch:
-    """Return records as reads, on the strand that was sequenced."""
+    """Return the chosen records as reads, on the strand that was sequenced."""
     fixed = records.fixed[chosen]
     lengths = fixed["bases"].astype(np.int64)
     if (lengths > maximum_length).any():
@@ -247,7 +247,7 @@ def _first_pair_unlike(data, starts, fixed, first, second):
 
 @compiled
 def _decode(records, chosen, target):
-    """Fill the target with the chosen records; return a status and the index of the record that is wrong."""
+    """Fill the target with the chosen records; return a status and the index in `chosen` of a wrong record."""
     data, starts, fixed = records
     names, name_offsets, codes, qualities, offsets = target
     for i in range(len(chosen)):

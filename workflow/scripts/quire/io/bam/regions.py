@@ -22,8 +22,8 @@ class IndexedAlignments:
     """A coordinate-sorted and indexed BAM or CRAM file.
 
     Attributes:
-        path: of the file.
-        contigs: lengths by name.
+        path: path of the file.
+        contigs: lengths in bases by name.
         samples: sample by read group; None for a group without a sample.
     """
 
@@ -31,8 +31,8 @@ class IndexedAlignments:
         """Open the file and read its header.
 
         Args:
-            path: coordinate-sorted and indexed.
-            fasta: the reference, needed for CRAM only.
+            path: BAM or CRAM file, coordinate-sorted and indexed.
+            fasta: FASTA of the reference, needed only for CRAM.
 
         Raises:
             InputError: the file is missing, no BAM or CRAM, truncated, not sorted or not indexed, or the reference of a
@@ -78,7 +78,7 @@ class IndexedAlignments:
         return records
 
     def bytes_over(self, contig: str, start: int, end: int) -> int:
-        """Estimate the bytes of a BAM file with the records of a span; for a CRAM from its share of the reference."""
+        """Estimate the bytes of a span's records in a BAM file; for a CRAM, use the span's share of the reference."""
         if contig not in self.contigs:
             return 0
         if self._reader is not None:
@@ -87,7 +87,7 @@ class IndexedAlignments:
         return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
 
     def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
-        """Estimate the bytes of the file with the records of a span; None if the index does not tell."""
+        """Estimate the compressed bytes of a span's records; None for a CRAM, or if the index does not suffice."""
         if contig not in self.contigs:
             return 0
         return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
@@ -109,6 +109,6 @@ class IndexedAlignments:
 
 
 def _require_whole(path: str | Path) -> None:
-    """Refuse a file that exists and lacks the closing block of BAM or CRAM."""
+    """Refuse an existing file that lacks the closing block of BAM or CRAM."""
     if os.path.isfile(path) and os.access(path, os.R_OK) and (lacks_bgzip_end(path) or lacks_cram_end(path)):
         raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")

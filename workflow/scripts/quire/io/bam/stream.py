@@ -1,4 +1,4 @@
-"""BAM in: a whole file from beginning to end, in stretches that several threads inflate ahead of the reader."""
+"""Reading of a whole BAM file in order, in stretches that several threads inflate ahead of the reader."""
 
 import os
 import struct
@@ -24,10 +24,10 @@ _FIRST_READ = 1 << 18  # compressed bytes read for the header; doubled until it 
 
 
 class RecordStretch(NamedTuple):
-    """Consecutive whole records: those of `head`, the last of which may continue in `text`.
+    """Consecutive whole records: `head`, whose last record may continue in `text`, then the rest of `text`.
 
     Attributes:
-        head, text: uint8[].
+        head, text: uint8[], bytes of records.
     """
 
     head: NDArray[np.uint8]
@@ -42,9 +42,9 @@ class BamStream:
     """Reader of a BAM file from beginning to end.
 
     Attributes:
-        path: of the file.
-        header_text: of its header.
-        contig_names, contig_lengths: its contigs.
+        path: path of the file.
+        header_text: text of its header.
+        contig_names, contig_lengths: contigs of its header; lengths in bases.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class BamStream:
         """Open the file and read its header.
 
         Args:
-            path: of the file.
-            error: the class of errors, here and while the file is read.
-            remedy: the end of their messages.
+            path: BAM file.
+            error: class of the errors that are raised, here and while reading.
+            remedy: what the user can do, the end of their messages.
 
         Raises:
-            QuireError: the file is no complete BAM file.
+            QuireError: the file is not a complete BAM file.
         """
         self.path = Path(path)
         self._error, self._remedy = error, remedy
@@ -75,8 +75,8 @@ class BamStream:
 
         Args:
             executor: inflates the stretches.
-            size: compressed bytes of a stretch, at least those of one block.
-            ahead: number of stretches that are inflated ahead.
+            size: compressed bytes of a stretch, at least as large as a block.
+            ahead: number of stretches to inflate ahead.
 
         Raises:
             QuireError: the file is damaged or truncated.
@@ -136,7 +136,7 @@ class BamStream:
             at += 8 + size
 
     def _read(self, place: int, size: int) -> NDArray[np.uint8]:
-        """Return bytes of the file, fewer at its end."""
+        """Return `size` bytes of the file, fewer at its end."""
         content = np.empty(size, np.uint8)
         got = 0
         while got < size:
@@ -179,7 +179,7 @@ class BamStream:
 
 @compiled
 def _end_of_whole_records(head, text):
-    """Return the size of the whole records of `head` and `text` end to end; -1 if a record has an impossible size."""
+    """Return the bytes of whole records in `head` followed by `text`; -1 if a record has an impossible size."""
     total, at = len(head) + len(text), 0
     while at + SIZE_BYTES <= total:
         record = np.int64(0)

@@ -34,7 +34,7 @@ def end_of_text(data, at, end):
     """Return the position of the NUL that closes a text, at most `end`; reads eight bytes at a time."""
     while at + 8 <= len(data) and at < end:
         word = load_bytes(data, at)
-        zeros = (word - ONES) & ~word & _HIGHEST  # the lowest of these bits is always that of a NUL
+        zeros = (word - ONES) & ~word & _HIGHEST  # the lowest set bit marks the first NUL
         if zeros:
             return min(at + (trailing_zeros(zeros) >> _BIT_TO_BYTE), end)
         at += 8
@@ -45,7 +45,7 @@ def end_of_text(data, at, end):
 
 @inlined
 def text_tag(data, at, end, first, second):
-    """Return begin and end of the text of the tag with these two letters; -1 and -1 if there is none.
+    """Return where the text of the tag with these two letters begins and ends; -1 and -1 if there is none.
 
     The tags are data[at:end].
     """
@@ -69,10 +69,10 @@ def text_tag(data, at, end, first, second):
 
 @inlined
 def find_tags(data, at, end, names, offsets, group):
-    """Return NM (0 if it is missing), begin and end of the text of MD, and the number of the read group.
+    """Return NM (0 if missing), where the text of MD begins and ends, and the number of the read group.
 
     The tags are data[at:end]. `names` (uint8, flat) and `offsets` (int64[n + 1]) hold the names of the read groups.
-    `group` is compared first, and returned if the record names no known group.
+    Group number `group` is tried first, and returned if the record names no known group.
     """
     distance, md, md_end = np.int64(0), np.int64(0), np.int64(0)
     while at + 3 < end:
@@ -99,7 +99,7 @@ def find_tags(data, at, end, names, offsets, group):
 
 @inlined
 def _group_of(data, begin, end, names, offsets, group):
-    """Return the number of the group that data[begin:end] names; compare `group` first, and return it if none fits."""
+    """Return the number of the group named data[begin:end]; try `group` first, and return it if none matches."""
     count = len(offsets) - 1
     for turn in range(count):
         number = (group + turn) % count
@@ -118,13 +118,13 @@ def _group_of(data, begin, end, names, offsets, group):
 
 @inlined
 def next_mismatch(data, at, end, matched):
-    """Find the next mismatch in an MD from a position on.
+    """Find the next mismatch in the rest of MD's text, data[at:end].
 
-    The rest of MD's text is data[at:end]; `matched` aligned bases, without insertions and deletions, are before it.
+    `matched` counts the aligned bases before it, without insertions and deletions.
 
     Returns:
-        The position of the mismatch's letter, and the number of aligned bases before it; beyond every read if there is
-        no mismatch.
+        The position of the mismatch's letter, and the number of aligned bases before the mismatch, which is larger than
+        any read if there is none.
     """
     while at < end:
         letter = data[at]

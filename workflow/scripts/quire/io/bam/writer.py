@@ -1,4 +1,4 @@
-"""BAM files out: the header, then blocks of records; the file has its final name only when it is complete."""
+"""Writing of BAM files: the header, then blocks of records; the file gets its final name when it is complete."""
 
 import struct
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from quire.io.sniff import BAM_MAGIC
 
 @dataclass(frozen=True)
 class ReadGroup:
-    """A read group: one unit of a sample. Its ID is `sample.unit`.
+    """The read group of one unit of a sample, with the ID `sample.unit`.
 
     Attributes:
         sample, unit, library, platform: as in the sample sheets.
@@ -49,8 +49,8 @@ def header_text(
     """Return the header's text: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
 
     Args:
-        contig_names: the contigs in order.
-        contig_lengths: in bases.
+        contig_names: names of the contigs, in order.
+        contig_lengths: their lengths in bases.
         read_groups: one for each unit in the file.
         version: VN of the @PG line.
         command: CL of the @PG line; white space becomes single spaces.
@@ -66,7 +66,7 @@ def header_text(
         for group in read_groups
     ]
     identifier = ".".join(["quire", *(group.identifier for group in read_groups)])
-    # CL last: pysam takes everything after it as part of the command.
+    # CL is last: pysam takes everything after it as part of the command.
     program = [f"@PG\tID:{identifier}", "PN:quire", f"VN:{version}"]
     program += [f"DS:{' '.join(description.split())}"] if description else []
     lines.append("\t".join([*program, f"CL:{' '.join(command.split())}"]))
@@ -78,9 +78,10 @@ class BamWriter:
 
     Args:
         path: final name.
-        header_text: from `header_text`.
-        contig_names: as in the header; contig_lengths: in bases.
-        level: of ISA-L, 0 to 3.
+        header_text: text from `header_text`.
+        contig_names: names as in the header.
+        contig_lengths: their lengths in bases.
+        level: compression level of ISA-L, 0 to 3.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.
@@ -118,7 +119,7 @@ class BamWriter:
         self.write_blocks([compress_blocks(records, self.level)])
 
     def write_blocks(self, pieces: Sequence[NDArray[np.uint8]]) -> None:
-        """Append blocks that `compress_blocks` made, in any thread; the caller keeps the order."""
+        """Append blocks from `compress_blocks`, which any thread may have made; the caller keeps their order."""
         self._stream.writelines(piece.data for piece in pieces)
 
     def __exit__(

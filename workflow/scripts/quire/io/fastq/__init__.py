@@ -1,7 +1,7 @@
-"""FASTQ in: batches of reads from one or two files, with one-sentence errors.
+"""Reading of FASTQ: batches of reads from one or two files, with one-sentence errors.
 
-Each file is read and decompressed ahead of the consumer in its own thread (`one_file`). Two files are read in lockstep,
-and mates must have the same name, as must adjacent mates of an interleaved file (`interleaved`).
+Each file is read and decompressed ahead of the consumer in its own thread (`one_file`). Mates must have the same name,
+whether they come from two files, read in lockstep, or are adjacent in an interleaved file (`interleaved`).
 """
 
 import os
@@ -21,7 +21,7 @@ from quire.reads import PairBatch, ReadBatch
 from quire.sequence.codes import AMBIGUOUS
 
 BATCHES_AHEAD = 2
-MORE_THAN_PHRED = PHRED64_OFFSET - LOWEST_QUALITY  # excess of Phred+64 qualities that are read as Phred+33
+MORE_THAN_PHRED = PHRED64_OFFSET - LOWEST_QUALITY  # excess of Phred+64 qualities read as Phred+33
 
 
 def read_batches(
@@ -40,12 +40,12 @@ def read_batches(
         fq2: the mates, or None for single-end reads.
         reads_per_batch: reads, or pairs, in a batch.
         maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: text in memory at a time; more for larger records.
+        chunk_bytes: bytes of text in memory at a time; more for larger records.
         interleaved: `fq1` has interleaved mates, and `fq2` is None.
         phred64: qualities are Phred+64.
 
     Raises:
-        InputError: names the file and the record, the error and a remedy.
+        InputError: a file or record is wrong; the message names file, record, error and remedy.
     """
     if fq2 is not None and os.path.exists(fq1) and os.path.exists(fq2) and os.path.samefile(fq1, fq2):
         raise InputError(f"{fq1}: the same file is given as R1 and as R2; give the file of the mates as R2.")
@@ -85,7 +85,7 @@ def _single(batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
 
 
 def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[ReadBatch]:
-    """Yield reads of Phred+64, read as Phred+33, with correct qualities."""
+    """Correct the qualities of Phred+64 reads that were read as Phred+33."""
     for batch in batches:
         too_low = batch.qualities < MORE_THAN_PHRED
         if too_low.any():
@@ -119,7 +119,7 @@ def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, ma
 
 
 def _require_different_reads(fq1: str | Path, fq2: str | Path, mate1: ReadBatch, mate2: ReadBatch) -> None:
-    """Refuse a copy of R1 as R2: the reads of the first batch are identical."""
+    """Refuse a copy of R1 as R2, whose first batch has identical reads."""
     same = np.array_equal(mate1.offsets, mate2.offsets) and np.array_equal(mate1.bases, mate2.bases)
     if same and (mate1.bases < AMBIGUOUS).any() and np.array_equal(mate1.qualities, mate2.qualities):
         raise InputError(f"{fq2}: holds the same reads as {fq1}; give the file of the mates as R2.")

@@ -1,4 +1,4 @@
-"""Interleaved mates of one FASTQ file, separated."""
+"""Separation of the interleaved mates of one FASTQ file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ def separate_mates(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[P
     """Yield the pairs of interleaved reads: first mate, second mate, first mate of the next pair, ...
 
     Args:
-        path: of the file, for messages.
+        path: path of the file, for messages.
         batches: its reads; all batches except the last have an even number.
 
     Raises:
@@ -41,7 +41,7 @@ def separate_mates(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[P
 
 
 def every_other(batch: ReadBatch, first: int) -> ReadBatch:
-    """Return reads `first`, `first` + 2, ... of a batch that begins with an even ordinal."""
+    """Return reads `first`, `first` + 2, ... of a batch whose first ordinal is even."""
     chosen = np.arange(first, len(batch), 2)
     names, name_offsets = _gather(batch.names, batch.name_offsets, chosen)
     bases, offsets = _gather(batch.bases, batch.offsets, chosen)

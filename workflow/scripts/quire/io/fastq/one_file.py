@@ -1,8 +1,8 @@
 """The reads of one FASTQ file in batches.
 
-While records have four lines, stretches of text are parsed by several threads beside the reading one (kernels release
-the interpreter's lock). From the first other stretch on, the careful parser reads the text sequentially, and words
-errors.
+While records have four lines, several threads parse stretches of text while another one reads (kernels release the
+interpreter's lock). From the first stretch with another record on, the careful parser reads the text sequentially and
+reports errors.
 """
 
 import logging
@@ -25,7 +25,7 @@ from quire.io.sniff import is_bgzip, is_gzip
 from quire.reads import ReadBatch
 
 CHUNK_BYTES = 4 << 20
-CHECKED_BEYOND = 1 << 28  # bytes of text after a wrong record in which damage is searched
+CHECKED_BEYOND = 1 << 28  # bytes of text after a wrong record that are searched for damage
 PARSERS = 2  # threads that parse a file
 LINES_PER_RECORD = 4
 log = logging.getLogger("quire.fastq")
@@ -38,7 +38,7 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
         path: FASTQ, plain, gzip or bgzip.
         reads_per_batch: reads in a batch.
         maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: text in memory at a time; more for larger records.
+        chunk_bytes: bytes of text in memory at a time; more for larger records.
 
     Raises:
         InputError: a record is wrong, or the file has no reads.
@@ -50,14 +50,14 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
         try:
             yield from _batches(path, text, reads_per_batch, maximum_length)
         except InputError:
-            # Damage of a gzip file gives wrong records before its checksum is read.
+            # A damaged gzip file yields wrong records before its checksum is read.
             if is_gzip(path):
                 text.raise_damage(CHECKED_BEYOND)
             raise
 
 
 def _batches(path: str | Path, text: TextWindow, reads_per_batch: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """Yield the batches of a text; raises as `file_batches` does."""
+    """Yield the batches of a text; raise as `file_batches` does."""
     first_ordinal = 0
     for batch in _plain_batches(text, reads_per_batch, maximum_length):
         yield batch
@@ -102,7 +102,7 @@ def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterat
 
 
 def _parse_plain(text: NDArray[np.uint8], ordinal: int, wanted: int, maximum_length: int) -> ReadBatch | None:
-    """Parse lines; return None if they are not `wanted` whole records, or something is wrong with one."""
+    """Parse lines; return None unless they are `wanted` whole and correct records."""
     reads = _empty_reads(wanted, len(text), len(text))
     status, _, position = parser.parse(text, 0, len(text), False, maximum_length, 0, reads)
     return _batch(reads, wanted, ordinal) if status == parser.DONE and position == len(text) else None
@@ -132,7 +132,7 @@ def _careful_batches(text: TextWindow, first_ordinal: int, wanted: int, maximum_
 
 
 def _empty_reads(wanted: int, letters: int, bases: int) -> parser.ParsedReads:
-    """Return arrays for `wanted` reads; memory for letters and bases is only address space until it is written."""
+    """Return arrays for `wanted` reads; unwritten pages of the flat arrays take no memory."""
     return parser.ParsedReads(
         names=np.empty(letters, np.uint8),
         name_offsets=np.zeros(wanted + 1, np.int64),
@@ -144,7 +144,7 @@ def _empty_reads(wanted: int, letters: int, bases: int) -> parser.ParsedReads:
 
 
 def _with_room(reads: parser.ParsedReads, count: int, more: int) -> parser.ParsedReads:
-    """Return the arrays with room for `more` bytes after the first `count` reads, copied if they are too short."""
+    """Return the arrays with room for `more` bytes after the first `count` reads; copy arrays that are too short."""
 
     def larger(array: NDArray[np.uint8], used: int) -> NDArray[np.uint8]:
         if used + more <= len(array):

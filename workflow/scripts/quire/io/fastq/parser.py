@@ -1,9 +1,9 @@
-"""The kernel that parses FASTQ text into flat arrays; `quire.io.fastq.one_file` calls it and words its errors.
+"""The kernel that parses FASTQ text into flat arrays; `quire.io.fastq.one_file` calls it and formats its errors.
 
-A record is first parsed as four lines, with the length of the record before as a guess, in loops that the compiler
+A record is first parsed as four lines, with the length of the previous record as a guess, in loops that the compiler
 vectorises. Records that are wrapped or wrong go to the careful parser, which follows Cock et al. 2010
 (doi:10.1093/nar/gkp1137): the sequence ends at the first line that starts with '+', and the qualities end when there
-are as many as bases.
+are as many as there are bases.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from quire.simd.bits import ONES, bytes_below_lowest_bit, count_ones, load_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-# Why parsing stopped. The first three are not errors.
+# Status: why parsing stopped. The first three are not errors.
 DONE, MORE, END = 0, 1, 2
 NOT_AT, TRUNCATED, NO_NAME, LONG_NAME, BAD_NAME = 3, 4, 5, 6, 7
 NO_PLUS, BAD_BASE, TOO_LONG, OTHER_NAME, BAD_QUALITY, QUALITY_COUNT = 8, 9, 10, 11, 12, 13
@@ -55,11 +55,12 @@ def parse(data, start, end, at_end, maximum_length, count, given):
     Args:
         data: uint8[], FASTQ text.
         start: first byte of a record.
-        end: after the last byte.
-        at_end: nothing follows data[end - 1]; a missing last newline must have been added.
+        end: position after the last byte.
+        at_end: True if nothing follows data[end - 1]; a missing last newline must have been added.
         maximum_length: longest accepted read, in bases.
-        count: records in `given`.
-        given: ParsedReads; each flat array has room for `end - start` more bytes. Parsing stops when it is full.
+        count: number of records in `given`.
+        given: ParsedReads, each of whose flat arrays has room for `end - start` more bytes. Parsing stops when it has n
+            records.
 
     Returns:
         Status, number of records in `given`, and position after the last whole record.
@@ -86,14 +87,14 @@ def _plain_record(data, start, end, guess, maximum_length, count, reads):
     status, position = _name(data, start, end, count, reads.names, reads.name_offsets)
     if status != DONE:
         return MORE, start
-    # Does the sequence have the length of the record before?
+    # Try the length of the previous record's sequence first.
     line_end = position + guess
     if line_end + 1 >= end or (data[line_end] != NEWLINE and data[line_end] != RETURN):
         line_end = position
         while line_end < end and data[line_end] != NEWLINE and data[line_end] != RETURN:
             line_end += 1
     length = line_end - position
-    # After the sequence: its newline, '+' and the newline of that line, each with '\r' or without.
+    # The sequence's newline, then '+' and its newline follow; each newline may have a '\r' before it.
     following = line_end
     if following + length + 6 > end or length > maximum_length:
         return MORE, start
@@ -150,7 +151,7 @@ def _eight_codes(letters):
     """Return the codes of eight letters, one per byte, and a word that is 0 only if all are A, C, G or T."""
     codes = (letters >> np.uint64(1) ^ letters >> np.uint64(2)) & (np.uint64(3) * ONES)
     low, high = codes & ONES, codes >> np.uint64(1) & ONES
-    # The letters of the codes: A, and 2, 6 and 19 more for C, G and T.
+    # The letters of the codes: C, G and T are A plus 2, 6 and 19.
     back = np.uint64(65) * ONES + np.uint64(2) * low + np.uint64(6) * high + np.uint64(11) * (low & high)
     return codes, back ^ letters
 
@@ -197,7 +198,7 @@ def _name(data, start, end, count, names, name_offsets):
     length = 0
     while i + 8 <= end and length < LONGEST_NAME - 8:
         eight = load_bytes(data, i)
-        # Bytes up to a space borrow, higher ones do not. Bytes from 128 on are left to the loop below.
+        # Bytes up to a space borrow, higher ones do not. The loop below handles bytes from 128 on.
         if ((eight - np.uint64(SPACE + 1) * ONES) | eight) & _TOPS:
             break
         store_bytes(names, first + length, eight)
@@ -247,7 +248,7 @@ def _same_name(data, title, plus, end):
 
 @compiled
 def _line(data, start, end):
-    """Return the end of the line's text without its line end, and the start of the next line, -1 if unfinished."""
+    """Return where the line's text ends, and where the next line starts; -1 if the line is unfinished."""
     i = _newline(data, start, end)
     if i >= end:
         return end, -1
@@ -261,7 +262,7 @@ def _careful_record(data, start, end, at_end, maximum_length, count, reads):
     """Parse one record of any number of lines, with exact errors.
 
     Returns:
-        Status and position of the next record. The status is MORE if the record is not whole and text may follow.
+        Status, and position of the next record. The status is MORE if the record is incomplete and text may follow.
     """
     unfinished = TRUNCATED if at_end else MORE
     if data[start] == NEWLINE or data[start] == RETURN:
@@ -288,7 +289,7 @@ def _careful_record(data, start, end, at_end, maximum_length, count, reads):
 
 @compiled
 def _only_blank_lines(data, start, end, at_end):
-    """Accept blank lines, which are legal only after the last record."""
+    """Return the status of blank lines, which are allowed only after the last record, and `start`."""
     for i in range(start, end):
         if data[i] != NEWLINE and data[i] != RETURN:
             return NOT_AT, start
@@ -297,7 +298,7 @@ def _only_blank_lines(data, start, end, at_end):
 
 @compiled
 def _careful_sequence(data, position, end, maximum_length, count, reads):
-    """Read sequence lines up to one that starts with '+'; return a status, the position of that line and the length."""
+    """Read sequence lines up to one that starts with '+'; return a status, that line's position and the length."""
     detail, first, length = reads.detail, reads.offsets[count], 0
     while True:
         if position >= end:
@@ -338,7 +339,7 @@ def _careful_qualities(data, position, end, at_end, length, count, reads):
             return MORE, position
         here = text_end - position
         if found + here > length or (here == 0 and length > 0):
-            # A title where qualities should be: the qualities before it are too few.
+            # A title line instead of qualities: the qualities before it are too few.
             detail[1] = found if here == 0 or data[position] == AT else found + here
             return QUALITY_COUNT, position
         for i in range(position, text_end):
@@ -354,7 +355,7 @@ def _careful_qualities(data, position, end, at_end, length, count, reads):
 
 @compiled
 def after_lines(data, start, end, lines):
-    """Return the position after the `lines`th newline of data[start:end], -1 if there are fewer, and the count."""
+    """Return the position after newline number `lines` of data[start:end], -1 if there are fewer, and their count."""
     found, position = 0, start
     while position + 8 <= end:
         different = load_bytes(data, position) ^ (np.uint64(NEWLINE) * ONES)
@@ -372,7 +373,7 @@ def after_lines(data, start, end, lines):
 
 @compiled
 def first_difference(left, left_offsets, right, right_offsets, count):
-    """Return the index of the first of `count` names that differs between two batches, or -1."""
+    """Return the index of the first of `count` names that differs between two batches; -1 if none does."""
     for i in range(count):
         a, b = left_offsets[i], right_offsets[i]
         length = left_offsets[i + 1] - a

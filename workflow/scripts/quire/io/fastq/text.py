@@ -11,21 +11,21 @@ from quire.io import sniff
 from quire.io.fastq.parser import NEWLINE, after_lines
 
 DAMAGE_CHUNK = 1 << 20  # bytes read at a time when text is only checked for damage
-MOST_RECORD_BYTES = 64 << 20  # larger records are no FASTQ records
-LONG_LINE = 4096  # bytes; text with longer lines on average is no FASTQ of short reads
+MOST_RECORD_BYTES = 64 << 20  # no FASTQ record is larger
+LONG_LINE = 4096  # bytes; a FASTQ of short reads has shorter lines on average
 
 
 class TextWindow:
-    """A window of a file's text, of which data[start:end] is not parsed yet.
+    """A window of a file's text; data[start:end] is not parsed yet.
 
     Attributes:
-        path: of the file, for messages.
+        path: path of the file, for messages.
         data: uint8[], with room for more text after `end`.
         start, end: range of the unparsed text.
-        at_end: nothing follows `data[end - 1]` in the file.
+        at_end: True if nothing follows `data[end - 1]` in the file.
 
     Raises:
-        InputError: the text begins as another format.
+        InputError: the text begins like another format.
     """
 
     def __init__(self, path: str | Path, stream: BufferedIOBase | RawIOBase, chunk_bytes: int) -> None:
@@ -46,7 +46,7 @@ class TextWindow:
             raise InputError(f"{path}: this is not FASTQ but {other.description}; {other.remedy}.")
 
     def _read_some(self) -> None:
-        """Append a chunk to the window, or at the end of the file a missing last newline."""
+        """Append a chunk to the window; at the end of the file, append a missing last newline."""
         if self._failure is not None:
             raise self._failure
         count = self.stream.readinto(self.data.data[self.end : self.end + self.chunk_bytes])
@@ -57,7 +57,7 @@ class TextWindow:
         self.end += count
 
     def raise_damage(self, most: int) -> None:
-        """Read and discard the next `most` bytes of text, to raise an error of damage if there is one."""
+        """Read and discard up to `most` bytes of text, to raise the error of a damaged file if there is one."""
         if self._failure is not None:
             raise self._failure
         while most > 0 and (lost := self.stream.read(DAMAGE_CHUNK)):
@@ -75,9 +75,9 @@ class TextWindow:
     def take_lines(self, lines: int) -> NDArray[np.uint8] | None:
         """Remove the next `lines` lines and return them; None if there are fewer, or they are too long for reads.
 
-        An error of reading is raised later, when the window needs more text again.
+        An error while reading is raised later, when the window needs more text again.
         """
-        # Lines in the examined bytes of the window, and the number of these bytes.
+        # Number of lines in the examined bytes of the window, and of these bytes.
         lines_found, scanned = 0, 0
         while True:
             after, found = after_lines(self.data, self.start + scanned, self.end, lines - lines_found)
@@ -100,7 +100,7 @@ class TextWindow:
         return taken
 
     def put_back(self, taken: list[NDArray[np.uint8]]) -> None:
-        """Put taken lines back, given in order."""
+        """Put taken lines back; `taken` has them in order."""
         parts = [*taken, self.data[self.start : self.end]]
         size = sum(map(len, parts))
         self.data = np.concatenate([*parts, np.empty(self.chunk_bytes + 1, np.uint8)])

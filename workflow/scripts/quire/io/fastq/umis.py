@@ -1,4 +1,4 @@
-"""UMIs in a FASTQ file beside the files of the reads."""
+"""UMIs from a FASTQ file of their own."""
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -13,17 +13,17 @@ from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
 from quire.io.fastq.parser import first_difference
 from quire.reads import PairBatch
 
-MOST_BASES = 1024  # of a UMI
+MOST_BASES = 1024  # longest UMI
 _LETTERS = np.frombuffer(bytearray(b"ACGTN"), np.uint8)
 
 
 def with_umi_file(
     pairs: Generator[PairBatch, None, None], reads: Path, path: Path, reads_per_batch: int
 ) -> Iterator[PairBatch]:
-    """Yield batches with the UMIs of their reads or pairs: record i of the file is the UMI of read i.
+    """Yield batches with the UMIs of their reads or pairs; record i of the file is the UMI of read or pair i.
 
     Args:
-        pairs: batches of `reads_per_batch`; the last may be smaller. Always closed at the end.
+        pairs: batches of `reads_per_batch`, the last may be smaller; always closed at the end.
         reads: file of the reads, for messages.
         path: FASTQ of the UMIs.
         reads_per_batch: reads, or pairs, in a batch.
@@ -32,7 +32,7 @@ def with_umi_file(
         InputError: the number of records or their names differ, a UMI has no bases, or the file is wrong.
     """
     umis = ahead(lambda: file_batches(path, reads_per_batch, MOST_BASES, CHUNK_BYTES), 2)
-    with closing(umis), closing(pairs):  # else the traceback of an error would keep them and their threads
+    with closing(umis), closing(pairs):  # otherwise an error's traceback would keep them and their threads alive
         while True:
             batch, read = next(pairs, None), next(umis, None)
             if batch is None and read is None:
