@@ -30,7 +30,7 @@ from quire.sequence.codes import AMBIGUOUS, code_table
 log = logging.getLogger("quire.rescore")
 
 WINDOW = 200_000
-MOST_BASES = 100_000_000  # of the reference that are read
+MOST_BASES = 100_000_000  # most bases of the reference whose reads are used
 _REACH = 1000  # bases around a window in which its repeats may start or end
 _CODES = code_table({}, AMBIGUOUS)
 
@@ -40,9 +40,9 @@ class Calibration(NamedTuple):
 
     Attributes:
         tables: estimated, or GATK's defaults.
-        bases: bases of the reference that were read.
+        bases: number of bases of the reference whose reads were used.
         sites: int64[8, 20], informative sites by period and repeats.
-        missing: period, repeats and number of sites of the classes with too few sites for an estimate.
+        missing: (period, repeats, sites) of each class with too few sites for an estimate.
     """
 
     tables: RepeatTables
@@ -56,7 +56,7 @@ class CalibrationFiles(NamedTuple):
 
     Attributes:
         tables: path of the tables.
-        ledger: path of a JSON file with the bases and sites that were read, and the classes with too few sites.
+        ledger: path of a JSON file with the numbers of bases and sites, and the classes with too few sites.
     """
 
     tables: str | Path
@@ -72,7 +72,7 @@ def calibrate_sample(
     fasta: str | Path | None = None,
     threads: int = 1,
 ) -> Calibration:
-    """Write a sample's tables as GATK's text file, and their provenance as JSON.
+    """Write a sample's tables in GATK's text format, and their provenance as JSON.
 
     Args:
         reference_directory: directory written by the reference stage.
@@ -132,7 +132,7 @@ def calibrate(
 def chosen_windows(
     reference: Reference, intervals: Sequence[Interval], most_bases: int = MOST_BASES
 ) -> tuple[list[list[Interval]], int]:
-    """Return the windows of smallest hash with about `most_bases` bases, in genome order, and their exact number."""
+    """Return the windows of smallest hash with about `most_bases` bases, in genome order, and their exact bases."""
     windows: dict[tuple[str, int], list[Interval]] = {}
     for group in cut_at_multiples(intervals, WINDOW):
         for interval in group:

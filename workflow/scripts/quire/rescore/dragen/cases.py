@@ -29,7 +29,7 @@ MINIMUM_DEPTH = 10  # reads over a site
 MINIMUM_MAPPING_QUALITY = 20  # of each of these reads
 _FLANK = 5  # bases on both sides of a repeat that a read must cover
 _IGNORED = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK
-MOST_CASES = 4096  # of a period and a number of repeats
+MOST_CASES = 4096  # for each pair of period and number of repeats
 
 CASE = np.dtype([("hash", np.uint64), ("class", np.int32), ("depth", np.int32), ("indels", np.int32)])
 """An informative site: hash of its position, class (`class_of`), spanning reads, and reads with an indel."""
@@ -42,7 +42,7 @@ def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, 
         records: all records that overlap the sites.
         sites: int64[n, 3], columns START and END (0-based, half-open, on the contig) and PERIOD; by ascending end.
         contig_number: part of the hash.
-        contig_length: bases.
+        contig_length: in bases.
 
     Returns:
         CASE[m].

@@ -1,4 +1,4 @@
-"""The lowest likelihood under its best haplotype at which a read is still used (daynamicLog10MinLiklihoodModel).
+"""The lowest likelihood of a read under its best haplotype at which it is still used (daynamicLog10MinLiklihoodModel).
 
 If a read's errors occur at the rates e = 10^(-q/10) of its base qualities q, the phred of its likelihood has a mean and
 a variance that are sums over its bases. A read is kept up to one standard deviation above the mean, and in any case up

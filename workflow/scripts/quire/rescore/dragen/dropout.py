@@ -26,7 +26,7 @@ def raise_by_dropout(likelihoods, ploidy, by_allele, rows, evidence, as_long, si
 
     Args:
         likelihoods: float64[genotypes], log10, of one sample.
-        ploidy: of the sample.
+        ploidy: the sample's.
         by_allele: float64[reads, alleles], log10; rows of reads that no haplotype explains are NaN.
         rows: int64[n], the sample's reads.
         evidence: `SiteEvidence` of all reads.
@@ -74,10 +74,10 @@ def _late_first(rows, evidence, reverse):
 
 @compiled
 def _strand(by_allele, strand, evidence, allele, error, homopolymer):
-    """Return the phred of a strand's reads under a homozygous genotype with the best cycle for dropout to start at."""
+    """Return the phred of a strand's reads under a homozygous genotype, with dropout from the best cycle on."""
     if len(strand) == 0:
         return 0.0
-    total = 0.0  # of all reads without errors
+    total = 0.0  # phred of all reads without dropout
     for row in strand:
         if not np.isnan(by_allele[row, 0]):
             total += -10.0 * by_allele[row, allele]

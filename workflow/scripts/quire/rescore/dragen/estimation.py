@@ -1,10 +1,10 @@
 """Estimation of repeat tables from indel counts at repeats: GATK's DragstrParametersEstimator.
 
-A site of a diploid sample has no indel, one on one of its chromosomes, or one on both; the last is half as likely as
-the second. At a site without an indel, a read shows one by error, with a probability that grows with the length of the
-repeat. For each period and number of repeats, a grid search finds the error rate per base and the prior of an indel
-that maximise the likelihood of all reads. Neighbouring numbers of repeats are pooled where sites are few, and where
-errors would become rarer, or indels much rarer, with more repeats.
+A site of a diploid sample has no indel, one on one of its chromosomes, or one on both; both is half as likely as one.
+At a site without an indel, a read shows one by error, with a probability that grows with the length of the repeat. For
+each period and number of repeats, a grid search finds the error rate per base and the prior of an indel that maximise
+the likelihood of all reads. Neighbouring numbers of repeats are pooled where sites are few, and where errors would
+become rarer, or indels much rarer, with more repeats.
 """
 
 import math
@@ -19,7 +19,7 @@ from quire.simd.powers_of_ten import power_of_ten as powers_of_ten
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
 HETEROZYGOUS_TO_HOMOZYGOUS = 2.0
-_LEAST_SITES = 50  # of a number of repeats; with fewer it is pooled with others
+_LEAST_SITES = 50  # of a number of repeats; one with fewer is pooled with others
 _PRIOR_DROP = 3.0  # most that the prior's phred may rise from one number of repeats to the next
 _ERRORS = np.arange(10.0, 51.0)  # phreds of the grid
 _PRIORS = np.arange(0.0, 41.0)
@@ -31,7 +31,7 @@ _NEEDED = ((1, 1, 9), (2, 2, 5), (3, 2, 4), (4, 2, 3), (5, 2, 2), (6, 2, 2), (7,
 
 
 def too_few(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Return period, repeats and number of sites of the classes in which GATK requires more sites for any estimate.
+    """Return (period, repeats, sites) of the classes in which GATK requires more sites for any estimate.
 
     Args:
         counts: int64[8, 20], sites by period and repeats.
@@ -115,7 +115,7 @@ def _least_error(period: int) -> float:
 
 
 def _likeliest(period: int, first_repeats: int, by_repeats: list[NDArray[np.int64]]) -> tuple[float, float]:
-    """Return the phreds of an error at a base and of an indel that maximise the likelihood; of equals the smallest.
+    """Return the phreds of an error at a base and of an indel that maximise the likelihood; ties go to the smallest.
 
     Args:
         period: of the sites.

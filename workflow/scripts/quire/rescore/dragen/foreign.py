@@ -3,8 +3,8 @@
 GATK's GenotypeLikelihoodCalculatorDRAGEN.calculateFRDLikelihoods. A homozygous genotype gets an alternative
 explanation: the reads of one strand, or of both, with a mapping quality below some threshold are a mixture of the
 genotype's own reads and of foreign reads with another allele. The cost is the probability that such a read is misplaced
-and, for an allele other than the reference, that the foreign location has it. The share of foreign reads is that of the
-allele's support, at most a half. Allele, strands and threshold are chosen to maximise the likelihood.
+and, for an allele other than the reference, that the foreign location has it. The share of foreign reads is that of
+reads that support the allele, at most a half. Allele, strands and threshold are chosen to maximise the likelihood.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, forei
 
     Args:
         likelihoods: float64[genotypes], log10, of one sample.
-        ploidy: of the sample.
+        ploidy: the sample's.
         by_allele: float64[reads, alleles], log10; rows of reads that no haplotype explains are NaN.
         rows: int64[n], the sample's reads.
         evidence: `SiteEvidence` of all reads.

@@ -7,7 +7,7 @@ from quire.rescore.dragen.repeats import repeats_in_read
 from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS, RepeatTables
 from quire.simd.compiled import compiled
 
-_OPENING, _CONTINUATION = range(2)  # of `gap_tables`
+_OPENING, _CONTINUATION = range(2)  # first axis of `gap_tables`
 _LARGEST_GAP_OPEN = 40.0  # MAX_GOP_IN_READ
 _LAST_GAP_OPEN, _LAST_GAP_CONTINUATION = 45, 10  # at the last base of a read
 

@@ -1,6 +1,6 @@
 """Genotypes of GATK's DRAGEN mode: likelihoods with dropout and foreign reads, then posteriors.
 
-DRAGENGenotypesModel, and GenotypingEngine.calculateGenotypes with posteriors for genotypes and QUAL.
+Follows DRAGENGenotypesModel, and GenotypingEngine.calculateGenotypes with posteriors for genotypes and QUAL.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ class RegionModel:
     """Properties that the sites of a region share.
 
     Attributes:
-        codes: uint8[n] of the reference around the region.
+        codes: uint8[n], the reference around the region.
         start: position of the first code.
-        tables: of each sample.
+        tables: repeat tables of each sample.
         has_indels: True if any haplotype of the region has an indel; GATK searches for repeats only then.
     """
 
@@ -70,10 +70,10 @@ class DragenSiteModel:
 
     Attributes:
         evidence: of the genotyped reads, then of the reads that no haplotype explains.
-        counted: bool[n], False for reads that are barred because their mate is mapped elsewhere.
-        codes: uint8[] of the reference.
+        counted: bool[n], False for reads that are not used because their mate is mapped elsewhere.
+        codes: uint8[], the reference around the site.
         position: of the site in `codes`.
-        indel_phreds: prior of an indel in each sample; None for a region without indels.
+        indel_phreds: prior (phred) of an indel in each sample; None for a region without indels.
     """
 
     evidence: SiteEvidence
@@ -118,7 +118,7 @@ class DragenSiteModel:
     def genotype(
         self, sample: int, alleles: Sequence[bytes], phreds: NDArray[np.int64], ploidy: int
     ) -> PosteriorGenotype:
-        """Return the likeliest genotype (number) of a sample, given its PLs (int64[genotypes])."""
+        """Return the likeliest genotype of sample number `sample`, given its PLs (int64[genotypes])."""
         prior = FLAT_PRIOR if self.indel_phreds is None else repeat_prior(self.indel_phreds[sample])
         counts = genotype_counts(ploidy, len(alleles))
         plain = counts[:, [a for a, allele in enumerate(alleles) if a == 0 or allele == SPANNING]].sum(axis=1) == ploidy

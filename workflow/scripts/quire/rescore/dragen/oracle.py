@@ -22,9 +22,9 @@ def repeats_in_read(text: str) -> list[tuple[int, int]]:
         start = i
         while start > 0 and text[start - 1] == letter:
             start -= 1
-        own, behind = units_from(text, start, 1), i + units_from(text, i, 1)
-        last = behind == i + 1
-        best.append((1, max(own, units_from(text, behind, 1) if last else 0)))
+        own, after = units_from(text, start, 1), i + units_from(text, i, 1)
+        last = after == i + 1
+        best.append((1, max(own, units_from(text, after, 1) if last else 0)))
     for period in range(2, min(LONGEST_PERIOD, len(text)) + 1):
         runs = _runs_of_units(text, period)
         for i in range(len(text)):
@@ -44,7 +44,7 @@ def _runs_of_units(text: str, period: int) -> list[int]:
             for k in range(units):
                 runs[i + k * period] = units
             i += max(units, 1) * period
-    if runs[0] > 1:  # DragstrReadSTRAnalyzer takes one off
+    if runs[0] > 1:  # as DragstrReadSTRAnalyzer does
         runs[0] -= 1
     return [*runs, 1]
 
@@ -60,7 +60,7 @@ def repeat_at(text: str, position: int) -> tuple[int, int]:
 
 
 def repeats_between(text: str, first: int, last: int) -> list[tuple[int, int, int]]:
-    """Return (start, end, period) of the repeats in a stretch of the reference."""
+    """Return (start, end, period) of the repeats at positions [first, last) of the reference."""
     found = []
     i = first
     while i < last:
@@ -91,7 +91,7 @@ def dropout(reads: Sequence[tuple[bool, int, int, float | None, float | None]], 
     """Return the log10 likelihood of a homozygous genotype with one error allele under base-quality dropout.
 
     Args:
-        reads: reverse strand, cycle, base quality (-1 without), log10 likelihoods under the genotype's allele and the
+        reads: reverse strand, cycle, base quality (-1 if none), log10 likelihoods under the genotype's allele and the
             error allele (None for a read that was left out).
         homopolymers: lengths of the error base's homopolymers before and after the site.
     """

@@ -23,7 +23,7 @@ LARGEST_GQ = 99
 _LOG10_SNV, _LOG10_INDEL, _LOG10_3, _LOG10_2 = log10(
     np.array([SNV_HETEROZYGOSITY, INDEL_HETEROZYGOSITY, 3.0, 2.0])
 ).tolist()
-_REACH = 400  # bases searched for the repeat on both sides of a site; tables end at 8 x 20
+_REACH = 400  # bases on each side of a site in which the repeat is searched; the tables end at 8 x 20
 
 
 class SitePrior(NamedTuple):
@@ -32,7 +32,7 @@ class SitePrior(NamedTuple):
     Attributes:
         substitution: of any substitution.
         indel: of an indel.
-        other: of an allele that no read shows.
+        other: of an allele other than those named at the site.
     """
 
     substitution: float
@@ -45,7 +45,7 @@ FLAT_PRIOR = SitePrior(_LOG10_SNV, _LOG10_INDEL, min(_LOG10_SNV, _LOG10_INDEL))
 
 
 def indel_prior(tables: RepeatTables, codes: NDArray[np.uint8], position: int) -> float:
-    """Return the sample's phred of an indel at a site.
+    """Return the phred of an indel at a site by the sample's tables.
 
     Args:
         tables: of the sample.
@@ -69,7 +69,6 @@ def genotype_priors(ploidy: int, alleles: Sequence[bytes], prior: SitePrior) -> 
     length = len(alleles[0])
     heterozygous = np.array([0.0, *(_heterozygous(allele, length, prior) for allele in alleles[1:])])
     counts = genotype_counts(ploidy, len(alleles))
-    # Each further copy of an allele halves the probability.
     shares = np.where(counts > 0, heterozygous - _LOG10_2 * (counts - 1), 0.0)
     shares[:, 0] = 0.0
     priors: NDArray[np.float64] = shares.sum(axis=1)
@@ -90,7 +89,7 @@ def likeliest_genotype(
     Args:
         phreds: int64[genotypes], PL.
         priors: float64[genotypes] of `genotype_priors`.
-        plain: bool[genotypes], True for genotypes of the reference and of deletions from before the site only.
+        plain: bool[genotypes], True for genotypes of only the reference and spanning deletions.
     """
     posteriors = -0.1 * phreds + priors
     posteriors = posteriors - posteriors.max()

@@ -14,7 +14,7 @@ START, END, PERIOD = range(3)  # columns of repeats of the reference
 
 @compiled
 def repeats_in_read(bases, periods, repeats):
-    """Find the repeat with most units at each base of a read; of equals the shortest period (DragstrReadSTRAnalyzer).
+    """Find the repeat with most units at each base of a read; ties go to the shortest period (DragstrReadSTRAnalyzer).
 
     A base belongs to the repeats with a unit over it and to a repeat that begins at the next base.
 
@@ -80,7 +80,7 @@ def _runs_of_units(bases, period, runs):
 def repeat_at(codes, position):
     """Return (period, repeats) of the reference at a position (DragstrReferenceAnalyzer).
 
-    The period is the one with most whole units from the position on, of equals the shortest. Whole units that end
+    The period is the one with most whole units from the position on; ties go to the shortest. Whole units that end
     before the position count towards the repeats as well.
     """
     best, most = 1, 0
@@ -101,12 +101,12 @@ def repeat_at(codes, position):
 def repeats_between(codes, first, last):
     """Return the repeats of a stretch of reference, one after the other (ComposeSTRTableFile).
 
-    From each base that no repeat covers yet, the repeat over it with most units is taken, of equals the shortest one.
+    At each base that no repeat covers yet, the repeat with most units is taken; ties go to the shortest period.
 
     Args:
         codes: uint8[n] of the reference.
         first: start of the bases to search; the repeats may extend beyond.
-        last: end of these bases.
+        last: end of these bases, exclusive.
 
     Returns:
         int64[m, 3], columns START and END (half-open, in `codes`) and PERIOD.
@@ -133,7 +133,7 @@ def repeats_between(codes, first, last):
 
 @compiled
 def _extent(codes, position, period):
-    """Return start and end of the stretch around a unit that repeats it, in whole or in part."""
+    """Return start and end of the repeat that contains a unit, including partial copies at its ends."""
     start, end = position, position + period
     while start > 0 and codes[start - 1] == codes[start - 1 + period]:
         start -= 1

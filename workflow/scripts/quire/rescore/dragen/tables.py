@@ -32,7 +32,7 @@ class RepeatTables:
 
 
 def cell(period: int, repeats: int) -> tuple[int, int]:
-    """Return row and column of a repeat (both counted from 0) in the tables; period and repeats count from 1."""
+    """Return row and column (from 0) of a repeat in the tables."""
     return min(period, LONGEST_PERIOD) - 1, min(repeats, MOST_REPEATS) - 1
 
 
@@ -79,9 +79,9 @@ def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
     """Write tables as the text file that GATK's CalibrateDragstrModel writes and its HaplotypeCaller reads.
 
     Args:
-        tables: of a sample.
+        tables: the sample's.
         sample: its name, written as a comment.
-        path: of the file, which is written atomically.
+        path: of the file.
     """
     lines = [
         "# DragstrParams",

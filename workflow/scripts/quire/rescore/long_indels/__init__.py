@@ -1,8 +1,8 @@
-"""Indels of 50 to 1,000 bases, too long for the graphs of active regions, found by reads clipped at their ends.
+"""Indels of 50 to 1,000 bases, too long for the graphs of active regions, found by clipped reads.
 
 A read across an end of such an indel is aligned up to that end and clipped after it. As in Pindel (Ye et al. 2009,
 doi:10.1093/bioinformatics/btp394) and in Manta's candidate assembly (Chen et al. 2016,
-doi:10.1093/bioinformatics/btv710), clips that agree tell where to search:
+doi:10.1093/bioinformatics/btv710), clips that agree show where to search:
 
 `breakpoints`  positions at which several reads are clipped, with the consensus of the clipped bases.
 `proposals`    if a consensus continues elsewhere nearby, the bases between are deleted or repeated in tandem.
@@ -26,11 +26,11 @@ from quire.rescore.parameters import REGION_PADDING
 SHORTEST = 50  # least change of length of a long indel
 LONGEST = 1000
 FLANK = 200  # most bases of haplotypes and reads on either side of a breakpoint
-CONFLICT = 50  # of proposals whose starts are closer together, one is called
-# Bases around the start of an indel whose reads matter to it: those up to its far end, for left alignment and
-# conflicts, and those of reads that cross the ends.
+CONFLICT = 50  # only one of the proposals whose starts are at most this far apart is called
+# Distance from the start of an indel within which reads matter to its call: it covers the far end, left alignment,
+# conflicts, and reads that cross the ends.
 REACH = CONFLICT + LONGEST + 4 * FLANK
-# Distances before and after a chunk within which indels start that have ends, or reads, in its padded regions.
+# An indel that starts at most this far before or after a chunk may have an end, or reads, in its padded regions.
 BEFORE = LONGEST + REGION_PADDING + CONFLICT
 AFTER = REGION_PADDING + 2 * FLANK
 CHUNK_REACH = max(BEFORE, AFTER) + REACH
@@ -72,7 +72,7 @@ def left_aligned(start: int, end: int, inserted: bytes, codes: NDArray[np.uint8]
         codes_start: 0-based.
 
     Returns:
-        None if it reaches the first of the codes, if nothing is left, or if it contains an N.
+        The indel; None if it reaches the first of the codes, if nothing is left, or if it contains an N.
     """
     text = codes.tobytes()
     at, stop = start - codes_start, end - codes_start

@@ -27,8 +27,8 @@ class Clips(NamedTuple):
     Attributes:
         left: int32[n], soft-clipped bases before the alignment.
         right: int32[n], soft-clipped bases after it.
-        first: int64[n], begin of the read's bases, including the clips, in the flat arrays of `AlignedReads`.
-        last: int64[n], their end.
+        first: int64[n], start of the read's bases, including the clips, in the flat arrays of `AlignedReads`.
+        last: int64[n], their end, exclusive.
         whole: uint8[n], 0 for reads with hard clips, whose bases are in another record.
     """
 
@@ -43,7 +43,7 @@ class Breakpoint(NamedTuple):
     """A position at which reads are clipped.
 
     Attributes:
-        position: the reads are aligned before it and clipped from it on (`right`), or the other way round.
+        position: 0-based; the reads are aligned before it and clipped from it on (`right`), or the other way round.
         right: True if the clipped bases are to the right of the position.
         reads: int64[], the clipped reads.
         tail: uint8 codes, consensus of the clipped bases in the reference's direction; N where no base is usable.
@@ -79,7 +79,7 @@ def clips_of(reads):
 
 
 def breakpoints(reads: AlignedReads, clips: Clips) -> list[Breakpoint]:
-    """Return all breakpoints of a sample: those with clips on the right, then the others, both in order."""
+    """Return all breakpoints of a sample: those with clips on the right, then the others, both by position."""
     longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
     found = []
     for right, lengths, position in ((True, clips.right, reads.aligned_end), (False, clips.left, reads.aligned_start)):
@@ -97,7 +97,7 @@ def breakpoints(reads: AlignedReads, clips: Clips) -> list[Breakpoint]:
 
 
 def _peaks(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the indices of positions with enough clips, and more than any neighbour (of equals the first)."""
+    """Return the indices of positions with enough clips, and more than any neighbour (ties go to the first)."""
     peaks = []
     for p in np.flatnonzero(sizes >= MINIMUM_READS).tolist():
         low, high = np.searchsorted(places, [places[p] - NEIGHBOURS, places[p] + NEIGHBOURS + 1])
@@ -107,7 +107,7 @@ def _peaks(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _is_frequent(reads: AlignedReads, position: int, clipped: int, longest: int) -> bool:
-    """Return True if the clipped reads are too many to be errors among the reads that cross the position."""
+    """Return True if there are too many clipped reads, relative to reads that cross the position, to be errors."""
     low, high = np.searchsorted(reads.aligned_start, [position - longest, position])
     crossing = int((reads.aligned_end[low:high] > position).sum())
     return clipped >= MINIMUM_SHARE * (crossing + clipped)

@@ -1,4 +1,4 @@
-"""Long indels of a chunk: proposed by its reads, genotyped by the caller's model, merged with the other records."""
+"""Long indels of a chunk: proposals from its reads, genotypes by the caller's model, merging with other records."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,10 +68,10 @@ def long_indels(
     Args:
         reads: of each sample, over the window.
         sources: of the samples.
-        window: the reference, with CHUNK_REACH bases around the span.
+        window: the reference, with CHUNK_REACH bases on both sides of the span.
         owned: 0-based, half-open.
         engine: with its PairHMM.
-        record_of: genotypes an indel, given as a site whose haplotypes are its two alleles.
+        record_of: genotypes an indel, which is given as a site whose haplotypes are its two alleles.
     """
     called = []
     for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + AFTER), engine):
@@ -85,7 +85,7 @@ def long_indels(
 
 
 def joint_record(contig: str, ploidies: NDArray[np.int64], minimum_quality: float) -> MakeRecord:
-    """Return the function that genotypes all samples (ploidies: int64[samples]) together, from `minimum_quality` on."""
+    """Return the function that genotypes all samples (ploidies: int64[samples]) and requires a QUAL."""
 
     def made(site: Site, scored: Support) -> VariantRecord | None:
         call = call_site(site, scored.matrix, scored.sample.astype(np.int64), ploidies, minimum_quality, False)
@@ -116,12 +116,12 @@ def supported_indels(
     span: tuple[int, int],
     engine: CallingEngine,
 ) -> list[Supported]:
-    """Return the long indels that start in a span and have support, in order, at least CONFLICT bases apart.
+    """Return the long indels that start in a span and have support, in order, more than CONFLICT bases apart.
 
     Args:
         reads: of each sample, over the window.
         sources: of the samples; reads from inside insertions are fetched from them.
-        window: the reference, with REACH bases around the span.
+        window: the reference, with REACH bases on both sides of the span.
         span: 0-based, half-open.
         engine: with its PairHMM.
     """
@@ -149,7 +149,7 @@ def supported_indels(
 def _insertion(
     reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
 ) -> list[LongIndel]:
-    """Return the insertion between two breakpoints, if clipped reads, or else all reads nearby, assemble it."""
+    """Return the insertion between two breakpoints if clipped reads, or else all reads nearby, assemble to it."""
     before, after = pair[0].position, pair[1].position
     inserted = inserted_bases(reads, clips, pair, [])
     if inserted is None:
@@ -175,7 +175,7 @@ def is_supported(scored: Support, samples: int) -> bool:
 
 
 def _is_beaten(one: Supported, all_found: Sequence[Supported]) -> bool:
-    """Return True if another indel nearby explains the fragments better."""
+    """Return True if another supported indel nearby explains the fragments better."""
     own = _rank(one)
     return any(abs(other.indel.start - one.indel.start) <= CONFLICT and _rank(other) < own for other in all_found)
 

@@ -18,7 +18,7 @@ from quire.rescore.reads.aligned import AlignedReads
 from quire.sequence.codes import COMPLEMENT
 from quire.simd.compiled import compiled
 
-K_MERS = (31, 21)  # tried in this order; two bits per base in 64 bits
+K_MERS = (31, 21)  # lengths, tried in this order; two bits per base must fit into 64 bits
 MINIMUM_WEIGHTS = (2, 1)  # least reads with a k-mer, tried in this order
 _N = 4
 
@@ -44,7 +44,7 @@ def on_both_strands(sequences: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.u
 def anchors(
     reads: AlignedReads, clips: Clips, right: Breakpoint, left: Breakpoint, k: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]] | None:
-    """Return the most frequent k-mers of clipped reads before and after the insertion, None without any."""
+    """Return the most frequent k-mers of clipped reads before and after the insertion; None if either is missing."""
     before: Counter[bytes] = Counter()
     after: Counter[bytes] = Counter()
     for i in right.reads.tolist():
@@ -57,7 +57,7 @@ def anchors(
             after[reads.bases[at : at + k].tobytes()] += 1
     if not before or not after:
         return None
-    # Ties go to the smallest, so that the order of the reads does not matter.
+    # Ties go to the smallest k-mer, so that the order of the reads does not matter.
     first, last = (min(own, key=lambda bases: (-own[bases], bases)) for own in (before, after))
     return np.frombuffer(first, np.uint8), np.frombuffer(last, np.uint8)
 
@@ -77,7 +77,7 @@ def inserted_bases(
         others: codes of further reads, on both strands.
 
     Returns:
-        None if the reads do not close the gap.
+        uint8 codes as bytes; None if the reads do not close the gap.
     """
     own = clipped_sequences(reads, clips, np.concatenate([pair[0].reads, pair[1].reads]))
     sequences = [*own, *others]

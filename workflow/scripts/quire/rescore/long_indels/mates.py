@@ -20,10 +20,10 @@ from quire.sam import (
     FLAG_UNMAPPED,
 )
 
-REACH = 600  # bases on either side in which mates are searched
+REACH = 600  # bases on either side of an insertion in which mates are searched
 FAR = 1000  # a mate farther away is not at its expected position
 JOINED = 500  # reads elsewhere within this distance are fetched together
-MOST_PLACES = 12  # places elsewhere, those with most reads
+MOST_PLACES = 12  # most places elsewhere; those with most reads are kept
 MOST_READS = 2000  # more add nothing
 _UNWANTED = FLAG_DUPLICATE | FLAG_FAILED_QUALITY_CHECK | FLAG_SECONDARY
 
@@ -69,7 +69,7 @@ def _sequences(records: Records, chosen: NDArray[np.int64]) -> list[NDArray[np.u
 def _mates_elsewhere(
     records: Records, usable: NDArray[np.int64], place: tuple[int, int], contigs: Sequence[str]
 ) -> list[Place]:
-    """Return the positions of mates that should be at `place`, judging by their reads, but are mapped elsewhere."""
+    """Return the positions of mates that, judging by the reads here, belong at `place` but are mapped elsewhere."""
     fixed = records.fixed[usable]
     flag, position = fixed["flag"], fixed["position"].astype(np.int64)
     paired = flag & (FLAG_PAIRED | FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
@@ -99,7 +99,7 @@ def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
 
 
 def _places(wanted: Sequence[Place]) -> list[tuple[str, int, int]]:
-    """Return spans (contig, first and last position) of neighbouring reads: the MOST_PLACES largest, in order."""
+    """Return spans (contig, first and last position) of neighbouring reads: those with most reads, in order."""
     spans: list[tuple[str, int, int]] = []
     sizes: list[int] = []
     for contig, position in sorted(wanted):

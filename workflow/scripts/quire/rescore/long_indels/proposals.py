@@ -10,10 +10,10 @@ from quire.rescore.long_indels.breakpoints import MINIMUM_TAIL, Breakpoint
 from quire.rescore.window import Window
 from quire.simd.compiled import compiled
 
-MISMATCH = 4  # matching bases that compensate a mismatch
+MISMATCH = 4  # matching bases that compensate for a mismatch
 PAIRED = 100  # most bases between the breakpoints of an insertion, or of their overlap
 WORD = 6
-MINIMUM_WORDS = 10  # distinct words of a fit; short tandem repeats fit in many places
+MINIMUM_WORDS = 10  # distinct words of a fit; a short tandem repeat has fewer and fits in many places
 _NOWHERE = -1
 
 
@@ -30,7 +30,7 @@ class Proposals(NamedTuple):
 
 
 def propose(found: Sequence[Breakpoint], window: Window) -> Proposals:
-    """Return the indels and the positions of insertions that explain breakpoints of one sample."""
+    """Return the indels and the pairs of breakpoints around insertions that explain breakpoints of one sample."""
     indels: list[LongIndel] = []
     unexplained = []
     for breakpoint in found:

@@ -23,8 +23,9 @@ from quire.rescore.window import Window
 
 MOST_FRAGMENTS = 500  # of a sample at an indel, those of smallest name hash
 POOREST_LOG10_PER_BASE = -0.1  # a read with lower likelihoods comes from elsewhere
-# A genotype's likelihood is linear in its copies, but the share of these reads is not (2/3 in a heterozygote, 1/2 in a
-# homozygote). With this power, the two genotypes' likelihoods are equal at the same share as the binomial ones.
+# The likelihood of a genotype is linear in the copies of an allele, but the share of reads that fit both haplotypes is
+# not (2/3 in a heterozygote, 1/2 in a homozygote; see `_dilution`). With this power, the likelihoods of the two
+# genotypes are equal at the same share as binomial likelihoods are.
 DILUTION_POWER = 1.18
 REFERENCE, ALTERNATE = 0, 1
 
@@ -52,7 +53,8 @@ class Support(NamedTuple):
         sample: int32[fragments].
         reverse: uint8[fragments], of the first read of each that crosses an end.
         mapping_quality: uint8[fragments], of the same read.
-        matrix: float64[fragments, 2], log10 likelihoods of reference and indel, capped below the better one.
+        matrix: float64[fragments, 2], log10 likelihoods of reference and indel, the worse at least the better
+            plus MISMAPPING_LOG10.
         carriers: for each sample, the reads that clearly fit the indel better.
     """
 
@@ -78,8 +80,8 @@ class _Crossing:
 
     Attributes:
         index: int64[], the reads.
-        first: int64[], begin of the bases to score.
-        last: int64[], their end.
+        first: int64[], start of the bases to score.
+        last: int64[], their end, exclusive.
         at_left: bool[], True for reads that cross an end of the left-aligned indel.
     """
 
@@ -103,7 +105,7 @@ def room_to_the_right(indel: LongIndel, window: Window) -> int:
 
 
 def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[bytes], list[int]]:
-    """Return the sequences around the ends of an indel, and for each REFERENCE or ALTERNATE."""
+    """Return the sequences around the ends of an indel, and the haplotype (REFERENCE or ALTERNATE) of each."""
     start, end = indel.start + 1, indel.end
     low, high = max(window.start, start - FLANK), min(window.end, end + room + FLANK)
     before, after = window.between(low, start).tobytes(), window.between(end, high).tobytes()
@@ -121,7 +123,7 @@ def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[byt
 def crossing_reads(reads: AlignedReads, clips: Clips, indel: LongIndel, room: int) -> _Crossing:
     """Return the reads of a sample that, with their clips, cross an end of the indel in any of its placements.
 
-    Bases more than FLANK from that end are left out.
+    Bases farther than FLANK from that end are left out.
     """
     longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
     ends = indel.start + 1, indel.end, indel.start + 1 + room
@@ -170,7 +172,7 @@ def support(
             if indel.change > 0:
                 by_side[:, ALTERNATE] -= np.where(carrying, 0.0, _dilution(room, length))
             use = fits & (chosen.at_left | carrying)
-            # In a tandem duplication, one mate may cross the joint while the other counts as a read that does not.
+            # In a tandem duplication, one mate may cross the joint while the other is evidence against it.
             alone = (np.abs(difference) <= INFORMATIVE_LOG10) & (indel.change > 0)
             parts.append(_fragments(reads, chosen.index[use], alone[use], by_side[use], number))
         joined = _Fragments(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -179,10 +181,10 @@ def support(
 
 
 def _dilution(room: int, length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return log10 of how much rarer reads that fit both haplotypes are on the haplotype with the insertion.
+    """Return log10 of the factor by which reads that fit both haplotypes are rarer on the one with the insertion.
 
     If the inserted bases also occur next to it, as in a tandem duplication, that haplotype has these reads and reads
-    across the joint; only their smaller share distinguishes one copy from two.
+    across the joint; only the smaller share of these reads distinguishes one copy from two.
     """
     rarer: NDArray[np.float64] = DILUTION_POWER * np.log10((length + np.minimum(room, length)) / length)
     return rarer
@@ -242,7 +244,7 @@ def _fragments(
     by_side: NDArray[np.float64],
     sample: int,
 ) -> _Fragments:
-    """Join the reads of a sample to fragments: mates of one name are summed, unless they count alone."""
+    """Join the reads of a sample into fragments: likelihoods of mates are summed, unless the mates count alone."""
     keys = np.stack([reads.name_hash[index], np.where(alone, index + 1, 0).astype(np.uint64)], axis=1)
     _, first, fragment = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     matrix = np.zeros((len(first), 2))
