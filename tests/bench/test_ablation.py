@@ -1,4 +1,4 @@
-"""Every rule of the ablation can still be taken out of the library."""
+"""Check that the ablation can still remove each of its rules from the library."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The measurements are run by hand: at least each can be called and says what it measures, and one lists them all."""
+"""Check that each measurement, which is run by hand, can be called and describes itself, and that one lists all."""
 
 import importlib
 from pathlib import Path
@@ -7,13 +7,13 @@ import pytest
 
 from bench.__main__ import MEASUREMENTS
 
-SHARED = {"cards", "common", "mapping_peers", "pairhmm_regions", "read_sets"}  # by the measurements; no program
+SHARED = {"cards", "common", "mapping_peers", "pairhmm_regions", "read_sets"}  # modules, not programs
 MODULES = {path.stem for path in Path(__file__).parents[2].joinpath("bench").glob("[a-z]*.py")}
 
 
 @pytest.mark.parametrize("name", sorted(MODULES - SHARED))
 def test_tells_how_it_is_called(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Everything that it imports is there, and its options can be read."""
+    """All its imports exist, and its options can be parsed."""
     module = importlib.import_module(f"bench.{name}")
     monkeypatch.setattr("sys.argv", [name, "--help"])
     with pytest.raises(SystemExit) as ended:
@@ -25,5 +25,5 @@ def test_tells_how_it_is_called(name: str, monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_all_measurements_exist() -> None:
-    """What is run without `--only` are programs of this folder."""
+    """The measurements that run without `--only` are programs of this folder."""
     assert set(MEASUREMENTS) <= MODULES - SHARED

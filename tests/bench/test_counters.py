@@ -1,4 +1,4 @@
-"""Reading what a profiler prints of kernels."""
+"""Check the parser of a profiler's output about kernels."""
 
 import pytest
 

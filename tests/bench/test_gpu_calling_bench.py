@@ -1,4 +1,4 @@
-"""The measurement of calling with a card, with a short region and the emulated card."""
+"""Run the measurement of calling with a card, on a short region and the emulated card."""
 
 import pysam
 import pytest
@@ -15,7 +15,7 @@ from tests.rescore.test_calling_on_a_card import emulated
 @needs_compiler
 def test_it_measures(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr(engines, "use_backend", emulated)
-    monkeypatch.setattr(caller, "UNIT_BASES", caller.UNIT_BASES)  # set by the measurement
+    monkeypatch.setattr(caller, "UNIT_BASES", caller.UNIT_BASES)  # the measurement sets it
     monkeypatch.setattr(gpu_calling, "PARTS", (64,))
     gpu_calling.measure(tmp_path, 2, 4000, [10], "gpu", 0)
     lines = capsys.readouterr().out.splitlines()
@@ -29,7 +29,7 @@ def test_it_measures(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
 
 
 def test_reads_stand_where_they_come_from(tmp_path) -> None:
-    """Letters outside of errors are those of the reference, but at variants."""
+    """Letters without errors are the reference's, except at variants."""
     region = gpu_calling.read_region(30_000)
     path = tmp_path / "reads.bam"
     assert gpu_calling.write_reads(region, 2, path) == 400

@@ -1,4 +1,4 @@
-"""The measurement of complete search as a stage, with a tiny genome, on the CPU and on the emulated card."""
+"""Run the measurement of complete search as a stage, with a tiny genome, on the CPU and on the emulated card."""
 
 from argparse import Namespace
 from contextlib import nullcontext
@@ -19,7 +19,7 @@ from tests.support.read_builders import build_index
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    """A folder with a reference and its one page."""
+    """Return a folder with a reference and its single page."""
     bases = "".join(np.random.default_rng(0).choice(list("ACGT"), 700))
     (tmp_path / "genome.fa").write_text(f">one\n{bases}\n")
     return build_index(tmp_path, tmp_path / "genome.fa").directory.parent

@@ -1,4 +1,4 @@
-"""The measurements of indexing run, on tiny inputs, and would see a wrong suffix array."""
+"""Run the measurements of indexing on tiny inputs, and check that they detect a wrong suffix array."""
 
 import gzip
 import re
@@ -31,7 +31,7 @@ def data(tmp_path: Path) -> Path:
 
 @contextmanager
 def emulated(_requested: str, _memory: str = "auto"):
-    """In place of `use_backend`."""
+    """Replace `use_backend`."""
     yield Backend("gpu", "it is emulated.", "emulated card"), EmulatedCard
 
 

@@ -1,4 +1,4 @@
-"""The measurement of mapping on a card, on the emulated one with a tiny genome: reads lie where they are from."""
+"""Run the measurement of mapping on the emulated card with a tiny genome; reads map to their origin."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.support.index_builders import INDEX_PARAMETERS
 
 @pytest.fixture
 def genome(tmp_path, card: EmulatedCard):
-    """Reference and index of two contigs, made on the card."""
+    """Return reference and index of two contigs, made on the card."""
     generator = np.random.default_rng(1)
     contigs = ["".join(generator.choice(list("ACGT"), size)) for size in (9000, 6000)]
     fasta = tmp_path / "genome.fa"

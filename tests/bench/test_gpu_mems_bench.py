@@ -1,4 +1,4 @@
-"""The measurement of matches on a card, with tiny inputs on the emulated card, on NumPy alone."""
+"""Run the measurement of maximal exact matches with tiny inputs on the emulated card, with NumPy only."""
 
 from tests.emulator.laboratory import needs_compiler
 from tests.support.measurements import printed

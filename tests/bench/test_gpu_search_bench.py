@@ -1,4 +1,4 @@
-"""The measurement of searching on a card, with tiny inputs on the emulated card, on NumPy alone."""
+"""Run the measurement of searching with tiny inputs on the emulated card, with NumPy only."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_it_measures(tmp_path) -> None:
 
 @pytest.mark.parametrize("sampling_distance", [64, 192, 448, 960])
 def test_the_random_index_is_one(card, sampling_distance: int) -> None:
-    """Counters match the planes, queries occur, and intervals and visits are those of a search step by step."""
+    """Counters match the planes, queries occur, and intervals and visits equal those of a stepwise search."""
     page = gpu_search.random_page(card, 9000, sampling_distance)
     words, C = page.words_per_block, card.download(page.C)
     blocks = card.download(page.blocks).reshape(-1, words)
@@ -54,5 +54,5 @@ def test_the_random_index_is_one(card, sampling_distance: int) -> None:
     assert card.download(gpu_search.search_packed(card, page, queries, 32)).tolist() == wanted
     assert gpu_search.visits(card, page, queries, 32) == visited
     launch, reads = gpu_search.reader_of_blocks(card, page, 2000)
-    launch()  # it only takes time
+    launch()  # it is only timed
     assert reads >= 2000

@@ -1,4 +1,4 @@
-"""The measurement of GATK's aligner on a card, with tiny inputs on the emulated card, on NumPy alone."""
+"""Run the measurement of GATK's aligner with tiny inputs on the emulated card, with NumPy only."""
 
 import pytest
 from quire.algorithms.semiglobal.shapes import FillShape
@@ -20,7 +20,7 @@ def test_the_model_knows_what_limits_a_kernel() -> None:
     card, shape = Machine(132, 1.98e9), FillShape(16, 25, 12)
     full = predicted(card, shape, 12, (400, 400), 4e12)
     assert full.limit == "arithmetic"
-    assert 2.5e12 < full.cells < 3.35e12  # what the arithmetic units take for the operations of cells alone
+    assert 2.5e12 < full.cells < 3.35e12  # the arithmetic units' limit for the operations of cells
     assert predicted(card, shape, 2, (400, 400), 4e12).limit == "latency"
     assert predicted(card, shape, 12, (400, 400), 1e12).limit == "memory"
     assert predicted(card, shape, 12, (400, 200), 4e12).cells == pytest.approx(full.cells / 2)

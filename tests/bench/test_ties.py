@@ -1,4 +1,4 @@
-"""Copies of uncertain pairs: each under a name of its own, with its origin, and counted by pair and copy."""
+"""Check copies of uncertain pairs: each has its own name with its origin, and counts are by pair and copy."""
 
 from pathlib import Path
 
@@ -35,10 +35,10 @@ def test_copies_are_counted_by_pair_and_copy(tmp_path: Path) -> None:
     copied = _write_copies(write_mates(tmp_path), _uncertain(elsewhere), 3, tmp_path / "copies")
     names = [[line[1:-2] for line in path.read_text().splitlines()[::4]] for path in copied]
     assert names[0] == names[1]
-    assert names[0][0] == "s0x-1:one:11:+:111:-"  # the certain pair, ahead of all
+    assert names[0][0] == "s0x-1:one:11:+:111:-"  # the certain pair comes first
     expected = [f"s{pair}x{copy}:one:{pair + 1}1:+:1{pair + 1}1:-" for pair in (1, 2) for copy in range(3)]
     assert sorted(names[0][1:]) == expected
-    # Of the copies with an even number the first mates lie right, of s1 all second mates.
+    # First mates are placed correctly in copies with an even number, second mates in all copies of s1.
     lines = []
     for name in names[0]:
         serial, copy = name.split(":")[0][1:].split("x")

@@ -1,4 +1,4 @@
-"""The choice of the backend: every way in which a card cannot be used is one sentence, and `gpu` fails with it."""
+"""Check the choice of the backend: each obstacle to using a card is one sentence, with which `gpu` fails."""
 
 import logging
 import subprocess
@@ -19,7 +19,7 @@ MISMATCH = RuntimeError(
     "cudaErrorSystemDriverMismatch: system has unsupported display driver / cuda driver combination"
 )
 
-# What is wrong, the sentence, and a word of the remedy.
+# By obstacle: the machine, the sentence, and a word of the remedy.
 PROBLEMS = {
     "no CuPy": (NO_CUPY, "CuPy is not installed.", "requirements-gpu.txt"),
     "CuPy lacks a package": (NO_PART, "CuPy lacks a package (No module named 'cuda').", "requirements-gpu.txt"),
@@ -76,7 +76,7 @@ PROBLEMS = {
 
 
 def load_of(machine: Machine | Exception):
-    """What stands for importing CuPy: gives the machine, or fails."""
+    """Return a stand-in for importing CuPy that returns the machine or fails."""
 
     def load() -> Machine:
         if isinstance(machine, Exception):
@@ -88,14 +88,14 @@ def load_of(machine: Machine | Exception):
 
 @pytest.fixture(autouse=True)
 def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No scheduler has chosen cards."""
+    """Remove a scheduler's choice of cards from the environment."""
     for variable in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
         monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_is_in_the_way_is_said(name: str) -> None:
-    """`auto` falls to the CPU with the sentence; `gpu` fails with it and a remedy."""
+    """`auto` takes the CPU with the sentence; `gpu` fails with the sentence and a remedy."""
     machine, sentence, remedy = PROBLEMS[name]
     assert resolve("auto", load_probe=load_of(machine)) == (Backend("cpu", sentence), [])
     with pytest.raises(InputError) as caught:
@@ -108,7 +108,7 @@ def test_what_is_in_the_way_is_said(name: str) -> None:
 
 @pytest.mark.parametrize("value", ["", "-1", "GPU-not-there"])
 def test_cards_hidden_by_a_scheduler(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA_VISIBLE_DEVICES that leaves none is named."""
+    """The sentence names a CUDA_VISIBLE_DEVICES that leaves no card visible."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     backend, cards = resolve("auto", load_probe=load_of(Machine(cards=NO_DEVICE)))
     assert backend == Backend("cpu", f"CUDA_VISIBLE_DEVICES is {value!r} and leaves no card visible.")
@@ -116,7 +116,7 @@ def test_cards_hidden_by_a_scheduler(value: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_cards_that_slurm_did_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A card that a Slurm job sees without having asked may be another's; one that it was given is taken."""
+    """A Slurm job without an assigned card uses none, even if it sees one; an assigned card is used."""
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     assert resolve("auto", load_probe=load_of(Machine()))[0] == Backend("cpu", "Slurm gave this job no card.")
     with pytest.raises(InputError, match="ask for one"):
@@ -126,7 +126,7 @@ def test_cards_that_slurm_did_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_usable_card_is_taken() -> None:
-    """The choice holds the card's name and the configured memory; a card that is too old beside it is no candidate."""
+    """The choice has the card's name and the configured memory; a card that is too old is no candidate."""
     machine = Machine(cards=[card(0, (5, 0), "Old"), card(1, (7, 5), "Turing"), card(2, (12, 0), "Blackwell")])
     backend, cards = resolve("auto", "4GB", load_of(machine))
     assert backend == Backend("gpu", "a card was found.", "Turing", 4 * 10**9)
@@ -135,12 +135,12 @@ def test_a_usable_card_is_taken() -> None:
 
 
 def test_cpu_asks_nobody() -> None:
-    """With `cpu` CuPy is not even looked for."""
+    """With `cpu`, CuPy is not imported."""
     assert resolve("cpu", load_probe=load_of(AssertionError())) == (Backend("cpu", "it was asked for."), [])
 
 
 def test_the_choice_holds_a_card_and_opens_it_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says what was chosen; nothing is opened before the thread that will own the card asks for it."""
+    """The log names the choice, and the card is opened only when the thread that will own it asks for it."""
     with (
         caplog.at_level(logging.INFO, "quire.device.backend"),
         use_backend("auto", "2GB", load_of(Machine()), tmp_path) as (backend, open_card),
@@ -154,7 +154,7 @@ def test_the_choice_holds_a_card_and_opens_it_later(tmp_path: Path, caplog: pyte
 
 
 def test_a_card_that_does_not_open(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A card that another program has for itself: the same two ways, and the card is not held."""
+    """A card in exclusive use by another program leads to the CPU or an error, and its lease is released."""
     machine = Machine(
         free=RuntimeError("cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or unavailable")
     )
@@ -162,7 +162,7 @@ def test_a_card_that_does_not_open(tmp_path: Path, caplog: pytest.LogCaptureFixt
     with (
         caplog.at_level(logging.INFO, "quire.device.backend"),
         use_backend("auto", "auto", load_of(machine), tmp_path) as (backend, open_card),
-        use_backend("auto", "auto", load_of(machine), tmp_path),  # would wait for ever if the first held the card
+        use_backend("auto", "auto", load_of(machine), tmp_path),  # would wait forever if the first block held the card
     ):
         assert (backend, open_card) == (Backend("cpu", sentence), None)
     assert f"backend cpu: {sentence}" in caplog.text
@@ -171,7 +171,7 @@ def test_a_card_that_does_not_open(tmp_path: Path, caplog: pytest.LogCaptureFixt
 
 
 def test_another_card_is_tried(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Of two cards of which one does not open, the other is taken and the first is let go."""
+    """If the first of two cards cannot be opened, the second is taken and the first is released."""
 
     class FirstIsBusy(Machine):
         def free_memory(self, ordinal: int) -> int:
@@ -195,25 +195,25 @@ def test_another_card_is_tried(tmp_path: Path, caplog: pytest.LogCaptureFixture)
     ("text", "expected"), [("auto", None), ("4GB", 4 * 10**9), ("1.5GB", 15 * 10**8), ("800MB", 8 * 10**8)]
 )
 def test_memory(text: str, expected: int | None) -> None:
-    """Decimal units."""
+    """Units are decimal."""
     assert parse_memory(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "4", "4 GB", "4GiB", "-4GB", "0GB", "4gb", "lots", 4])
 def test_memory_that_is_none(text: str) -> None:
-    """Anything else is refused in one sentence."""
+    """Any other text is refused in one sentence."""
     with pytest.raises(InputError, match=r"^device\.memory is .* such as 4GB or 800MB\.$"):
         parse_memory(text)
 
 
 def test_unknown_backend() -> None:
-    """Refused by name."""
+    """The message names the unknown backend."""
     with pytest.raises(InputError, match=r"device\.backend is 'tpu'; give auto, gpu or cpu"):
         resolve("tpu")
 
 
 def test_stages_without_kernels_for_cards_say_so() -> None:
-    """Whatever is configured, they run on the CPU; what they write tells why."""
+    """They run on the CPU for any configuration, and their outputs give the reason."""
     assert cpu_only("cpu", "calling") == Backend("cpu", "it was asked for.")
     for requested in ("auto", "gpu"):
         backend = cpu_only(requested, "calling")
@@ -223,7 +223,7 @@ def test_stages_without_kernels_for_cards_say_so() -> None:
 
 
 def test_imports_are_light() -> None:
-    """Neither the package nor the choice imports CuPy, Numba, pysam or pandas before a card is looked for."""
+    """The package and the choice import no CuPy, Numba, pysam or pandas before a card is needed."""
     code = (
         "import sys; import quire.device.backend, quire.device.choice; "
         "sys.exit(', '.join({'cupy', 'cupy_backends', 'numba', 'pysam', 'pandas'} & set(sys.modules)) or None)"
@@ -236,7 +236,7 @@ def test_imports_are_light() -> None:
 
 
 def test_no_waiting_for_cards_that_others_hold(tmp_path: Path) -> None:
-    """Without waiting `auto` takes the CPU and `gpu` fails, each with the sentence."""
+    """Without waiting, `auto` takes the CPU and `gpu` fails, each with the sentence."""
     load = load_of(Machine())
     with use_backend("auto", load_probe=load, leases=tmp_path) as (held, _):
         assert held.name == "gpu"
@@ -248,7 +248,7 @@ def test_no_waiting_for_cards_that_others_hold(tmp_path: Path) -> None:
 
 
 def test_jobs_that_want_less_than_half_share_a_card(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Each plans with half of it, or with what it was given; headers and ledgers name the same backend as alone."""
+    """Each plans with half of the card or its configured memory; the backend has the same name as without sharing."""
     load = load_of(Machine())
     half = half_of(card(0))
     given = {"load_probe": load, "leases": tmp_path, "wait": False}
@@ -266,7 +266,7 @@ def test_jobs_that_want_less_than_half_share_a_card(tmp_path: Path, caplog: pyte
 
 @pytest.mark.parametrize("wanted", [None, half_of(card(0)) + 1])
 def test_jobs_that_want_more_have_a_card_each(wanted: int | None, tmp_path: Path) -> None:
-    """And plan with all of it."""
+    """Each job plans with the whole card."""
     given = {"load_probe": load_of(Machine()), "leases": tmp_path, "wait": False, "wanted": wanted}
     with use_backend("auto", **given) as (first, open_card), use_backend("auto", **given) as (second, _):
         assert (first.name, open_card.args) == ("gpu", (0, None))
@@ -275,7 +275,7 @@ def test_jobs_that_want_more_have_a_card_each(wanted: int | None, tmp_path: Path
 
 @pytest.mark.parametrize("free", [30, 60])
 def test_a_half_is_held_against_what_is_free(free: int, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Beside another program's memory two jobs share a card where both find what they want, else they take turns."""
+    """Next to another program, two jobs share a card if both find enough free memory; otherwise they take turns."""
     wanted, most = 25 * 10**9, [None, 30 * 10**9][free == 60]
     machine = Machine(free=free * 10**9)
     given = {"load_probe": load_of(machine), "leases": tmp_path, "wait": False, "wanted": wanted}
@@ -284,37 +284,37 @@ def test_a_half_is_held_against_what_is_free(free: int, tmp_path: Path, caplog: 
         use_backend("auto", **given) as (first, open_first),
     ):
         assert (first.name, open_first.args) == ("gpu", (0, most))
-        machine.free -= 30 * 10**9  # what the first takes
+        machine.free -= 30 * 10**9  # memory of the first job
         with use_backend("auto", **given) as (second, open_second):
             if most is None:
                 assert second == Backend("cpu", "other jobs hold all cards.")
             else:
                 assert (second.name, open_second.args) == ("gpu", (0, 30 * 10**9))
         with use_backend("auto", **given | {"wanted": None}) as (whole, _):
-            assert whole == Backend("cpu", "other jobs hold all cards.")  # also once the second has ended
+            assert whole == Backend("cpu", "other jobs hold all cards.")  # also after the second job has ended
     with use_backend("auto", **given | {"wanted": None}) as (whole, _):
-        assert whole.name == "gpu"  # nothing is held any more
+        assert whole.name == "gpu"  # no lease is held any more
     used = "30.0 GB" if most else "all"
     assert f"{free}.0 of 80.0 GB are free, {used} may be used" in caplog.text
     assert ("too little to share" in caplog.text) == (most is None)
 
 
 def test_a_half_that_lacks_memory_is_let_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The job that finds less than it wants goes to another card, or waits until it may have all of this one."""
+    """A job that finds less memory than it wants takes another card, or waits for the whole of this one."""
     machine = Machine()
     given = {"load_probe": load_of(machine), "leases": tmp_path, "wait": False, "wanted": 25 * 10**9}
     with use_backend("auto", **given) as (first, _):
         machine.free = 24 * 10**9
         with use_backend("auto", **given) as (second, _):
             assert (first.name, second) == ("gpu", Backend("cpu", "other jobs hold all cards."))
-        with use_backend("auto", "20GB", **given) as (second, open_second):  # it wants no more than it may have
+        with use_backend("auto", "20GB", **given) as (second, open_second):  # within the configured memory
             assert (second.name, open_second.args) == ("gpu", (0, 20 * 10**9))
         machine.cards = [card(0), card(1)]
         with use_backend("auto", **given | {"wait": True}) as (other, open_other):
             assert (other.name, open_other.args) == ("gpu", (1, None))
         machine.cards = [card(0)]
         with use_backend("auto", **given | {"wanted": 1}) as (other, open_other):
-            assert (other.name, open_other.args) == ("gpu", (0, 24 * 10**9))  # the half was let go
+            assert (other.name, open_other.args) == ("gpu", (0, 24 * 10**9))  # the half was released
     with (
         caplog.at_level(logging.INFO, "quire.device.backend"),
         use_backend("auto", **given | {"wait": True}) as (last, open_last),

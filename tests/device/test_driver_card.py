@@ -1,4 +1,4 @@
-"""`make demo` installs what the machine's card needs, and nothing on a machine without one."""
+"""Check that `make demo` installs the packages for the machine's card, and nothing on a machine without one."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) { *value = attri
     ],
 )
 def test_requirements(driver: int, capabilities: list[int], expected: str | None) -> None:
-    """The newest CUDA that driver and card both support."""
+    """The result is the newest CUDA that driver and card both support."""
     assert requirements_for(driver, capabilities) == expected
     assert expected is None or (LIBRARY.parents[1] / expected).is_file()
 
@@ -42,7 +42,7 @@ def test_requirements(driver: int, capabilities: list[int], expected: str | None
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler (gcc) to build the driver's stand-in")
 @pytest.mark.parametrize(("status", "expected"), [(0, (13010, [75, 0])), (100, (0, []))])
 def test_the_driver_is_asked(status: int, expected: tuple[int, list[int]], tmp_path: Path) -> None:
-    """Through a library with the driver's functions; one that does not start counts as none."""
+    """A library with the driver's functions is queried; a driver that fails to start counts as none."""
     library = tmp_path / "libcuda.so.1"
     command = ["gcc", "-shared", "-fPIC", f"-DSTATUS={status}", "-x", "c", "-", "-o", str(library)]
     subprocess.run(command, input=DRIVER, text=True, check=True)
@@ -50,14 +50,14 @@ def test_the_driver_is_asked(status: int, expected: tuple[int, list[int]], tmp_p
 
 
 def test_no_driver() -> None:
-    """The module prints an empty line, with the standard library alone."""
+    """The module prints an empty line and needs only the standard library."""
     assert ask_driver("libthat_does_not_exist.so.1") == (0, [])
     environment = os.environ | {"PYTHONPATH": str(LIBRARY), "CUDA_VISIBLE_DEVICES": "-1"}
     command = [sys.executable, "-S", "-m", "quire.device.driver_card"]
     assert subprocess.check_output(command, env=environment, text=True) == "\n"
 
 
-# Stands for the Python of .venv: tells which card there is, and prints what it is asked to install.
+# Stand-in for the Python of .venv: reports the card, and prints what it is asked to install.
 PYTHON = """#!/bin/sh
 case "$*" in *driver_card*) echo "$CARD";; *" install "*) echo "INSTALL ${*##* }"; [ -z "$FAIL" ];; esac
 """
@@ -65,7 +65,7 @@ case "$*" in *driver_card*) echo "$CARD";; *" install "*) echo "INSTALL ${*##* }
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_card(tmp_path: Path) -> None:
-    """Nothing is installed without a card, each file once with one, the other file after a change of the driver."""
+    """Nothing is installed without a card, each file once with one, and the other file after a change of the driver."""
     repository = LIBRARY.parents[1]
     for name in ("Makefile", "requirements.txt", NEWER, OLDER):
         shutil.copy(repository / name, tmp_path)

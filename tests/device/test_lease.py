@@ -1,4 +1,4 @@
-"""Cards are shared out among processes: each takes its own or waits, and a killed one gives its card back."""
+"""Check the sharing of cards among processes: each takes a card or waits, and a killed process releases its card."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from quire.device.lease import lease, lease_folder
 from quire.errors import QuireError
 
 LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
-# Takes one of the cards named on the command line, says which, and holds it; a program that it started outlives it.
+# Take one of the cards named on the command line, print which, and hold it; a child process outlives it.
 JOB = """
 import logging, subprocess, sys, time
 from pathlib import Path
@@ -31,7 +31,7 @@ with lease(cards, Path(folder), shared=[half == "half"] * len(cards)) as taken:
 
 
 class Job:
-    """A process that wants a card."""
+    """A process that takes a card."""
 
     def __init__(self, folder: Path, *cards: str, half: bool = False) -> None:
         self.process = subprocess.Popen(
@@ -43,17 +43,17 @@ class Job:
         self.child = 0
 
     def line(self) -> str:
-        """The next line it prints; waits for it."""
+        """Return the next line of its output; wait for it."""
         return self.process.stdout.readline().strip()
 
     def card(self) -> str:
-        """The card it takes; waits for it."""
+        """Return the card that it takes; wait for it."""
         _, card, child = self.line().split()
         self.child = int(child)
         return card
 
     def freed_card(self) -> str:
-        """The card that it waited for and takes, as it says before; waits for both."""
+        """Return the card that it has waited for and takes, after its message about that; wait for both."""
         said = self.line()
         assert said.endswith(" is free now"), said
         card = self.card()
@@ -61,12 +61,12 @@ class Job:
         return card
 
     def kill(self) -> None:
-        """End it in a way that no program can prepare for."""
+        """Kill the process without a chance to clean up."""
         self.process.kill()
         self.process.wait()
 
     def clean_up(self) -> None:
-        """End it and its child."""
+        """Kill the process and its child."""
         self.kill()
         self.process.stdout.close()
         if self.child:
@@ -74,14 +74,14 @@ class Job:
 
 
 def waiting_for(*holders: Job) -> str:
-    """What a job says that waits for the only card."""
+    """Return the message of a job that waits for the only card."""
     processes = ", ".join(str(holder.process.pid) for holder in holders)
     return f"other jobs hold all cards (1; processes {processes}): waiting for one"
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Job]]:
-    """Starts jobs, and ends them with the test."""
+    """Return a function that starts jobs, which end with the test."""
     jobs = []
 
     def begin(*cards: str, half: bool = False) -> Job:
@@ -94,7 +94,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Job]]:
 
 
 def test_two_jobs_take_two_cards(start: Callable[..., Job]) -> None:
-    """Whatever the order in which each of them sees the cards."""
+    """The order in which each job sees the cards does not matter."""
     first = start("card_a", "card_b")
     assert first.card() == "card_a"
     assert start("card_a", "card_b").card() == "card_b"
@@ -103,7 +103,7 @@ def test_two_jobs_take_two_cards(start: Callable[..., Job]) -> None:
 
 
 def test_a_job_waits_for_the_only_card(start: Callable[..., Job]) -> None:
-    """It says so, and goes on when the holder is killed, though a program that the holder started still runs."""
+    """The job reports that it waits, and continues when the holder is killed, even if the holder's child still runs."""
     first = start("card")
     assert first.card() == "card"
     second = start("card")
@@ -112,11 +112,11 @@ def test_a_job_waits_for_the_only_card(start: Callable[..., Job]) -> None:
     assert second.process.poll() is None
     first.kill()
     assert second.freed_card() == "card"
-    os.kill(first.child, 0)  # still there
+    os.kill(first.child, 0)  # it still runs
 
 
 def test_two_jobs_share_a_card(start: Callable[..., Job]) -> None:
-    """Two and no more; one that wants the whole card waits for both, and names them and nobody who has ended."""
+    """A third job waits; a job that wants the whole card waits for both and names exactly the running holders."""
     first, second = start("card", half=True), start("card", half=True)
     assert (first.card(), second.card()) == ("card", "card")
     third = start("card", half=True)
@@ -135,7 +135,7 @@ def test_two_jobs_share_a_card(start: Callable[..., Job]) -> None:
 
 
 def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job], tmp_path: Path) -> None:
-    """While it waits no half of that card is given, of another card yes; if it is killed, halves are given again."""
+    """While a job waits for a whole card, no new job gets half of it, only of other cards; if it is killed, they do."""
     first = start("card", half=True)
     assert first.card() == "card"
     whole = start("card")
@@ -154,10 +154,10 @@ def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job]
     another = start("card")
     assert another.line() == waiting_for(whole)
     whole.kill()
-    assert another.freed_card() == "card"  # before the second, which would share it
+    assert another.freed_card() == "card"  # before the second job, which would share the card
     third = start("card")
     assert third.line() == waiting_for(another)
-    third.kill()  # while it waits
+    third.kill()  # while the job waits
     another.kill()
     assert second.freed_card() == "card"
     with lease(["card"], tmp_path / "leases", wait=False, shared=[True]) as held:
@@ -165,7 +165,7 @@ def test_who_waits_for_a_whole_card_is_not_passed_over(start: Callable[..., Job]
 
 
 def test_a_whole_card_is_had_among_streams_of_sharers(tmp_path: Path) -> None:
-    """Jobs that share a card, three at a time and one after another, let one through that wants all of it."""
+    """A job gets the whole card although three sharing jobs at a time succeed each other."""
     ended = threading.Event()
 
     def share() -> None:
@@ -178,7 +178,7 @@ def test_a_whole_card_is_had_among_streams_of_sharers(tmp_path: Path) -> None:
         stream.start()
         time.sleep(0.1)
     began = time.monotonic()
-    threading.Timer(20, ended.set).start()  # a lease that starves would wait until then
+    threading.Timer(20, ended.set).start()  # a starving lease would wait until then
     with lease(["card"], tmp_path):
         seconds = time.monotonic() - began
     ended.set()
@@ -188,7 +188,7 @@ def test_a_whole_card_is_had_among_streams_of_sharers(tmp_path: Path) -> None:
 
 
 def test_a_card_is_shared_where_no_other_is_free(start: Callable[..., Job]) -> None:
-    """Jobs that may share go to cards that nobody uses as long as there are any, whichever half is taken elsewhere."""
+    """Jobs that may share take unused cards while there are any, whichever half is taken elsewhere."""
     first, second = start("card_a", half=True), start("card_a", half=True)
     assert (first.card(), second.card()) == ("card_a", "card_a")
     first.kill()
@@ -198,7 +198,7 @@ def test_a_card_is_shared_where_no_other_is_free(start: Callable[..., Job]) -> N
 
 
 def test_only_cards_that_are_large_enough_are_shared(tmp_path: Path) -> None:
-    """Of two cards of which one has too little memory for two, the other is shared."""
+    """Of two cards, the one with enough memory for two jobs is shared."""
 
     def half() -> AbstractContextManager[module.Held]:
         return lease(["small", "large"], tmp_path, wait=False, shared=[False, True])
@@ -210,7 +210,7 @@ def test_only_cards_that_are_large_enough_are_shared(tmp_path: Path) -> None:
 
 
 def test_a_card_is_free_after_the_block(tmp_path: Path) -> None:
-    """Also when the block fails; and two cards can be held in one process."""
+    """The card is also released if the block fails, and one process can hold two cards."""
     with pytest.raises(ZeroDivisionError), lease(["a"], tmp_path):
         raise ZeroDivisionError
     with lease(["a", "b"], tmp_path) as first, lease(["a", "b"], tmp_path) as second:
@@ -218,7 +218,7 @@ def test_a_card_is_free_after_the_block(tmp_path: Path) -> None:
 
 
 def test_the_folder_must_be_this_users(tmp_path: Path) -> None:
-    """Everybody can write to /tmp: a link or a file where the folder should be is refused."""
+    """A link or a file in place of the folder is refused, since every user can write to /tmp."""
     assert str(lease_folder()) == f"/tmp/quire-{os.getuid()}"
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "file").touch()

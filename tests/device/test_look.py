@@ -1,4 +1,4 @@
-"""Whether a card is likely, which decides nothing but what is loaded first."""
+"""Check the early search for a card, which only decides what is loaded first."""
 
 import sys
 import threading
@@ -32,8 +32,8 @@ def test_may_have_card(
 
 
 def test_a_driver_in_trouble_is_nobodys_business_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in the way is said by the choice, in words."""
-    monkeypatch.setitem(sys.modules, "quire.device.probe", None)  # importing it fails
+    """Errors are ignored here; the choice reports them later."""
+    monkeypatch.setitem(sys.modules, "quire.device.probe", None)  # makes its import fail
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
     look.look_for_card("gpu")

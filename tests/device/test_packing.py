@@ -1,4 +1,4 @@
-"""Kernel arguments as the driver takes them."""
+"""Check the packing of kernel arguments for the driver."""
 
 import ctypes
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Pair(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """With a length that is not that of the tuple."""
+    """A tuple with a length different from its number of members."""
 
     array: Any
     reads: int
@@ -45,7 +45,7 @@ def card() -> EmulatedCard:
 
 
 def values_of(arguments: tuple[object, ...], card: EmulatedCard) -> list[bytes]:
-    """What the driver finds behind each of the pointers."""
+    """Return the bytes that the driver finds at each of the pointers."""
     packed = pack_arguments(arguments, card)
     pointers = (ctypes.c_void_p * len(arguments)).from_address(packed.address)
     return [ctypes.string_at(at, size) for at, size in zip(pointers, packed.sizes, strict=True)]
@@ -68,7 +68,7 @@ def test_every_kind_of_argument(card: EmulatedCard) -> None:
         b"\xff", words(at, 3), words(0, -1), words(at, 1, 4, 1), words(at), words(at, -9, 0), words(0), b"", words(-1),
         words(at, 100),
     ]  # fmt: skip
-    for _ in range(2):  # types that were seen before go another way
+    for _ in range(2):  # known types take another code path
         assert values_of(arguments, card) == expected
     assert values_of((), card) == []
 

@@ -1,4 +1,4 @@
-"""Pieces on their way to a card: all arrive, those put back too, and a full card is told when a piece is used."""
+"""Check staged pieces: all arrive, also returned ones, and a full card is reported when a piece is used."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,13 +14,13 @@ DATA = np.arange(1000, dtype=np.int32).reshape(500, 2)
 
 
 def arrays_of(piece: tuple[int, int]) -> list[np.ndarray]:
-    """A piece's rows, and how many they are."""
+    """Return a piece's rows and their number."""
     first, end = piece
     return [np.ascontiguousarray(DATA[first:end]), np.array([end - first], np.uint8)]
 
 
 def check(card, staged: Staged[tuple[int, int]]) -> None:
-    """The arrays of a piece are on the card."""
+    """Check that the arrays of a piece are on the card."""
     rows, count = (card.download(array) for array in staged.arrays())
     first, end = staged.piece
     np.testing.assert_array_equal(rows, DATA[first:end])
@@ -67,7 +67,7 @@ def test_a_piece_without_room_is_put_back_in_halves(failing: int) -> None:
 
 
 def test_staging_memory_is_kept_until_it_has_been_copied(card) -> None:
-    """Nobody waits for the card between pieces: a slow one copies a piece after the host has gone on to the next."""
+    """The host does not wait for the card between pieces, so a slow card copies a piece after the host has moved on."""
     pieces = [(first, first + 20) for first in range(0, 200, 20)]
     with ThreadPoolExecutor(1) as pool:
         kept = [staged.arrays()[0] + 1 for staged in staged_pieces(card, pool, pieces[::-1], arrays_of)]

@@ -1,4 +1,4 @@
-"""Check that docs/benchmarks.md and the README's table are what `python -m bench.tables` makes."""
+"""Check that docs/benchmarks.md and the README's table equal the output of `python -m bench.tables`."""
 
 import json
 from pathlib import Path

@@ -36,7 +36,7 @@ def test_links_lead_somewhere(name: Path) -> None:
     document = ROOT / name
     wrong = []
     for link in LINK.findall(CODE.sub("", document.read_text())):
-        if re.match(r"[a-z]+:", link):  # the web
+        if re.match(r"[a-z]+:", link):  # an address on the web
             continue
         path, _, anchor = link.partition("#")
         target = (document.parent / path).resolve() if path else document

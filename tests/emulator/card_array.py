@@ -1,12 +1,13 @@
 """Arrays of the emulated card: NumPy's, but as strict as a real card's, each in memory with guards on both sides.
 
-A `CardArray` is no NumPy array: NumPy functions refuse it, it does not mix with arrays of the host, and one element of
-it is an array of no dimension, all as with CuPy. The functions that NumPy and CuPy share are those of `ArrayModule`,
-the emulated card's `xp`. What CuPy leaves undefined differs here between schedules: the order of equal keys in argsort.
+A `CardArray` is not a NumPy array: as with CuPy, NumPy functions refuse it, it does not mix with arrays of the host,
+and one element of it is an array of dimension 0. The functions that NumPy and CuPy share are methods of `ArrayModule`,
+the emulated card's `xp`. The order of equal keys in argsort, which CuPy leaves undefined, differs between schedules
+here.
 
-Each array ends where its memory ends: a kernel that touches more than a few bytes behind it meets a page that nobody
-may touch. The bytes between, and those before its beginning, are poison: reading them gives wrong answers, and
-writing to them is found after the launch.
+Each array ends at the end of its memory: a kernel that accesses more than a few bytes after it hits an inaccessible
+page. The bytes between, and those before the array, are poison: reading them gives wrong answers, and writing to them
+is detected after the launch.
 """
 
 import ctypes
@@ -17,11 +18,11 @@ import numpy as np
 from quire.device.card import OutOfDeviceMemory
 
 POISON = 0xDB
-ALIGNMENT = 16  # of arrays; CuPy's is 512, kernels may count on 16 (the widest load of a thread)
-_GUARD = 64  # bytes before an array, at least
+ALIGNMENT = 16  # bytes; CuPy's is 512, but kernels may rely on 16 only (the widest load of a thread)
+_GUARD = 64  # least bytes before an array
 _POISON = bytes([POISON]) * _GUARD
-_FORBIDDEN = 64 << 10  # bytes before and behind, whole pages: an access there ends the kernel
-_ROUNDING = 512  # of what an array takes of the card's memory, as in CuPy's pool
+_FORBIDDEN = 64 << 10  # bytes before and after the guards, whole pages: an access there ends the kernel
+_ROUNDING = 512  # bytes; sizes in the card's memory are multiples of it, as in CuPy's pool
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
@@ -34,7 +35,8 @@ class Block:
     """Guarded memory of one array, counted by its card until no array uses it.
 
     Attributes:
-        address, nbytes: of the part that is the array's.
+        address: address of the array's part.
+        nbytes: bytes of the array's part.
         label: the array's type and shape, for messages.
     """
 
@@ -61,7 +63,7 @@ class Block:
             self.memory.taken -= self.taken
 
     def damage(self) -> str | None:
-        """Where somebody wrote beyond the array, if so."""
+        """Return the place of a write outside the array, or None."""
         before, behind = self.guards
         if before == _POISON[: len(before)] and behind == _POISON[: len(behind)]:
             return None
@@ -72,12 +74,12 @@ class Block:
         return None
 
     def holds(self, address: int) -> bool:
-        """Whether an address lies in the array or its guards."""
+        """Return True if an address lies in the array or its guards."""
         return self.base <= address < self.base + self.bytes_in_all
 
 
 class CardArray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array that lives on the emulated card; see the module's text."""
+    """An array on the emulated card; see the module's docstring."""
 
     _METHODS = _names(
         "all any argmax argmin argsort astype clip copy cumsum fill flatten max min nonzero prod ravel reshape sort "
@@ -138,16 +140,16 @@ class CardArray(np.lib.mixins.NDArrayOperatorsMixin):
         return f"on the card: {self._host!r}"
 
     def item(self, *index):
-        """One element, on the host."""
+        """Return one element as a value of the host."""
         return self._host.item(*index)
 
     def tolist(self) -> list:
-        """All elements, on the host."""
+        """Return all elements as values of the host."""
         return self._host.tolist()
 
 
 class ArrayModule:
-    """What the emulated card has for `xp`: the functions that NumPy and CuPy share, giving arrays of the card."""
+    """The emulated card's `xp`: functions that NumPy and CuPy share, which return arrays of the card."""
 
     _FUNCTIONS = _names(
         "abs all any arange argmax argmin array asarray ascontiguousarray bincount bitwise_and bitwise_or bitwise_xor "
@@ -176,19 +178,19 @@ class ArrayModule:
         return lambda *given, **named: self._memory.call(function, given, named, host_arrays=takes_host_arrays)
 
     def empty(self, shape, dtype=np.float64) -> CardArray:
-        """Full of poison."""
+        """Return an array full of poison."""
         shape = tuple(int(size) for size in (shape if isinstance(shape, tuple | list) else (shape,)))
         return self._memory.new(shape, dtype)
 
     def empty_like(self, array: CardArray, dtype=None) -> CardArray:
-        """Full of poison."""
+        """Return an array full of poison."""
         return self.empty(array.shape, dtype or array.dtype)
 
     argsort = staticmethod(lambda keys: argsort(keys))
 
 
 def argsort(keys: CardArray) -> CardArray:
-    """Of one dimension. Equal keys come in their order, in its reverse, or in a random order, by the schedule."""
+    """Sort one dimension; equal keys stay in order, are reversed or shuffled, depending on the schedule."""
     memory, host = keys._block.memory, keys._host
     assert host.ndim == 1, "argsort of one dimension only"
     before = np.arange(len(host))
@@ -200,12 +202,13 @@ def argsort(keys: CardArray) -> CardArray:
 
 
 class ArrayMemory:
-    """The memory of one emulated card: what of it is taken, and the way between its arrays and NumPy's.
+    """The memory of one emulated card: its size and use, and conversion between its arrays and NumPy's.
 
     Attributes:
-        size: bytes that arrays may take in all.
-        taken: bytes that they take now; most_taken: at most so far.
-        schedule: the card's.
+        size: bytes that arrays may take in total.
+        taken: bytes that they take now.
+        most_taken: the most bytes that they have taken so far.
+        schedule: the card's schedule.
     """
 
     def __init__(self, size: int, schedule: str) -> None:
@@ -217,7 +220,7 @@ class ArrayMemory:
         """Count a block.
 
         Raises:
-            OutOfDeviceMemory: it does not fit, or its failure was ordered.
+            OutOfDeviceMemory: it does not fit, or its failure was requested.
         """
         self.allocations_to_failure -= 1
         if self.allocations_to_failure == 0 or self.taken + block.taken > self.size:
@@ -227,18 +230,18 @@ class ArrayMemory:
         self.blocks.add(block)
 
     def new(self, shape: tuple[int, ...], dtype) -> CardArray:
-        """An array full of poison."""
+        """Return an array full of poison."""
         block = Block(self, shape, np.dtype(dtype))
         return CardArray(block, block.array)
 
     def copy(self, host: np.ndarray) -> CardArray:
-        """A host array's copy on the card."""
+        """Return a copy of a host array on the card."""
         array = self.new(host.shape, host.dtype)
         array._host[...] = host
         return array
 
     def unwrap(self, value, host_arrays: bool = False):
-        """What NumPy can work with; refuses arrays of the host, as CuPy does."""
+        """Return a value for NumPy; refuse arrays of the host, as CuPy does."""
         if isinstance(value, CardArray):
             return value._host
         if isinstance(value, np.ndarray) and not host_arrays:
@@ -248,7 +251,7 @@ class ArrayMemory:
         return value
 
     def call(self, function, given, named, method_of: CardArray | None = None, host_arrays: bool = False):
-        """A NumPy function on arrays of the card; its result is on the card, a view where NumPy's is one."""
+        """Call a NumPy function on arrays of the card; the result is on the card, a view if NumPy's result is one."""
         result = function(
             *(self.unwrap(value, host_arrays) for value in given),
             **{name: self.unwrap(value) for name, value in named.items()},

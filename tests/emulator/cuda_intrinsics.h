@@ -1,5 +1,5 @@
-// The CUDA functions that involve one thread only: bits, atomics (a fiber is never interrupted), and DPX, as the CUDA C++
-// programming guide and the CUDA math API define them. Part of cuda_on_cpu.h.
+// CUDA functions that involve one thread only: bits, atomics (a fiber is never interrupted), and DPX, as defined by the
+// CUDA C++ programming guide and the CUDA math API. Part of cuda_on_cpu.h.
 #pragma once
 
 template <class T> T __ldg(const T* pointer) { return *pointer; }
@@ -51,7 +51,7 @@ HARNESS_ATOMIC(atomicXor, old ^ value)
 template <class T> T atomicAdd(T* p, std::type_identity_t<T> v) { T old = *p; *p = old + v; return old; }
 template <class T> T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> v) { T old = *p; if (old == compare) *p = v; return old; }
 
-// DPX: the function on numbers of one type, then its forms on 32-bit words and on pairs of 16-bit halves.
+// DPX: each function for numbers of one type, then for 32-bit words and for pairs of 16-bit halves.
 namespace harness {
 template <class T> T wrapped_sum(T a, T b) { return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b)); }
 template <class T> T add_max(T a, T b, T c) { return std::max(wrapped_sum(a, b), c); }

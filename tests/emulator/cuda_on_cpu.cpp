@@ -1,4 +1,4 @@
-// The machine under cuda_on_cpu.h: fibers, barriers, exchanges, schedules, and faults turned into messages.
+// Implementation of cuda_on_cpu.h: fibers, barriers, exchanges, schedules, and messages about faults.
 #include "tests/emulator/cuda_on_cpu.h"
 
 #include <sys/mman.h>
@@ -40,7 +40,7 @@ bool operator==(const Where& one, const Where& other) {
 
 Fiber fibers[MOST_THREADS];
 unsigned exchanging[MOST_THREADS / WARP], ended[MOST_THREADS / WARP];  // lanes of each warp, as bits
-char* stacks;  // one after the other, each above a page that nobody may touch
+char* stacks;  // one after the other, each above an inaccessible page
 Fiber* current;
 uint3 block_index;
 dim3 block_size, grid_size;
@@ -56,7 +56,7 @@ ucontext_t scheduler_context, contexts[MOST_THREADS];
 #endif
 
 #if defined(__x86_64__)
-// Saves the registers that a call must keep, changes stacks, restores: about 10 ns there and back.
+// Saves the callee-saved registers, switches stacks and restores: about 10 ns there and back.
 __attribute__((naked, noinline, noipa)) void switch_stacks(void** /*save*/, void* /*load*/) {
     __asm__("pushq %rbx\n pushq %rbp\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
             "movq %rsp, (%rdi)\n movq %rsi, %rsp\n"
@@ -110,7 +110,7 @@ void prepare(Fiber& fiber) {
     fiber.state = READY;
 #if defined(__x86_64__)
     void** top = reinterpret_cast<void**>(stack + STACK) - 2;
-    top[0] = reinterpret_cast<void*>(&fiber_main);  // where the first `ret` goes; leaves the stack as after a call
+    top[0] = reinterpret_cast<void*>(&fiber_main);  // target of the first `ret`, which leaves the stack as after a call
     fiber.stack_pointer = top - 6;
     std::memset(fiber.stack_pointer, 0, 6 * sizeof(void*));
 #else
@@ -212,7 +212,7 @@ unsigned long long exchange(Operation operation, Where where, unsigned mask, uns
     return current->waiting.result;
 }
 
-// A thread that polls memory: the others go on first.
+// Lets a thread that polls memory continue after the others.
 void sleep() {
     current->state = SLEEPING;
     to_scheduler();
@@ -303,7 +303,7 @@ void on_signal(int number, siginfo_t* info, void*) {
     siglongjmp(out_of_a_fault, 1);
 }
 
-class Signals {  // in force while a kernel runs; the handler has a stack of its own, as a fiber's may be used up
+class Signals {  // active while a kernel runs; the handler has its own stack, since a fiber's may be exhausted
     static constexpr int NUMBERS[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGVTALRM};
     struct sigaction before[std::size(NUMBERS)];
     stack_t stack_before;
@@ -393,7 +393,7 @@ int run_body(Launch& launch, void (*kernel)(void*), void* argument, const int* w
 
 }  // namespace harness
 
-// What -fsanitize calls; each gets where it was found first. Own versions, as the compiler's library would only print.
+// Functions that -fsanitize calls, with the position of the fault first. The compiler's own versions would only print.
 #define HARNESS_UNDEFINED(name, message)                                                                     \
     extern "C" void __ubsan_handle_##name(harness::Where* where) { \
         harness::fail(std::string(message) + " at " + harness::text_of(*where));                             \

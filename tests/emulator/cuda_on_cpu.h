@@ -1,20 +1,20 @@
-// CUDA on a CPU: runs a kernel's own source on small inputs, for tests on machines without a GPU.
+// CUDA on a CPU: runs a kernel's unchanged source on small inputs, for tests on machines without a GPU.
 //
-// The threads of a block are fibers that one operating system thread switches by hand. A fiber runs until it meets a
-// barrier or an exchange between the lanes of its warp; it goes on when all that must take part have arrived. Blocks
-// run one after the other. Three schedules change the order of blocks, warps and lanes between such points: forward
-// and reverse let one warp run ahead as far as barriers allow before the next one moves, random lets warps drift. A
+// The threads of a block are fibers that one operating system thread switches explicitly. A fiber runs until it reaches
+// a barrier or an exchange between the lanes of its warp, and continues when all participants have arrived. Blocks run
+// one after the other. Three schedules change the order of blocks, warps and lanes between such points: with forward
+// and reverse one warp runs as far as barriers allow before the next one starts, with random the warps drift apart. A
 // kernel whose answer depends on the order has a race.
 //
-// What hardware leaves undefined is an error here, with kernel, block, thread and line: a barrier that not all threads
-// reach, threads that meet in different barriers or exchanges, a shift by the width or more, a division by zero, a
+// Behaviour that hardware leaves undefined is an error with kernel, block, thread and line: a barrier that some threads
+// miss, threads that meet in different barriers or exchanges, a shift by the width or more, a division by zero, a
 // misaligned or wild pointer, an overflowing signed sum, an index beyond a local array, a runaway loop. Values that
-// nobody wrote (shared memory, what a lane outside the mask holds, what lies behind an array) are poison.
+// were never written (shared memory, values of lanes outside the mask, memory after an array) are poison.
 //
-// The scheduler is in cuda_on_cpu.cpp, compiled once; this header is what every kernel is compiled with.
+// The scheduler is in cuda_on_cpu.cpp, which is compiled once; every kernel is compiled with this header.
 //
-// What it cannot see: memory ordering between warps, coalescing, bank conflicts, and races inside a stretch of code
-// without any barrier or exchange. Those need a card and its sanitizer.
+// It does not detect: memory ordering between warps, coalescing, bank conflicts, and races inside a stretch of code
+// without any barrier or exchange. These require a card and its sanitizer.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -63,23 +63,23 @@ enum Operation {
     SYNC_WARP, BALLOT, ANY, ALL, MATCH_ANY, SHUFFLE, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR,
     SYNC_THREADS, SYNC_COUNT, SYNC_AND, SYNC_OR
 };
-struct Launch {  // as tests/emulator/emulated_card.py lays it out
+struct Launch {  // the same layout as in tests/emulator/emulated_card.py
     unsigned grid[3], block[3], shared_bytes;
     int schedule;
     unsigned long long seed;
     char* error;
     unsigned long long error_bytes, fault_address;
-    const int* argument_bytes;  // negative: a pointer to items of so many bytes
+    const int* argument_bytes;  // negative: the item size of a pointer
     int arguments;
 };
 
-struct Where {  // in the kernel's source
+struct Where {  // a position in the kernel's source
     const char* file;
     int line;
 };
 #define HERE harness::Where where = {__builtin_FILE(), __builtin_LINE()}
 
-struct Waiting {  // what a thread brings to a barrier or an exchange
+struct Waiting {  // a thread's arguments of a barrier or an exchange
     Operation operation;
     Where where;
     unsigned mask;
@@ -128,7 +128,7 @@ void call(Kernel kernel, void** arguments, std::index_sequence<I...>) {
     kernel(*static_cast<std::tuple_element_t<I, Tuple>*>(arguments[I])...);
 }
 
-constexpr int first_of(int most_threads, ...) { return most_threads; }  // of __launch_bounds__
+constexpr int first_of(int most_threads, ...) { return most_threads; }  // first argument of __launch_bounds__
 
 template <class... A> int run(Launch& launch, void (*kernel)(A...), void** arguments, int most_threads) {
     struct Bound { void (*kernel)(A...); void** arguments; } bound = {kernel, arguments};

@@ -1,4 +1,4 @@
-"""A card that is none: kernels are their own source compiled for the CPU (cuda_on_cpu.h), arrays are of card_array."""
+"""An emulated card: it runs kernels' sources compiled for the CPU (cuda_on_cpu.h) on arrays of card_array."""
 
 import ctypes
 import hashlib
@@ -31,19 +31,19 @@ _ENTRY = re.compile(
 _UNDEFINED = (
     "shift-exponent,integer-divide-by-zero,alignment,null,bounds,signed-integer-overflow,float-cast-overflow,bool"
 )
-# -fstack-clash-protection: a large frame touches the page that ends a fiber's stack, and never leaps over it.
+# -fstack-clash-protection: a large frame touches the guard page of a fiber's stack and never skips it.
 _FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE",
           "-fstack-clash-protection")  # fmt: skip
-# Named one by one, as the sanitizer's own library is left out: cuda_on_cpu.h has its functions.
+# Listed explicitly, because the sanitizer's own library is left out: cuda_on_cpu.h has its functions.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lgcc_s", "-lc")
 
 
 class KernelFault(AssertionError):
-    """What hardware leaves undefined, seen by the harness."""
+    """Behaviour that hardware leaves undefined, detected by the harness."""
 
 
 class DoesNotCompile(Exception):
-    """No fault that a test may be content to see."""
+    """Compilation error; not a KernelFault, which a test may expect."""
 
 
 class _Launch(ctypes.Structure):
@@ -56,7 +56,7 @@ class _Launch(ctypes.Structure):
 
 
 def _build(name: str, text: str, parts: list[str], options: list[str]) -> Path:
-    """A library of this C++ text, from the folder of earlier ones where it is there; `parts` decide what it is."""
+    """Compile C++ text to a library, or return an earlier result; `parts` determine its identity."""
     parts = [text, *parts, *options, COMPILER, *(path.read_text() for path in HARNESS)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     folder = Path(tempfile.gettempdir()) / f"quire-kernels-{os.getuid()}"
@@ -75,7 +75,7 @@ def _build(name: str, text: str, parts: list[str], options: list[str]) -> Path:
 
 @lru_cache
 def _machine() -> Path:
-    """The library that runs threads, which those of kernels are linked to."""
+    """Return the library that runs threads, to which the kernels' libraries are linked."""
     return _build("cuda_on_cpu.cpp", '#include "tests/emulator/cuda_on_cpu.cpp"\n', [], [])
 
 
@@ -93,12 +93,12 @@ def _compile(source: str, text: str, macros: tuple[str, ...]) -> ctypes.CDLL:
 
 
 def compile_for_cpu(source: str, defines: dict[str, int], text: str | None = None) -> ctypes.CDLL:
-    """A kernel's source as a library of the CPU.
+    """Compile a kernel's source to a library for the CPU.
 
     Args:
         source: path from workflow/scripts.
         defines: macros.
-        text: used in place of the file's text (tests of the harness itself).
+        text: replaces the file's text (in tests of the harness itself).
     """
     text = read_source(source)[0] if text is None else text
     return _compile(source, text, tuple(f"-D{name}={value}" for name, value in sorted(defines.items())))
@@ -135,7 +135,7 @@ class EmulatedKernel(Kernel):
             raise KernelFault(f"{self.source}, {self.entry} {self.defines or ''}: {'; '.join(faults)}")
 
     def _near(self, address: int, arguments) -> str:
-        """What array lies where a kernel met a page that nobody may touch."""
+        """Return a description of the array at the inaccessible page that a kernel accessed."""
         if not address:
             return ""
         for block in self.card.arrays.blocks:
@@ -146,7 +146,7 @@ class EmulatedKernel(Kernel):
         return f": {address:#x}, near no array"
 
     def _name(self, block: Block, arguments) -> str:
-        """An array as the kernel's source calls it."""
+        """Return the name of an array in the kernel's source."""
         for name, argument in zip(self.parameters, arguments, strict=False):
             if isinstance(argument, CardArray) and argument._block is block:
                 return f"{name}, {block.label}"
@@ -159,13 +159,13 @@ class EmulatedKernel(Kernel):
 
 
 class _Copy:
-    """Of staging memory to the card, done when somebody has waited for it: a card may take that long."""
+    """Copy of staging memory to the card; it counts as done only after a wait, since a real card may take that long."""
 
     done = False
 
 
 class _LateUpload(Upload):
-    """An upload that takes place when its array is used, as late as it may; until then the array is poison."""
+    """Upload that happens as late as possible, when its array is used; the array is poison until then."""
 
     def __init__(self, array: CardArray, host: np.ndarray, copy: _Copy, ordered: list[_Copy]) -> None:
         super().__init__(array)
@@ -181,7 +181,7 @@ class _LateUpload(Upload):
 
 
 class _LateDownload(Download):
-    """Downloads that take place when they are first waited for; until then the host's memory is poison."""
+    """Downloads that happen at the first wait; the host's memory is poison until then."""
 
     def __init__(self, sources: list[CardArray], arrays: list[np.ndarray], behind: list[_Copy]) -> None:
         super().__init__(arrays)
@@ -204,7 +204,7 @@ class _LateDownload(Download):
 
 
 class EmulatedCard(Card):
-    """See `quire.device.card.Card`."""
+    """The emulated implementation of `quire.device.card.Card`."""
 
     name = "emulated card"
     architecture = "sm_90"
@@ -213,12 +213,12 @@ class EmulatedCard(Card):
     shared_bytes = 227 << 10
 
     def __init__(self, schedule: str = "forward", memory: int = 1 << 34, texts: dict[str, str] | None = None) -> None:
-        """Make a card.
+        """Create a card.
 
         Args:
             schedule: one of SCHEDULES.
             memory: bytes that its arrays may take.
-            texts: sources of kernels by name, in place of their files (tests of the tests).
+            texts: sources of kernels by name, in place of their files (in tests of the harness).
         """
         super().__init__()
         self.arrays = ArrayMemory(memory, schedule)
@@ -226,14 +226,14 @@ class EmulatedCard(Card):
         self.schedule = schedule
         self.memory = memory
         self.launches = 0
-        self._let_go = -1  # launches when memory of an upload was last let go of
+        self._let_go = -1  # number of launches when memory of an upload was last released
         self.texts = texts or {}
-        self._copies: dict[int, list[_Copy]] = {}  # by the identity of the staging memory that they read
-        self._ordered: list[_Copy] = []  # whose arrays have been used: who waits for what was launched waits for them
+        self._copies: dict[int, list[_Copy]] = {}  # by identity of the staging memory that they read
+        self._ordered: list[_Copy] = []  # copies with used arrays: a wait for launches includes them
         self._fault: str | None = None
 
     def fail_allocation(self, number: int) -> None:
-        """Let the number-th allocation from now on (1: the next) fail as if memory were short, and no other."""
+        """Make exactly the number-th allocation from now on (1: the next) fail as if memory were short."""
         self.arrays.allocations_to_failure = number
 
     def pointer(self, array) -> int:
@@ -241,7 +241,7 @@ class EmulatedCard(Card):
             raise TypeError(f"a kernel takes contiguous arrays of the card, not {type(array).__name__}")
         if array._block.memory is not self.arrays:
             raise TypeError("an array of another card")
-        return array._host.ctypes.data if array._block.nbytes else 0  # as CuPy: memory of no bytes lies nowhere
+        return array._host.ctypes.data if array._block.nbytes else 0  # as in CuPy: memory of no bytes has no address
 
     def upload(self, array: np.ndarray) -> CardArray:
         if isinstance(array, CardArray):
@@ -258,7 +258,7 @@ class EmulatedCard(Card):
         return _LateUpload(target, array, copy, self._ordered)
 
     def staging(self, size: int) -> np.ndarray:
-        """Memory that must be kept until what is copied from it has been waited for, as CuPy gives it to the next."""
+        """Return memory to be kept until its uploads have been waited for, since CuPy would reuse it."""
         if self._fault is not None:
             raise KernelFault(self._fault)
         memory = np.empty(size, np.uint8)

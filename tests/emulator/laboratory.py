@@ -1,4 +1,4 @@
-"""Kernels of a test's own, for tests of the harness."""
+"""Kernels written in tests, for tests of the harness."""
 
 import pytest
 
@@ -11,7 +11,7 @@ needs_compiler = pytest.mark.skipif(
 
 
 def lab(schedule: str, text: str, memory: int = 1 << 30) -> EmulatedCard:
-    """A card with these kernels."""
+    """Return a card with these kernels."""
     return EmulatedCard(schedule, memory, {SOURCE: '#include "quire/device/types.cuh"\n' + text})
 
 

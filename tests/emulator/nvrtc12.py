@@ -1,6 +1,6 @@
-"""CUDA 12's NVRTC, which older drivers need: a binding of the few functions that compiling takes.
+"""A binding of the few functions of CUDA 12's NVRTC that compilation needs, for older drivers.
 
-CuPy's wheel for CUDA 12 cannot be installed beside the one for CUDA 13, but the libraries of the two NVRTC can.
+CuPy's wheels for CUDA 12 and CUDA 13 cannot be installed together, but the libraries of both versions of NVRTC can.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from quire.device.compiler import KernelError, options_of, read_source
 
 
 def library() -> ctypes.CDLL | None:
-    """The library of the wheel nvidia-cuda-nvrtc-cu12, if installed."""
+    """Return the library of the wheel nvidia-cuda-nvrtc-cu12, or None if it is not installed."""
     found = importlib.util.find_spec("nvidia")
     for folder in found.submodule_search_locations if found else ():
         path = Path(folder) / "cuda_nvrtc" / "lib" / "libnvrtc.so.12"
@@ -21,7 +21,7 @@ def library() -> ctypes.CDLL | None:
 
 
 def compile_kernel(nvrtc: ctypes.CDLL, source: str, architecture: str, defines: dict[str, int]) -> tuple[bytes, str]:
-    """As `quire.device.compiler.compile_kernel`, by this library."""
+    """Compile as `quire.device.compiler.compile_kernel` does, with this library."""
     text, headers = read_source(source)
     bodies = (ctypes.c_char_p * max(len(headers), 1))(*(body.encode() for body in headers.values()))
     names = (ctypes.c_char_p * max(len(headers), 1))(*(name.encode() for name in headers))

@@ -1,4 +1,4 @@
-"""Arrays of the emulated card are as strict as a real card's."""
+"""Check that arrays of the emulated card are as strict as a real card's."""
 
 import numpy as np
 import pytest
@@ -78,12 +78,12 @@ def test_an_array_of_no_bytes_lies_nowhere(card: EmulatedCard) -> None:
 def test_an_upload_ahead_shows_what_the_host_holds_when_it_is_used(card: EmulatedCard) -> None:
     host = np.zeros(3, np.int64)
     upload = card.upload_ahead(host)
-    host[1] = 5  # which it must not
+    host[1] = 5  # a forbidden change
     assert upload.array().tolist() == [0, 5, 0]
 
 
 def test_an_upload_waits_for_those_who_used_its_memory(card: EmulatedCard) -> None:
-    """Memory of an upload that was let go of may be used by what was launched before: later uploads need a mark."""
+    """Earlier launches may still use the released memory of an upload, so later uploads need a mark."""
     host = np.zeros(3, np.int64)
     early = card.mark()
     upload = card.upload_ahead(host, early)
@@ -122,7 +122,7 @@ def test_equal_keys_come_in_any_order() -> None:
 def test_memory_is_counted_and_runs_out() -> None:
     card = EmulatedCard(memory=1 << 20)
     kept = card.empty(1000, np.int64)
-    assert card.free_bytes() == (1 << 20) - 8192  # as CuPy's pool, in steps of 512 bytes
+    assert card.free_bytes() == (1 << 20) - 8192  # in steps of 512 bytes, as in CuPy's pool
     view = kept[10:20]
     del kept
     assert card.free_bytes() == (1 << 20) - 8192

@@ -1,4 +1,4 @@
-"""Every kernel compiles for every supported card with both compilers, no register spills; the cache of machine code."""
+"""Check that every kernel compiles for every supported card with both compilers without spills, and the code cache."""
 
 import importlib
 import multiprocessing
@@ -19,17 +19,17 @@ from quire.device.compiler import KernelError, cache_path, compile_kernel, cubin
 from tests.emulator import nvrtc12
 from tests.emulator.specialisations import all_specialisations, gpu_modules, named_by
 
-# Bytes of registers that a kernel may spill, by its source, and why; any other spills none.
+# Bytes of registers that a kernel may spill, by source, with the reason; other kernels spill none.
 SPILLS = {
-    # Launch bounds trade registers for resident blocks, as steps wait for memory; most with the largest blocks.
+    # Launch bounds trade registers for resident blocks, since steps wait for memory; the largest blocks spill most.
     "quire/algorithms/seeding/search.cu": 300,
-    # As many registers as let a multiprocessor of sm_90 hold 12 or 16 warps, where none are spilled.
+    # The most registers with which a multiprocessor of sm_90 holds 12 or 16 warps; none are spilled there.
     "quire/algorithms/pairhmm/pairhmm.cu": 32,
 }
-# What neither a kernel nor a test of one needs: the engine writes BAM with the CPU's assembler.
+# Not needed by kernels or their tests: the engine writes BAM with the CPU's assembler.
 ON_THE_HOST_TOO = {"quire.align.engines.gpu", "tests.support.simulated_batch"}
 CUDA_13 = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
-CUDA_12 = ["sm_70", *CUDA_13]  # kernels match lanes by value, which came with sm_70
+CUDA_12 = ["sm_70", *CUDA_13]  # kernels match lanes by value, which requires sm_70
 
 
 def has_nvrtc() -> bool:
@@ -37,7 +37,7 @@ def has_nvrtc() -> bool:
         from cupy_backends.cuda.libs import nvrtc
 
         return nvrtc.getVersion() >= (13, 0)
-    except (ImportError, RuntimeError, OSError):  # no CuPy, or none of its compiler's libraries
+    except (ImportError, RuntimeError, OSError):  # no CuPy, or no libraries of its compiler
         return False
 
 
@@ -61,7 +61,7 @@ def _text(module: str) -> str:
 
 
 def resources(log: str) -> dict[str, tuple[int, int, int]]:
-    """Registers, spilled bytes and static shared memory of each kernel that a compiler's log speaks of."""
+    """Return registers, spilled bytes and static shared memory of each kernel in a compiler's log."""
     found = {}
     for part in log.split("Compiling entry function ")[1:]:
         name = re.match(r"'(\w+)'", part)[1]
@@ -73,7 +73,7 @@ def resources(log: str) -> dict[str, tuple[int, int, int]]:
 
 
 def compile_all(specialisations, architectures: list[str], compile_one, record_property, title: str) -> None:
-    """Compile; record a table of registers, fail on spills."""
+    """Compile, record a table of registers, and fail on spills."""
     sources = [source for source, _ in specialisations]
     tasks = [(source, name, defines) for source, defines in specialisations for name in architectures]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -107,7 +107,7 @@ def test_cuda_13(record_property) -> None:
 
 @pytest.mark.skipif(nvrtc12.library() is None, reason="no NVRTC of CUDA 12 (nvidia-cuda-nvrtc-cu12)")
 def test_cuda_12(record_property) -> None:
-    """One set of macros a source is enough here: the language that the older compiler takes is the same for all."""
+    """One set of macros per source is enough here, since all sets use the same language features."""
     one_each = list({source: (source, defines) for source, defines in all_specialisations()}.values())
     compile_one = partial(nvrtc12.compile_kernel, nvrtc12.library())
     compile_all(one_each, CUDA_12, compile_one, record_property, "CUDA 12")
@@ -118,7 +118,7 @@ def test_cuda_12(record_property) -> None:
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of a kernel with a header, in place of Quire's; and a cache of its own."""
+    """Write a folder with a kernel and a header in place of Quire's, and use a separate cache."""
     folder = tmp_path / "sources"
     folder.mkdir()
     (folder / "kernel.cu").write_text(
@@ -163,7 +163,7 @@ def test_an_error_names_file_and_line(sources: Path, file: str, before: str, aft
 
 @needs_nvrtc
 def test_compiling_is_announced_once(sources: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """In a job's first moment on a new card, and never where the code is found."""
+    """The message appears once when a job begins on a new card, and never if the code is cached."""
     compiler._announce.cache_clear()
     with caplog.at_level("INFO", "quire.device.compiler"):
         for entry in (2, 3, 3):
@@ -201,7 +201,7 @@ def test_the_cache_is_used_and_its_key_changes(sources: Path, monkeypatch: pytes
 
 @needs_nvrtc
 def test_machine_code_is_whole(sources: Path) -> None:
-    """The tables that its header names lie within it, to the last byte."""
+    """The tables named by its header lie within it, to the last byte."""
     code = cubin(*ARGUMENTS)
     programs, sections = struct.unpack_from("<2Q", code, 32)
     program_size, program_count, section_size, section_count = struct.unpack_from("<4H", code, 54)
@@ -223,7 +223,7 @@ def test_a_damaged_file_of_the_cache_is_replaced(sources: Path, damage: bytes | 
 @needs_nvrtc
 def test_without_a_place_for_the_cache(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no folder can be made in it, not even by root
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # no folder can be created in it, not even by root
     assert cubin(*ARGUMENTS)[:4] == b"\x7fELF"
 
 
@@ -260,7 +260,7 @@ for name in sys.argv[3:]:
 
 
 def test_a_machine_with_numpy_and_cupy_alone_can_run_kernel_tests() -> None:
-    """Contract 6: nothing here needs Numba, pysam or pandas, except the tests that compare with the CPU's functions."""
+    """Contract 6: no test here needs Numba, pysam or pandas, except comparisons with the CPU's functions."""
     root = Path(__file__).parents[2]
     tests = [*root.glob("tests/**/test_*_gpu.py"), *root.glob("tests/emulator/*.py")]
     modules = {".".join(path.relative_to(root).with_suffix("").parts) for path in tests}

@@ -1,4 +1,4 @@
-"""What the harness has for CUDA's functions, against plain statements of what CUDA says they do."""
+"""Check the harness's versions of CUDA functions against plain implementations of CUDA's definitions."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ pytestmark = needs_compiler
 ALL = 0xFFFFFFFF
 
 
-# ---- exchanges, stated as the CUDA C++ programming guide states them ----
+# ---- exchanges, as the CUDA C++ programming guide defines them ----
 
 
 def shuffled(operation: str, values, arguments, width: int, mask: int) -> list:
-    """What each lane of a warp gets; None where the guide leaves it undefined."""
+    """Return the value that each lane of a warp receives; None where the guide leaves it undefined."""
     results = []
     for lane, argument in enumerate(arguments):
         first = lane // width * width  # "each subsection of the warp behaves as a separate entity"
@@ -23,7 +23,7 @@ def shuffled(operation: str, values, arguments, width: int, mask: int) -> list:
             source = lane - argument if lane - argument >= first else lane
         elif operation == "__shfl_down_sync":
             source = lane + argument if lane + argument < first + width else lane
-        else:  # later subsections cannot be read, earlier ones can
+        else:  # earlier subsections can be read, later ones cannot
             source = lane ^ argument if (lane ^ argument) < first + width else lane
         results.append(values[source] if mask >> source & 1 else None)
     return results
@@ -51,7 +51,7 @@ def test_shuffles(schedule: str, operation: str, width: int, word: str) -> None:
 
 
 def test_votes_and_matches_of_parts_of_a_warp(schedule: str) -> None:
-    masks = [0xFF, 0xFF00, 0x5555 << 16, 0xAAAA << 16]  # who votes together
+    masks = [0xFF, 0xFF00, 0x5555 << 16, 0xAAAA << 16]  # lanes that vote together
     mask_of = np.array([next(mask for mask in masks if mask >> lane & 1) for lane in range(32)], np.uint32)
     values = np.array([*[1] * 8, *[0, 1] * 4, *[3, 0] * 8], np.int32)
     card = lab(schedule, kernel(
@@ -116,7 +116,7 @@ def bits_of(value: int, width: int) -> str:
 
 
 def u32_functions() -> dict:
-    """Functions of one or two words, with their definition."""
+    """Return functions of one or two words, with their definitions."""
     return {
         "__popc(a)": lambda a, b: bits_of(a, 32).count("1"),
         "__clz((int)a)": lambda a, b: 32 - a.bit_length(),
@@ -137,7 +137,7 @@ def u32_functions() -> dict:
 
 
 def dpx_functions() -> dict:
-    """The DPX functions, with their definition by the programming guide; sums wrap around."""
+    """Return the DPX functions, with their definitions in the programming guide; sums wrap around."""
 
     def whole(signed: bool, relu: bool, function):
         def words(a: int, b: int, c: int) -> int:
@@ -180,7 +180,7 @@ def wrap(value: int, width: int, signed: bool) -> int:
 
 
 def words(count: int) -> list[int]:
-    """Random ones, and those at the ends of ranges."""
+    """Return random words, and words at the ends of ranges."""
     drawn = np.random.default_rng(count).integers(0, 1 << 32, 60).tolist()
     return [0, 1, ALL, 0x7FFFFFFF, 0x80000000, 0x7FFF8000, 0x80007FFF, 0xFFFF, *drawn][:count]
 

@@ -1,4 +1,4 @@
-"""Downloads beside the kernels: what is there when a thread has waited for them."""
+"""Check downloads that overlap with kernels: the data that a thread finds after waiting."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,7 +23,7 @@ def test_every_thread_that_waited_finds_all(card: Card) -> None:
         array += 1
     buffer = card.staging(bytes_of(on_card))
     download = card.download_ahead(on_card, buffer)
-    on_card[2].sum()  # the card goes on meanwhile
+    on_card[2].sum()  # the card continues meanwhile
 
     def waited() -> list[np.ndarray]:
         download.wait()
@@ -39,7 +39,7 @@ def test_every_thread_that_waited_finds_all(card: Card) -> None:
 
 
 def test_results_of_one_download_stay_while_the_next_is_under_way(card: Card) -> None:
-    """As batches do: the arrays of one are let go of when it has been waited for, and their memory is used again."""
+    """As with batches, arrays of a download are released after the wait, and their memory is reused."""
     leaving = None
     expected, found = [], []
     for number in range(6):

@@ -1,4 +1,4 @@
-"""The harness that runs kernels on the CPU bites: what a card leaves undefined turns tests red."""
+"""Check that the harness detects what a card leaves undefined: each such mistake makes a test fail."""
 
 import re
 
@@ -159,7 +159,7 @@ def test_the_sound_kernel_passes(schedule: str) -> None:
     ],
 )
 def test_a_broken_kernel_turns_red(sound: str, broken: str, fault: str | None) -> None:
-    """Under at least one schedule; with a message where the harness can know one."""
+    """It fails under at least one schedule, with a message if the harness can determine one."""
     assert REDUCTION.count(sound) == 1
     text = REDUCTION.replace(sound, broken)
     wanted = reduce("forward", REDUCTION)
@@ -221,7 +221,7 @@ def test_a_value_from_outside_the_mask_is_poison(schedule: str) -> None:
 
 
 def test_warps_that_need_a_barrier_drift_apart(schedule: str) -> None:
-    """Exchanges keep a warp together, not a block: what one warp writes, another sees only behind a barrier."""
+    """Exchanges synchronise a warp, not a block: another warp sees a write only after a barrier."""
     text = kernel(
         "i32* out",
         "i32* shared = (i32*)shared_memory; int i = threadIdx.x, v = i;\n"
@@ -241,7 +241,7 @@ def test_warps_that_need_a_barrier_drift_apart(schedule: str) -> None:
 
 
 def test_schedules_differ() -> None:
-    """In the order of threads, of warps and of blocks."""
+    """They differ in the order of threads, of warps and of blocks."""
     text = kernel("u32* next, i64* order", "order[atomicAdd(next, 1u)] = thread_index();")
     orders = {}
     for schedule in SCHEDULES:

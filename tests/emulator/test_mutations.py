@@ -1,4 +1,4 @@
-"""Kernels with a mistake in them do not pass: barriers removed, wrong masks, indices off by one, in scratch copies."""
+"""Check that kernels with mistakes fail: copies with barriers removed, wrong masks, or indices off by one."""
 
 from unittest import mock
 
@@ -170,7 +170,7 @@ MUTATIONS = [
         "__ballot_sync(~0u, code & 1)",
         "__ballot_sync(~0u >> 1, code & 1)",
     ),
-    # A place of a k-mer that is lost, equals in another order.
+    # A lost position of a k-mer, equals in another order.
     (repeats, "quire/align/rescue/rescue.cu", "(u16)(old & 0xFFFF)", "NO_PLACE"),
     (equals, "quire/align/rescue/rescue.cu", "other.diagonal < diagonal", "other.diagonal > diagonal"),
     (equals, "quire/align/rescue/rescue.cu", "abs(diagonal - target)", "abs(diagonal - target - 1)"),
@@ -235,7 +235,7 @@ MUTATIONS = [
 
 @pytest.mark.parametrize(("scenario", "source", "sound", "broken"), MUTATIONS)
 def test_a_mistake_turns_its_test_red(scenario, source: str, sound: str, broken: str) -> None:
-    """Under at least one schedule, where the kernel as it is passes under all."""
+    """The scenario fails under at least one schedule, while the unchanged kernel passes under all."""
     source = source if source.startswith("quire") else ALGORITHMS + source
     text = read_source(source)[0]
     assert text.count(sound) == 1
@@ -244,6 +244,6 @@ def test_a_mistake_turns_its_test_red(scenario, source: str, sound: str, broken:
         scenario(EmulatedCard(schedule))
         try:
             scenario(EmulatedCard(schedule, texts={source: text.replace(sound, broken)}))
-        except AssertionError:  # of the scenario's comparison, or the harness's KernelFault
+        except AssertionError:  # from the scenario's comparison, or the harness's KernelFault
             red += 1
     assert red

@@ -1,4 +1,4 @@
-"""Files of an index made on a card: as NumPy writes them, with checksums, and without the CPU's packages."""
+"""Check the files of an index made on a card: NumPy's format, checksums, and independence of the CPU's packages."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("piece", [8, 64, 1 << 20])
 def test_arrays_are_written_as_numpy_does(card, tmp_path: Path, piece: int) -> None:
-    """Byte for byte, whatever the size of pieces; checksums are those of the files."""
+    """They are equal byte for byte for any size of pieces, and the checksums are those of the files."""
     arrays = {
         "flat": np.arange(777, dtype=np.uint32),
         "rows": np.arange(4096, dtype=np.uint64).reshape(-1, 4),
@@ -59,7 +59,7 @@ def test_checksums_combine(size: int) -> None:
 
 @needs_compiler
 def test_a_card_needs_numpy_alone(tmp_path: Path) -> None:
-    """FASTA to index on a card, on a machine without Numba, pysam, pandas, isal and libdivsufsort."""
+    """A card builds an index from FASTA on a machine without Numba, pysam, pandas, isal and libdivsufsort."""
     script = """
         import sys
 

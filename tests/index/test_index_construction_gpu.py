@@ -1,4 +1,4 @@
-"""The arrays of an FM-index made on a card, against their definitions."""
+"""Check the arrays of an FM-index made on a card against their definitions."""
 
 import numpy as np
 import pytest
@@ -36,13 +36,13 @@ TEXTS = {
 
 
 def upload(card: Card, codes: list[int], start: int = 5):
-    """Return a text (which begins within a word) and its suffix array on a card, and the latter on the host."""
+    """Return a text (which begins within a word) and its suffix array on a card, and the suffix array on the host."""
     rows = suffix_array(np.array(codes, np.uint8))
     return gpu.upload_text(card, pack([3] * start + codes + [2] * 9), start, len(codes)), card.upload(rows), rows
 
 
 def transform(codes: list[int], rows: np.ndarray) -> list[int]:
-    """Burrows-Wheeler transform; A for the sentinel."""
+    """Return the Burrows-Wheeler transform, with A for the sentinel."""
     return [codes[position - 1] if position else 0 for position in rows.tolist()]
 
 

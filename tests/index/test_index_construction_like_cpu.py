@@ -1,4 +1,4 @@
-"""Indexes of pages made on a card, byte for byte against those of the CPU."""
+"""Check indexes of pages made on a card, byte for byte, against the CPU's."""
 
 import random
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_a_card_without_room_leaves_the_page_to_the_cpu(tmp_path: Path, caplog: 
 
 
 def test_memory_that_fails_anywhere_changes_nothing(tmp_path: Path) -> None:
-    """Any allocation may fail, and the index is still complete."""
+    """The index is complete even if any one allocation fails."""
     reference.build(write_fasta(tmp_path / "genome.fa", {"a": "ACGTTTGCA" * 150}), tmp_path / "reference", 1 << 30)
     opened = Reference.open(tmp_path / "reference")
     index.build(opened, 0, tmp_path / "cpu", INDEX_PARAMETERS | {"sa_sampling": 2})
@@ -98,7 +98,7 @@ def test_memory_that_fails_anywhere_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_longer_texts(schedule: str) -> None:
-    """Against libdivsufsort."""
+    """The results equal those of libdivsufsort."""
     generator = np.random.default_rng(8)
     codes = generator.integers(0, 4, 40_000).astype(np.uint8)
     codes[1000:3000] = 0
@@ -110,7 +110,7 @@ def test_longer_texts(schedule: str) -> None:
 
 
 def test_parameters_are_checked_before_the_card_is_asked(tmp_path: Path) -> None:
-    """A wrong parameter is the same mistake on every backend."""
+    """A wrong parameter raises the same error on every backend."""
     with pytest.raises(construction.InputError, match="sa_sampling"):
         index.build(
             tmp_path / "reference",

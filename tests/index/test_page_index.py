@@ -1,4 +1,4 @@
-"""The index of a page on disk: search over pages against the whole text, and directories that must be refused."""
+"""Check the index of a page on disk: search over pages against the whole text, and refusal of invalid folders."""
 
 import random
 from pathlib import Path
@@ -23,7 +23,7 @@ ARRAYS = ["blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowne
 
 
 def genomes() -> dict[str, dict[str, str]]:
-    """Random, repetitive and single-letter contigs, with islands and short runs of N."""
+    """Return random, repetitive and single-letter contigs, with islands and short runs of N."""
     generator = random.Random(11)
     unit = random_bases(generator, 37)
     return {
@@ -46,7 +46,7 @@ def build_pages(folder: Path, contigs: dict[str, str], page_size: int, **paramet
 
 
 def patterns_of(axis: np.ndarray, generator: np.random.Generator) -> list[np.ndarray]:
-    """Pieces of the axis up to the overlap of pages, across page ends too, and some that may not occur."""
+    """Return pieces of the axis up to the overlap of pages, also across page ends, and some that may not occur."""
     patterns = []
     for length in (1, 3, 8, 20, 64, 150, PAGE_OVERLAP):
         for start in [*generator.integers(0, axis.size - length, 4).tolist(), 2048 - length // 2]:
@@ -63,7 +63,7 @@ def patterns_of(axis: np.ndarray, generator: np.random.Generator) -> list[np.nda
 def test_pages_add_up_to_the_whole_text(
     tmp_path: Path, kind: str, page_size: int, sampling_distance: int, sa_sampling: int
 ) -> None:
-    """Owned counts and owned positions, summed over pages, are those of the whole axis."""
+    """Owned counts and owned positions, summed over pages, equal those of the whole axis."""
     parameters = {"sampling_distance": sampling_distance, "sa_sampling": sa_sampling}
     opened, pages = build_pages(tmp_path, genomes()[kind], page_size, **parameters)
     axis = np.concatenate([opened.page_codes(page.page_number)[: page.owned_end - page.start] for page in pages])
@@ -85,7 +85,7 @@ def test_pages_add_up_to_the_whole_text(
 
 @pytest.mark.parametrize("sa_sampling", [1, 8])
 def test_arrays_against_their_definitions(tmp_path: Path, sa_sampling: int) -> None:
-    """Suffix array, C, sampled and unowned rows of every page, and that arrays cannot be written."""
+    """Covers suffix array, C, sampled and unowned rows of every page; the arrays are read-only."""
     opened, pages = build_pages(tmp_path, genomes()["random"], 3000, sa_sampling=sa_sampling)
     for page in pages:
         codes = opened.page_codes(page.page_number)
@@ -140,7 +140,7 @@ def test_index_of_another_reference_or_page_size(small: Path, tmp_path: Path) ->
 
 
 def test_a_reference_is_not_an_index(small: Path) -> None:
-    """A wrong folder is named."""
+    """The message names the wrong folder."""
     with pytest.raises(InputError, match=r"manifest.json: is the manifest of kind 'reference', not 'index'"):
         PageIndex.open(small / "reference", Reference.open(small / "reference"))
 
@@ -155,7 +155,7 @@ def test_a_reference_is_not_an_index(small: Path) -> None:
     ],
 )
 def test_wrong_parameters(small: Path, tmp_path: Path, parameters: dict[str, int], message: str) -> None:
-    """Refused before work starts."""
+    """Wrong parameters are refused before work starts."""
     with pytest.raises(InputError, match=message):
         index.build(small / "reference", 0, tmp_path / "page", parameters)
 
@@ -167,7 +167,7 @@ def test_wrong_page_number(small: Path, tmp_path: Path) -> None:
 
 
 def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A job with too little memory for its page fails with one sentence and leaves nothing."""
+    """A job with too little memory for its page fails with one sentence and leaves no files."""
 
     def fail(codes: np.ndarray) -> np.ndarray:
         raise MemoryError

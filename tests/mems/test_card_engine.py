@@ -1,4 +1,4 @@
-"""The stage on a card writes what it writes on the CPU, with little memory, pages in turn and allocations that fail."""
+"""Check that a card gives the CPU's output, with little memory, pages in turn and failing allocations."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,7 +40,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 class WithCard:
-    """The choice of the backend, as if there were this card."""
+    """Replacement for the choice of the backend that returns this card."""
 
     def __init__(self, monkeypatch, card: EmulatedCard) -> None:
         @contextmanager
@@ -65,7 +65,7 @@ def test_the_same_text(folder, monkeypatch, caplog, settings) -> None:
     card = EmulatedCard()
     WithCard(monkeypatch, card)
     assert run(folder, "card", **settings) == wanted
-    # So little memory that pages come in turn, and few matches fit at a time.
+    # With so little memory, pages are loaded in turn and few matches fit at a time.
     monkeypatch.setattr(gpu, "FEWEST_SEEDS", 16)
     small = EmulatedCard(memory=60_000)
     assert small.arrays.size < card.arrays.most_taken

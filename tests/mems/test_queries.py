@@ -1,4 +1,4 @@
-"""Reading queries: pieces of text that end anywhere, and errors of one sentence."""
+"""Check the parser of queries: pieces of text that end anywhere, and errors of one sentence."""
 
 import gzip
 import random
@@ -16,7 +16,7 @@ PARSED = [("one", "ACGTNACGTN"), ("two", "NNACGT"), ("two", ""), ("four", "A")]
 
 
 def parsed(batches) -> list[tuple[str, list[int]]]:
-    """(name, codes) of each query."""
+    """Return (name, codes) of each query."""
     found = []
     for batch in batches:
         assert batch.queries.offsets[0] == batch.name_offsets[0] == 0
@@ -29,7 +29,7 @@ def parsed(batches) -> list[tuple[str, list[int]]]:
 @pytest.mark.parametrize("chunk_bytes", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("batch_bases", [1, 8, 1000])
 def test_records_of_fasta(tmp_path, chunk_bytes, batch_bases):
-    """Wrapped, with blanks and carriage returns, empty, of one name; whatever the pieces."""
+    """Records are wrapped, have blanks and carriage returns, are empty or share a name, for any size of pieces."""
     path = tmp_path / "queries.fa"
     path.write_bytes(PLAIN.encode())
     wanted = [(name, codes_of(letters).tolist()) for name, letters in PARSED]
@@ -39,7 +39,7 @@ def test_records_of_fasta(tmp_path, chunk_bytes, batch_bases):
 
 
 def test_batches_end_with_queries(tmp_path):
-    """Of about as many bases as were asked for."""
+    """Batches have about the requested number of bases."""
     rng = random.Random(1)
     records = [(f"r{i}", "".join(rng.choices("ACGT", k=rng.randrange(60)))) for i in range(200)]
     path = tmp_path / "queries.fa"
@@ -93,7 +93,7 @@ def test_damaged_files(tmp_path):
 
 
 def test_reverse_complements():
-    """Each query is reversed on its own."""
+    """Each query is reversed separately."""
     queries = Queries(codes_of("AACGNTTTG"), np.array([0, 5, 5, 9]))
     back = turned(queries)
     assert back.codes.tolist() == codes_of("NCGTTCAAA").tolist()

@@ -1,4 +1,4 @@
-"""The stage against the oracle and against MUMmer, with any pages, threads and pieces."""
+"""Check the stage against the oracle and against MUMmer, for any pages, threads and pieces."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ def letters(rng: random.Random, count: int) -> str:
 
 
 def changed(rng: random.Random, text: str, count: int) -> str:
-    """Replace letters of a text, by ambiguous ones too, and put a part of it in lower case."""
+    """Replace letters of a text, also by ambiguous ones, and convert a part of it to lower case."""
     drawn = list(text)
     for place in rng.sample(range(len(drawn)), count):
         drawn[place] = rng.choice("ACGTNR")
@@ -35,7 +35,7 @@ def changed(rng: random.Random, text: str, count: int) -> str:
 
 @pytest.fixture(scope="module")
 def records():
-    """Contigs with repeats, short and long runs of N, other ambiguous letters and lower case."""
+    """Return contigs with repeats, short and long runs of N, other ambiguous letters and lower case."""
     rng = random.Random(3)
     repeat = letters(rng, 120)
     first = letters(rng, 900) + repeat + "NNN" + letters(rng, 300) + "N" * 40 + repeat + letters(rng, 500) + "ACAC" * 30
@@ -85,7 +85,7 @@ def test_the_text_of_the_oracle(built, records, queries, tmp_path, min_length, s
 @pytest.mark.parametrize(("min_length", "strands", "unique"), MODES)
 @pytest.mark.parametrize("contigs", [1, 4])
 def test_the_text_of_mummer(records, fasta, tmp_path, contigs, min_length, strands, unique):
-    """Byte for byte, except for the order of matches of one start in a query if letters may be repeated."""
+    """Equal byte for byte, except for the order of matches with one start in a query if letters may be repeated."""
     reference = build(tmp_path / "reference", records[:contigs])
     mode = {"none": "-maxmatch", "reference": "-mumreference", "both": "-mum"}[unique]
     strand = {"forward": [], "reverse": ["-r"], "both": ["-b"]}[strands]
@@ -139,13 +139,13 @@ def test_the_summary_counts_what_was_written(built, fasta, queries, tmp_path):
 
 
 def test_a_reference_of_one_letter(tmp_path, monkeypatch):
-    """Few matches at a time, and all of them."""
+    """All matches are found although few fit at a time."""
     records, queries = [("A", "A" * 3000)], [("A", "A" * 200), ("some", "A" * 30 + "C" + "A" * 2999)]
     reference = build(tmp_path / "reference", records, 1024)
     fasta = write_fasta(tmp_path / "queries.fa", queries)
     monkeypatch.setattr(search, "MOST_MATCHES", 500)
     lines = find(reference, fasta, tmp_path / "out", min_length=20, strands="forward").decode().splitlines()
-    # A match begins at the first A of the reference or of a run of the query: as many as diagonals, longer than 19.
+    # A match begins at the first A of the reference or of a run of the query: one for each diagonal longer than 19.
     assert [int(line.split()[-1]) for line in lines[1:] if line.startswith(" ") or line[0] != ">"][:2] == [200, 200]
     runs = [(200,), (30, 2999)]
     assert len(lines) == 2 + sum(3000 + run - 1 - 2 * (20 - 1) for query in runs for run in query)
@@ -174,7 +174,7 @@ def test_bad_queries_behind_good_ones(built, tmp_path):
 
 
 def test_a_full_disk(built, fasta, tmp_path, monkeypatch):
-    """One sentence, and no output."""
+    """It gives one sentence, and no output."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -1,4 +1,4 @@
-"""The command lines of the exact tools: arguments are keys of the schema, an index is built once, mistakes are told."""
+"""Check the exact tools' command lines: arguments are the schema's keys, indexes are reused, mistakes are reported."""
 
 import json
 import os
@@ -23,19 +23,19 @@ FILES = {"complete": ["reads"], "mems": ["queries"], "pairwise": ["query", "targ
 
 
 def parser_of(tool: str) -> ToolParser:
-    """The parser of a tool, as its `__main__` makes it."""
+    """Return the parser of a tool, made as its `__main__` makes it."""
     return ToolParser(tool, "What it does.", tuple(FILES[tool]), "FILE")
 
 
 def least_arguments(tool: str) -> list[str]:
-    """The arguments that are needed."""
+    """Return the required arguments."""
     needed = [*(["reference"] if tool != "pairwise" else []), *FILES[tool], "output"]
     return [part for name in needed for part in (f"--{name}", f"{name}.x")]
 
 
 @pytest.mark.parametrize("tool", EXACT_TOOLS)
 def test_defaults_are_those_of_a_configuration(tool: str) -> None:
-    """The least command line asks what the least entry of a configuration asks."""
+    """The shortest command line equals the shortest entry of a configuration."""
     parser = parser_of(tool)
     given = parser.parse_args(least_arguments(tool))
     raw = {"reference": {"fasta": "f"}, tool: [{"name": "x", **dict.fromkeys(FILES[tool], "f")}]}
@@ -48,7 +48,7 @@ def test_defaults_are_those_of_a_configuration(tool: str) -> None:
 
 
 def test_values_have_the_types_of_the_schema() -> None:
-    """Numbers are numbers, and words those of the list."""
+    """Numbers are converted, and words must be in the schema's list."""
     parser = parser_of("mems")
     given = parser.parse_args([*least_arguments("mems"), "--min-length", "50", "--unique", "both", "--memory", "4GB"])
     assert parser.keys(given) == {"min_length": 50, "strands": "both", "unique": "both"}
@@ -70,7 +70,7 @@ def test_values_have_the_types_of_the_schema() -> None:
 def test_mistake_in_the_arguments(
     tool: str, arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line on stderr that names the argument, and exit status 2."""
+    """One line on stderr names the argument, with exit status 2."""
     with pytest.raises(SystemExit) as ended:
         parser_of(tool).parse_args([*least_arguments(tool), *arguments])
     assert ended.value.code == 2
@@ -81,7 +81,7 @@ def test_mistake_in_the_arguments(
 
 
 def test_help_names_every_key(capsys: pytest.CaptureFixture[str]) -> None:
-    """With its description and its default."""
+    """Each key appears with its description and its default."""
     with pytest.raises(SystemExit) as ended:
         parser_of("complete").parse_args(["--help"])
     assert ended.value.code == 0
@@ -95,7 +95,7 @@ def test_help_names_every_key(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_index_is_built_once(tmp_path: Path) -> None:
-    """In a folder that is kept what stands is used and what is missing is built; another FASTA's index is refused."""
+    """In a kept folder existing parts are used and missing ones built; the index of another FASTA is refused."""
     generator = random.Random(3)
     fasta, folder = tmp_path / "genome.fa", tmp_path / "index"
     fasta.write_text(">one\n" + "".join(generator.choices("ACGT", k=3000)) + "\n")
@@ -130,7 +130,7 @@ def test_an_index_is_built_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "expected"), [("", "is empty"), ("@r\nA\n+\nI\n", "is not a FASTA")])
 def test_no_reference(content: str, expected: str, tmp_path: Path) -> None:
-    """The file is named by its argument."""
+    """The message names the argument of the file."""
     (tmp_path / "g.fa").write_text(content)
     parser = parser_of("mems")
     given = parser.parse_args(["--reference", str(tmp_path / "g.fa"), "--queries", "q", "--output", "o"])
@@ -139,7 +139,7 @@ def test_no_reference(content: str, expected: str, tmp_path: Path) -> None:
 
 
 def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts on stdout, warnings on stderr; a mistake in an input is one sentence and status 1."""
+    """Counts are printed on stdout and warnings on stderr; an input error is one sentence and status 1."""
     summary = beside(tmp_path / "x.mems", "mems", "json")
     summary.write_text(json.dumps({"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]}))
     run_tool(lambda: summary)
@@ -166,7 +166,7 @@ def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypat
 
 @pytest.mark.parametrize(("ignored", "status"), [(False, 130), (True, 0)])
 def test_an_interrupt_while_modules_load(ignored: bool, status: int) -> None:
-    """One line and no traceback, even where what loads would make another exception of it."""
+    """One line and no traceback appear, even if the loading module turns the interrupt into another exception."""
     script = """
 import os, signal
 from quire.run.interrupts import loading
@@ -177,7 +177,7 @@ with loading():
     except BaseException:
         raise ImportError
 """
-    # Processes in the background of a shell are started with the signal ignored.
+    # Shells start background processes with the signal ignored.
     handler = "SIG_IGN" if ignored else "default_int_handler"
     script = f"import signal; signal.signal(signal.SIGINT, signal.{handler})" + script
     before = signal.getsignal(signal.SIGINT)
@@ -217,7 +217,7 @@ def test_threads_are_not_waited_for_after_an_exception() -> None:
 
 
 def test_outputs_stand_apart(tmp_path: Path) -> None:
-    """Names of other outputs never become that of the first, nor of another search's; inputs are not overwritten."""
+    """Additional outputs never have the name of the first output or of another search; no input is overwritten."""
     assert beside(Path("a/places.bam"), "bam", "counts.tsv") == Path("a/places.counts.tsv")
     for name in ("x.json", "x.v1", "x.bam"):
         assert beside(Path(name), "mems", "json") == Path(f"{name}.json")

@@ -1,4 +1,4 @@
-"""What surrounds a job: its log, its one sentence where it fails, and where that is found again."""
+"""Check the frame of a job: its log, its sentence if it fails, and the search for that sentence."""
 
 import signal
 import subprocess
@@ -30,7 +30,7 @@ UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.lo
     ],
 )
 def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: str, tmp_path: Path) -> None:
-    """Status 1, nothing on the terminal, and a traceback in the log where a user can do nothing."""
+    """Status 1 and nothing on the terminal; the log has a traceback if the user cannot fix the cause."""
     script = f"""
         import os
         from types import SimpleNamespace
@@ -71,7 +71,7 @@ run_job(
 
 
 def test_a_crash_says_where(tmp_path: Path) -> None:
-    """No user is told of memory."""
+    """The sentence names the crash and does not suggest more memory."""
     log = tmp_path / "job.log"
     environment = {"PYTHONPATH": str(sources.SCRIPTS)}
     result = subprocess.run([sys.executable, "-c", CRASH], cwd=tmp_path, env=environment, check=False)
@@ -98,7 +98,7 @@ run_job(SimpleNamespace(log=["job.log"], output=["out.bam"], rule="map_unit"), m
 
 
 def test_a_further_attempt_repeats_the_sentence_and_not_the_work(tmp_path: Path) -> None:
-    """In the same run alone, and unless memory ran out."""
+    """It does so only in the same run, and not if memory ran out."""
 
     def attempt(run: str, *failure: str) -> tuple[int, int, str]:
         """Return the exit status, how often the job has worked so far, and the last line of its log."""
@@ -117,18 +117,18 @@ def test_a_further_attempt_repeats_the_sentence_and_not_the_work(tmp_path: Path)
 
 
 def job(log: Path, rule: str = "map_unit") -> SimpleNamespace:
-    """What is used of a job of Snakemake."""
+    """Return a stand-in for one of Snakemake's jobs."""
     return SimpleNamespace(log=[str(log)], rule=SimpleNamespace(name=rule), is_group=lambda: False)
 
 
 def group(*jobs: SimpleNamespace) -> SimpleNamespace:
-    """What is used of a group of jobs of Snakemake."""
+    """Return a stand-in for one of Snakemake's groups of jobs."""
     return SimpleNamespace(jobs=list(jobs), is_group=lambda: True)
 
 
 @pytest.fixture
 def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """The logs of jobs that ended in all ways."""
+    """Return the logs of jobs that ended in every possible way."""
     texts = {
         "first": "03:15:24 quire quire: error: a.fq: is truncated.\n",
         "second": "03:15:23 quire.align at work\n03:15:24 quire quire: error: b.fq: is truncated.\n",
@@ -144,7 +144,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 
 def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
-    """Several jobs, two of which failed for the same reason."""
+    """Two of several jobs failed for the same reason."""
     assert failure_sentences(job(logs[name]) for name in ("second", "first", "same")) == [
         "quire: error: a.fq: is truncated.",
         "quire: error: b.fq: is truncated.",
@@ -162,14 +162,14 @@ def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
     ],
 )
 def test_a_job_that_said_nothing_is_told_by_its_rule_and_log(name: str, told: str, logs: dict[str, Path]) -> None:
-    """Killed at work, before its first line, or never started."""
+    """The job was killed while it worked or before its first line, or was never started."""
     (sentence,) = failure_sentences([job(logs[name])])
     assert sentence.startswith(f"quire: error: a job of rule map_unit {told}")
     assert str(logs[name]) in sentence
 
 
 def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -> None:
-    """The rest of the group had ended, or was not started; where none said anything, all are named."""
+    """The other jobs had ended or were not started; if no job has a sentence, all are named."""
     assert failure_sentences([group(job(logs["killed"]), job(logs["first"]), job(logs["absent"]))]) == [
         "quire: error: a.fq: is truncated."
     ]
@@ -177,7 +177,7 @@ def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -
 
 
 def test_how_long_the_process_lives() -> None:
-    """What it did before the module was imported counts."""
+    """The time before the module's import counts."""
     script = (
         "import time; time.sleep(0.3); from quire.time_spent import seconds_of_process; print(seconds_of_process())"
     )

@@ -1,4 +1,4 @@
-"""How far jobs are: in their logs, and from there on the terminal."""
+"""Check the progress of jobs in their logs and on the terminal."""
 
 import gzip
 import io
@@ -20,7 +20,7 @@ from quire.run.short_log import shorten
 
 
 def test_the_rest_goes_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """Every ten seconds, in words that the terminal finds in the log; without a share there is no rest to tell."""
+    """Progress is logged every ten seconds in the terminal's format, without remaining time if the share is unknown."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     log = logging.getLogger("quire.test")
@@ -45,7 +45,7 @@ def test_the_rest_goes_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch, caplo
 
 @pytest.mark.parametrize("form", ["plain", "gzip", "bgzip"])
 def test_the_share_that_was_read(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two files, in whatever form: none, then some, in the end all."""
+    """The share of two files grows from 0 to 1, for files of any format."""
     monkeypatch.setattr(bytes_read, "_bytes", {})
     generator = np.random.default_rng(1)
     reads = 20_000
@@ -62,21 +62,21 @@ def test_the_share_that_was_read(form: str, tmp_path: Path, monkeypatch: pytest.
             shares.append(share_read(paths))
     assert shares == sorted(shares)
     assert 0 < shares[0] <= 0.5
-    assert 0.4 < shares[len(shares) // 2 - 1] < 0.6  # at the end of the first
+    assert 0.4 < shares[len(shares) // 2 - 1] < 0.6  # at the end of the first file
     assert shares[-1] == 1
     paths[1].unlink()
-    assert share_read(paths) is None  # and no error, which would end a job that has the file open
+    assert share_read(paths) is None  # no error, which would end a job that has the file open
 
 
 def job(log: Path, number: int = 3) -> logging.LogRecord:
-    """What Snakemake says when a job begins."""
+    """Return Snakemake's record of the beginning of a job."""
     fields = {"event": "job_info", "jobid": number, "rule_msg": None, "rule_name": "map_unit", "log": [str(log)],
               "wildcards": {"sample": "S", "unit": "1"}, "levelno": logging.INFO}  # fmt: skip
     return logging.makeLogRecord(fields)
 
 
 def test_a_job_is_told_once_by_what_its_log_says_last(tmp_path: Path) -> None:
-    """Not what an earlier run's log says, nor where there is none yet."""
+    """The last progress of a log is reported once, and not that of an earlier run's log or of a missing one."""
     log, said = tmp_path / "map.log", {}
     assert lines_of({3: job(log)}, said) == []
     log.write_text("12:00:00 quire.align 5 reads mapped, 1 reads/s, 10.0 % done, 9 s left\n")
@@ -95,7 +95,7 @@ def test_a_job_is_told_once_by_what_its_log_says_last(tmp_path: Path) -> None:
 
 
 def test_the_terminal_is_told_while_a_job_runs(tmp_path: Path) -> None:
-    """A thread looks; a job that ended, or failed, is told no more."""
+    """A thread reads the logs, and stops reporting a job that ended or failed."""
     log, stream = tmp_path / "map.log", io.StringIO()
     logger = logging.Logger("test")
     logger.addHandler(logging.StreamHandler(stream))
@@ -116,7 +116,7 @@ def test_the_terminal_is_told_while_a_job_runs(tmp_path: Path) -> None:
 
 
 def test_words_of_jobs_and_of_the_terminal_agree() -> None:
-    """What run_job's format puts before a message is what is looked for."""
+    """Lines in run_job's log format match the pattern for progress."""
     record = logging.makeLogRecord({"name": "quire.align", "msg": "1 of 2 records sorted, 50.0 % done, 3.4 h left"})
     line = logging.Formatter(LINE, "%H:%M:%S").format(record)
     assert DONE.findall(line + "\n") == [record.getMessage()]

@@ -1,4 +1,4 @@
-"""What a process with many threads sets for itself holds, and memory stays with it."""
+"""Check that the settings of a process with many threads take effect and that it keeps its memory."""
 
 import ctypes
 import subprocess
@@ -11,7 +11,7 @@ from quire import many_threads, sources
 
 
 def test_large_arrays_come_from_memory_that_was_there() -> None:
-    """Freed and asked for again, an array takes no new pages; without `prepare` each is new, and so is a larger one."""
+    """A freed array's memory is reused without new pages, unless `prepare` was not called or the array is larger."""
     script = """
         import resource, sys
         import numpy as np
@@ -41,7 +41,7 @@ def test_large_arrays_come_from_memory_that_was_there() -> None:
     ("most", "asked"), [(1 << 30, [-3, -8, -1, -2]), (1 << 25, [-3, -3, -8, -1, -2]), (0, [-3, -3])]
 )
 def test_a_c_library_that_refuses_the_threshold(most: int, asked: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """glibc takes 32 MB at most before 2.35. Where it takes neither, the other options would do harm."""
+    """Before 2.35 glibc accepts at most 32 MB. If it accepts neither threshold, the other options would do harm."""
     seen = []
 
     def set_option(option: int, value: int) -> int:

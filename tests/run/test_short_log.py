@@ -1,4 +1,4 @@
-"""What a terminal is told of jobs."""
+"""Check the terminal's lines about jobs."""
 
 import io
 import logging
@@ -13,7 +13,7 @@ from quire.run.short_log import shorten
 
 
 def terminal(is_dry_run: Callable[[], bool] = lambda: False) -> tuple[io.StringIO, logging.Logger]:
-    """What a terminal shows, with lines ended by |, and what tells it."""
+    """Return the terminal's output, with lines that end with |, and a logger that writes to it."""
     stream = io.StringIO()
     logger = logging.Logger("test")
     logger.addHandler(logging.StreamHandler(stream))
@@ -24,10 +24,10 @@ def terminal(is_dry_run: Callable[[], bool] = lambda: False) -> tuple[io.StringI
 
 
 def test_a_job_is_two_lines(tmp_path: Path) -> None:
-    """Its name, then its end with time, rate and progress; chatter is left out, warnings and errors are not."""
+    """The first line has its name, the second time, rate and progress; only warnings and errors pass otherwise."""
     (tmp_path / "map.log").write_text("12:00:00 quire.align 51678 reads mapped, 54640 reads/s\n")
     stream, logger = terminal()
-    shorten(logger)  # changes nothing
+    shorten(logger)  # a second call changes nothing
 
     def tell(message: str, level: int = logging.INFO, **fields: Any) -> None:
         logger.log(level, message, extra=fields)
@@ -61,7 +61,7 @@ def test_a_job_is_two_lines(tmp_path: Path) -> None:
 
 
 def test_a_job_that_fails_is_one_line() -> None:
-    """It names the log; what Snakemake says of the place in the rules is in its own log. A target has no lines."""
+    """The line names the log, which has Snakemake's details; a target has no lines."""
     stream, logger = terminal()
     job = {"rule_msg": None, "rule_name": "map_unit", "log": ["map.log"], "wildcards": {"unit": "lane"}}
     for number, told in enumerate(({**job, "output": ["x"]}, {**job, "log": [], "output": []})):
@@ -71,7 +71,7 @@ def test_a_job_that_fails_is_one_line() -> None:
     logger.info("ten lines", extra={**job, "event": "job_info", "jobid": 0})
     logger.info("Select jobs to execute...")
     logger.info("done", extra={"event": "job_finished", "job_id": 1})
-    logger.error("Error submitting jobscript")  # of a cluster
+    logger.error("Error submitting jobscript")  # an error of a cluster
     logger.info("Complete log(s): a.log")
     said = [line for line in stream.getvalue().split("|") if line]
     assert said[0].endswith("  map_unit lane")
@@ -87,7 +87,7 @@ For further error details see the cluster/cloud log and the log files of the inv
 
 
 def test_why_slurm_refused_a_job_is_told() -> None:
-    """Its log holds nothing. The command, in further lines, is left out."""
+    """The job's log is empty, so the reason is printed, without the further lines of the command."""
     stream, logger = terminal()
     job = {"rule_msg": None, "rule_name": "map_unit", "log": ["map.log"], "wildcards": {"unit": "lane"}}
     for number, said in enumerate((REFUSED, None)):
@@ -103,7 +103,7 @@ def test_why_slurm_refused_a_job_is_told() -> None:
 
 @pytest.mark.parametrize("is_told", [True, False])
 def test_of_a_group_those_are_told_that_say_why(is_told: bool, tmp_path: Path) -> None:
-    """Snakemake says of each job of a group that it failed; where none says why, one line stands for all."""
+    """Snakemake reports each job of a failed group as failed; if none gives a reason, one line represents them all."""
     stream, logger = terminal()
     logs = [tmp_path / f"{number}.log" for number in range(2)]
     run = f"12:00:00 quire.job run {os.environ.get(RUN, 'without a name')}\n"
@@ -122,7 +122,7 @@ def test_of_a_group_those_are_told_that_say_why(is_told: bool, tmp_path: Path) -
 
 
 def test_a_dry_run_has_all_words() -> None:
-    """As soon as Snakemake knows that it is one."""
+    """The full output appears as soon as Snakemake knows that it is a dry run."""
     dry = [False]
     stream, logger = terminal(lambda: dry[0])
     logger.info("sixteen lines", extra={"event": "workflow_started"})

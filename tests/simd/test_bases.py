@@ -1,4 +1,4 @@
-"""Comparing thirty-two bases at a time."""
+"""Check the comparison of thirty-two bases at a time."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Borrowed views hold what their arrays hold, alone and in tuples."""
+"""Check that borrowed views have the contents of their arrays, alone and in tuples."""
 
 from typing import NamedTuple
 

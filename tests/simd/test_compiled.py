@@ -1,4 +1,4 @@
-"""Compiled kernels are kept under what they are compiled from, checked when they are read, and removed when unused."""
+"""Check the cache of compiled kernels: keys from sources, checksums, and removal after disuse."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ RUN = (
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """A small library with two modules of kernels, one of which uses the other."""
+    """Write a small library with two modules of kernels, one of which uses the other."""
     for name in (
         "__init__.py",
         "cache.py",
@@ -51,7 +51,7 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# An upgrade of the library between two imports of a process.
+# The library is upgraded between two imports of a process.
 UPGRADED = (
     "import logging; logging.basicConfig()\n"
     "import quire.kernels.inner, pathlib\n"
@@ -62,7 +62,7 @@ LINK = "source.with_name('linked.py').hardlink_to(source)"
 
 
 def run(library: Path, program: str = RUN) -> tuple[int, int, int, str]:
-    """Answer of the kernel in a new process, how often its code was found and was not, and the log."""
+    """Return the kernel's answer in a new process, its numbers of cache hits and misses, and the log."""
     environment = {**os.environ, "PYTHONPATH": str(library), "XDG_CACHE_HOME": str(library / "cache")}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run([sys.executable, "-c", program], text=True, env=environment, capture_output=True, check=True)
@@ -71,7 +71,7 @@ def run(library: Path, program: str = RUN) -> tuple[int, int, int, str]:
 
 
 def kept(library: Path) -> list[Path]:
-    """The files of compiled code of the outer module."""
+    """Return the files of compiled code of the outer module."""
     return sorted((library / "cache/quire/numba").glob("quire.kernels.outer-*/*.nb[ic]"))
 
 
@@ -91,7 +91,7 @@ def test_code_is_found_again(library: Path) -> None:
     ],
 )
 def test_an_edit_compiles_what_depends_on_it(library: Path, edited: str, again: bool) -> None:
-    """Imports decide, not the names of files or the packages that they lie in."""
+    """Imports decide, not the names of files or their packages."""
     run(library)
     with (library / edited).open("a") as stream:
         stream.write("\nedited = 1\n")
@@ -106,7 +106,7 @@ def test_a_changed_function_of_another_module_changes_the_answer(library: Path) 
 
 
 def test_what_changes_while_a_process_runs_is_not_kept(library: Path) -> None:
-    """The process works with what it imported, and the next one with what is there; the log says so."""
+    """The process uses its imported code, the next process uses the new code, and the log reports the change."""
     answer, hits, misses, log = run(library, UPGRADED)
     assert (answer, hits, misses) == (12, 0, 1)
     assert log.count("quire/kernels/inner.py: changed while this process ran") == 1
@@ -122,7 +122,7 @@ def test_sources_of_a_server_whose_clock_is_ahead(library: Path) -> None:
 
 
 def test_a_source_that_is_only_linked_is_the_same(library: Path) -> None:
-    """A link changes what the disk says of the file, but not the file."""
+    """A hard link changes the file's status but not the file."""
     program = UPGRADED.replace("source.write_text(source.read_text().replace('2 * x', '3 * x'))", LINK)
     assert LINK in program
     assert run(library, program)[:3] == (12, 0, 1)
@@ -131,7 +131,7 @@ def test_a_source_that_is_only_linked_is_the_same(library: Path) -> None:
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
 def test_a_flipped_bit_is_noticed(library: Path, place: float) -> None:
-    """In the index and in the code: the kernel is compiled again, and the log says so."""
+    """Damaged code is compiled again, and the log reports it."""
     run(library)
     for path in kept(library):
         data = bytearray(path.read_bytes())
@@ -166,7 +166,7 @@ RUN_TUPLE = "import collections; Other = collections.namedtuple('Other', ['first
 
 @pytest.fixture
 def pairs(library: Path) -> Path:
-    """The library with a kernel that was compiled for a class of a module that its own does not import."""
+    """Write the library with a kernel compiled for a class from a module that its own module does not import."""
     (library / "pair.py").write_text(PAIR)
     (library / "quire/kernels/difference.py").write_text(DIFFERENCE)
     assert run(library, RUN_PAIR)[:3] == (4, 0, 1)
@@ -175,13 +175,13 @@ def pairs(library: Path) -> Path:
 
 
 def test_a_class_that_is_gone_is_in_nobodys_way(pairs: Path) -> None:
-    """A kernel that was once called with it can be called with something else."""
+    """A kernel that was once called with a removed class still accepts other types."""
     (pairs / "pair.py").unlink()
     assert run(pairs, RUN_TUPLE)[:3] == (4, 0, 1)
 
 
 def test_other_fields_of_a_class_are_other_code(pairs: Path) -> None:
-    """Their order too, where their types are the same, so that Numba's names of both types are."""
+    """So is another order of fields of equal types, for which Numba's type names are the same."""
     (pairs / "pair.py").write_text(
         PAIR.replace("    first: int\n    second: int\n", "    second: int\n    first: int\n")
     )
@@ -189,7 +189,7 @@ def test_other_fields_of_a_class_are_other_code(pairs: Path) -> None:
 
 
 def test_code_for_other_types_has_another_name(tmp_path: Path) -> None:
-    """So that what two processes write at once is there for a third."""
+    """Code that two processes write at the same time is available to a third."""
     keys = [((kind,), ("x86_64", "cpu"), ("digest", "digest")) for kind in (types.int64, types.float32)]
     for key in keys:
         compiled._CodeFiles(str(tmp_path), "kernel", "stamp").save(key, f"code of {key[0]}")
@@ -215,7 +215,7 @@ def test_only_what_nobody_used_for_a_month_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chosen", [True, False])
 def test_the_folder(tmp_path: Path, chosen: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's choice, else the user's cache; the working directory where that cannot be written."""
+    """It is the user's choice, else the user's cache, or the working directory if that cannot be written."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen") if chosen else "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Machine code is made of what Python calls, once, and of nothing that kernels alone call."""
+"""Check that machine code is generated once, and only for functions that Python calls."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from quire.simd.compiled import compiled, inlined
 
 
 class Pair(NamedTuple):
-    """What a kernel may return."""
+    """A return value of a kernel."""
 
     running: NDArray[np.int64]
     last: int
@@ -28,14 +28,14 @@ def _middle(values):
 
 @compiled
 def _outer(values):
-    """Needs `_running` by itself and through `_middle`: LLVM links a function only where it was mentioned before."""
+    """Use `_running` directly and through `_middle`: LLVM links a function only if it was mentioned before."""
     if len(values) == 0:
         raise ValueError("no values")
     return Pair(_running(values), _middle(values))
 
 
 def test_functions_behind_a_kernel_have_no_machine_code_of_their_own() -> None:
-    """The kernel has it, with all that it calls; a function behind it gets its own when Python calls it."""
+    """The kernel's code contains all functions it calls; such a function gets its own code when Python calls it."""
     values = np.arange(1, 5)
     answer = _outer(values)
     assert (answer.running.tolist(), answer.last) == ([1, 3, 6, 10], 20)
@@ -44,7 +44,7 @@ def test_functions_behind_a_kernel_have_no_machine_code_of_their_own() -> None:
     assert len(_outer.overloads) == 1
     assert not _middle.overloads
     assert not _running.overloads
-    # They were compiled for `_outer` unless that was found on the disk, and never to machine code.
+    # They were compiled for `_outer`, unless that was found on disk, but never to machine code.
     for part in (_middle.part, _running.part):
         for result in part.overloads.values():
             assert isinstance(result.library, late_code.LateLibrary)

@@ -1,4 +1,4 @@
-"""Scores of letters, in lanes of every width, against a comparison."""
+"""Check the scores of letters, in lanes of every width, against a comparison."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Logarithms and powers of ten against decimal arithmetic of forty digits."""
+"""Check logarithms and powers of ten against decimal arithmetic of forty digits."""
 
 import math
 from decimal import Context, Decimal
@@ -16,7 +16,7 @@ EXACT = Context(prec=40, Emin=-9999, Emax=9999)
 
 
 def units_off(answer: float, exact: Decimal) -> float:
-    """Error in units of the exact value's last place."""
+    """Return the error in units of the exact value's last place."""
     return abs(float((Decimal(answer) - exact) / Decimal(math.ulp(float(exact)))))
 
 
@@ -52,7 +52,7 @@ def test_power_of_ten_at_the_ends(x: float, wanted: float) -> None:
 
 
 def test_the_bits_are_written_down() -> None:
-    """As computed on x86-64 with AVX-512, with AVX2 and without either: no other machine may give others."""
+    """The expected bits are from x86-64 with AVX-512, with AVX2 and without either; no machine may give others."""
     logarithms = {
         0.001: "-0x1.8000000000000p+1",
         0.3: "-0x1.0bb6c34d81502p-1",
@@ -79,7 +79,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.0**-1074, 2.0**-1022, 1.7e308, np.inf, -np.in
 @given(st.integers(0, 2**32))
 def test_arrays_and_kernels_give_the_same_bits(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    bits = rng.integers(0, 1 << 63, 200).view(np.float64)  # of all magnitudes
+    bits = rng.integers(0, 1 << 63, 200).view(np.float64)  # numbers of all magnitudes
     values = np.concatenate([SPECIAL, bits, rng.uniform(0.5, 2, 200), rng.uniform(-330, 312, 200)])
     np.testing.assert_array_equal(powers_of_ten.log10(values), log10_of_all(values))
     powers = np.array([power_of_ten(value) for value in values.tolist()])

@@ -1,4 +1,4 @@
-"""A stage whose kernels are compiled is not compiled again; any doubt compiles it."""
+"""Check that a stage whose kernels are compiled is not compiled again, and that any doubt compiles it."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ FOLDER = "quire.align.records-0123456789abcdef"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of compiled kernels with those of one stage, stamped; an older folder is no part of it."""
+    """Return a folder of compiled kernels with a stamped stage, and an older folder that is not part of it."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     stamps.kernels_root.cache_clear()
     (tmp_path / "quire.older-0123456789abcdef").mkdir()

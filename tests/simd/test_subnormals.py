@@ -1,4 +1,4 @@
-"""Subnormal numbers flushed to zero around a kernel, and the control register as it was behind it."""
+"""Check that subnormal numbers are flushed to zero around a kernel, and that the control register is restored."""
 
 import platform
 import re
@@ -13,7 +13,7 @@ from quire.simd.vectors import add, fma, load, multiply, store
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="aarch64 judges a result before it rounds it")
 
 LANES = 16
-SMALLEST = np.float32(2.0**-126)  # normal number
+SMALLEST = np.float32(2.0**-126)  # the smallest normal number
 HALF_DOWN = np.float32(1 - 2.0**-24)  # the largest number below 1
 
 
@@ -51,12 +51,12 @@ def set_control(value):
 
 
 def lanes(*values: float) -> np.ndarray:
-    """The values, and zeros in the other lanes."""
+    """Return the values, with zeros in the other lanes."""
     return np.array([*values, *[0.0] * (LANES - len(values))], np.float32)
 
 
 def calculated(function, a, b, c, fail: bool = False) -> tuple[np.ndarray, ...]:
-    """Products a b, sums a + c and fused a b + c of the lanes."""
+    """Return products a b, sums a + c and fused a b + c of the lanes."""
     answers = tuple(np.full(LANES, 9, np.float32) for _ in range(3))
     function(lanes(*a), lanes(*b), lanes(*c), *answers, fail)
     return tuple(answer[: len(a)] for answer in answers)
@@ -81,7 +81,7 @@ def test_subnormal_operands_are_zero() -> None:
 
 @on_x86
 def test_a_result_is_judged_once_it_is_rounded() -> None:
-    """As -ftz=true does on a card (a million products and fused sums around 2^-126 on an H100 were the same)."""
+    """The same as -ftz=true on a card (an H100 gave the same for a million products and fused sums around 2^-126)."""
     # In units of 2^-126: 1 - 2^-26 rounds up to 1 in 24 bits, 1 - 3 * 2^-26 rounds down and is flushed; gradual
     # underflow would round both to 1.
     ones, small = (-SMALLEST, -SMALLEST), (2.0**-26, 3 * 2.0**-26)
@@ -110,7 +110,7 @@ def test_the_register_is_as_it_was(mode: int) -> None:
 
 @on_x86
 def test_the_arithmetic_stays_a_function_of_its_own() -> None:
-    """Between the two writes of the register stands a call, so that nothing could be moved across them."""
+    """A call separates the two writes of the register, so that nothing can be moved across them."""
     calculated(flushing, (1,), (1,), (1,))
     code = next(iter(flushing.inspect_asm().values()))
     own = code[: code.index(".size")]

@@ -1,4 +1,4 @@
-"""Vectors and single instructions inside Numba code, each against NumPy or Python."""
+"""Check vectors and single instructions inside Numba code, each against NumPy or Python."""
 
 import platform
 
@@ -48,7 +48,7 @@ NUMBERS = [*INTEGERS, np.float32, np.float64]
 
 
 def apply_two(function, left, right, out):
-    """out = function(left, right) on the lanes from element 1 on (no aligned address)."""
+    """Write function(left, right) to `out`, on the lanes from element 1 on (an unaligned address)."""
 
     @njit
     def kernel(left, right, out):
@@ -58,7 +58,7 @@ def apply_two(function, left, right, out):
 
 
 def apply_choice(function, left, right, out):
-    """out = 7 where the function chooses, 3 elsewhere."""
+    """Write 7 to `out` where the function selects a lane, 3 elsewhere."""
 
     @njit
     def kernel(left, right, out):
@@ -81,7 +81,7 @@ def narrow_and_widen(numbers, narrow, wide):
 
 
 def drawn(seed: int, dtype: type) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two operands of few different values, and room for an answer; a guard on both sides."""
+    """Return two operands with few different values, and an array for the answer with guards on both sides."""
     generator = np.random.default_rng(seed)
     low = 0 if dtype is np.uint8 else -3
     left, right = (generator.integers(low, 4, LANES + 2).astype(dtype) for _ in range(2))
@@ -264,7 +264,7 @@ def test_bits_and_shifts(dtype):
         assert out[[0, -1]].tolist() == [99, 99]
     negative = np.full(LANES + 2, -8, np.int64)
     apply_two(shift_right, negative, np.full(LANES + 2, 60, np.int64), negative)
-    assert negative[1] == 15  # zeros come in
+    assert negative[1] == 15  # zeros are shifted in
 
 
 def test_minimum():
