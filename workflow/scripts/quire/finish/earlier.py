@@ -38,8 +38,8 @@ FORMAT_VERSION = 1
 # updates the time stamps of both, one after the other.
 SECONDS_APART = 60
 STRETCH_BYTES = 1 << 20  # compressed bytes that are read at a time
-# Largest ratio of the file's records to the unit's for which reading is cheaper than mapping. A record costs 0.6 core
-# microseconds to read, one of the unit 1.0 more; mapping a read costs 8 to 9
+# Largest ratio of the file's records to the unit's for which reading is cheaper than mapping. Per record, reading takes
+# 0.6 core microseconds (1.0 for the unit's own) and mapping 8 to 9
 # (docs/decisions/0024-keep-mapping-in-the-finished-bam.md).
 MOST_TIMES = 12
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]

@@ -1,13 +1,13 @@
-"""What the records of a sample hold, counted: flags, pairs, qualities, cycles, indels, GC content, depth.
+"""Counts over the records of a sample: flags, pairs, qualities, cycles, indels, GC content, depth.
 
-Counting takes batches of decoded records that are sorted by coordinate, in any number of threads, and adds to arrays of
-whole numbers; the arrays of two threads are merged by adding them. So no answer depends on batches or threads.
+Any number of threads add batches of decoded records, sorted by coordinate, to integer arrays. The arrays of the
+threads are merged by addition, so that no result depends on batches or threads.
 
     records of a batch ──▶ records.count_records ─┐
-                       └─▶ depth.depth_runs ──▶ depth.count_runs ─┴─▶ Counters ──▶ figures (what the JSON holds)
+                       └─▶ depth.depth_runs ──▶ depth.count_runs ─┴─▶ Counters ──▶ figures (content of the JSON)
 
-Every figure is that of samtools stats, flagstat, idxstats and depth, or of Picard's DuplicationMetrics and
-GcBiasMetrics, for the records that Quire writes: bases that are not A, C, G or T count as N.
+Every figure equals that of samtools stats, flagstat, idxstats or depth, or of Picard's DuplicationMetrics or
+GcBiasMetrics, for the records that Quire writes. Bases other than A, C, G and T count as N.
 """
 
 from typing import NamedTuple
@@ -18,22 +18,22 @@ from numpy.typing import NDArray
 FLAGS = 1 << 12
 """FLAG has twelve bits."""
 QUALITIES = 95
-"""Base qualities 0 to 93, and in the last column those that are not available."""
+"""Base qualities 0 to 93, and a last column for missing qualities."""
 BASE_CODES = 5
-LARGEST_INSERT_SIZE = 8000  # samtools stats -i: larger ones count as this
+LARGEST_INSERT_SIZE = 8000  # samtools stats -i; larger sizes count as this one
 LONGEST_INDEL = 300  # samtools stats counts lengths up to its first number of cycles
-GC_STEPS = 200  # of samtools stats: steps of the GC content of reads from 0 to 100 %
+GC_STEPS = 200  # steps of the reads' GC content from 0 to 100 %, as in samtools stats
 GC_WINDOW = 100  # bases of Picard's windows (CollectGcBiasMetrics SCAN_WINDOW_SIZE)
 GC_BINS = 101
 DEEPEST = 10_000
-"""The depth of a position is not told apart further than this in the histogram; the sums do not know the limit."""
+"""Last bin of the depth histogram, which includes all greater depths; sums of depth are not limited."""
 COVERAGE_WINDOW = 10_000
-"""Bases of the windows along the contigs whose mean depth is listed."""
+"""Bases in each window of the BED file of mean depths."""
 PROFILE_BINS = 400
 ADAPTERS = {"illumina": "AGATCGGAAGAG", "nextera": "CTGTCTCTTATA", "poly_g": "GGGGGGGGGGGG"}
-"""The first bases of what stands behind a fragment that is shorter than its read: FastQC's words (Configuration,
-adapter_list.txt: Illumina Universal Adapter, Nextera Transposase Sequence), and what two-colour machines read where
-there is no signal (PolyG)."""
+"""First bases of the sequences that follow a fragment shorter than its read: FastQC's adapters (Configuration,
+adapter_list.txt: Illumina Universal Adapter, Nextera Transposase Sequence), and the G that two-colour instruments call
+without a signal (PolyG)."""
 
 TOTALS = np.dtype(
     [
@@ -42,12 +42,12 @@ TOTALS = np.dtype(
         ("edit_distances", np.int64),  # sum of NM
         ("aligned_bases", np.int64),  # under M, I, = and X
         ("mates_on_other_contigs", np.int64),  # primary records, so twice the pairs
-        ("depth_reads", np.int64),  # primary and mapped, without duplicates and failed ones
-        ("depth_reads_on_target", np.int64),  # those of them that overlap the target
+        ("depth_reads", np.int64),  # mapped records that count in the depth
+        ("depth_reads_on_target", np.int64),  # depth reads that overlap the target
         ("target_bases", np.int64),  # sum of the depth over the target
     ]
 )
-"""Numbers over all records."""
+"""Totals over all records."""
 
 LIBRARY = np.dtype(
     [
@@ -62,18 +62,20 @@ LIBRARY = np.dtype(
         ("unmapped", np.int64),
     ]
 )
-"""Numbers of one library, named after Picard's DuplicationMetrics."""
+"""Counts of one library, named after Picard's DuplicationMetrics."""
 
 
 class Genome(NamedTuple):
-    """The contigs and their bases, as the packed reference holds them (`quire.reference.Reference`).
+    """Contigs and bases of the packed reference (`quire.reference.Reference`).
 
     Attributes:
-        lengths: int64[contigs].
+        lengths: int64[contigs], lengths of the contigs.
         first_island: int64[contigs + 1], islands of contig c are [first_island[c], first_island[c + 1]).
-        island_start: int64[islands], on the contig; island_axis: int64[islands + 1].
-        text: uint64[], the packed axis; ambiguous: int64[m, 2], its runs of ambiguous bases.
-        first_window: int64[contigs + 1], the first window of COVERAGE_WINDOW bases of each contig.
+        island_start: int64[islands], 0-based starts on the contigs.
+        island_axis: int64[islands + 1], starts on the axis.
+        text: uint64[], the packed axis.
+        ambiguous: int64[m, 2], runs of ambiguous bases on the axis.
+        first_window: int64[contigs + 1], number of the first window of COVERAGE_WINDOW bases of each contig.
     """
 
     lengths: NDArray[np.int64]
@@ -86,13 +88,14 @@ class Genome(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The positions over which depth is counted; 0-based and half-open, merged, in the order of the contigs.
+    """Intervals over which depth is counted: 0-based, half-open, merged, in the order of the contigs.
 
     Attributes:
         first: int64[contigs + 1], intervals of contig c are [first[c], first[c + 1]).
-        starts, ends: int64[intervals]; offsets: int64[intervals + 1], positions before each.
+        starts, ends: int64[intervals].
+        offsets: int64[intervals + 1], number of target positions before each interval.
         bin_size: positions in each bin of the profile.
-        low: positions of a lower depth are listed.
+        low: depth below which positions are listed.
     """
 
     first: NDArray[np.int64]
@@ -104,11 +107,12 @@ class Target(NamedTuple):
 
 
 class ReadGroups(NamedTuple):
-    """The read groups of a file.
+    """Read groups of a file.
 
     Attributes:
-        names: uint8, flat; offsets: int64[groups + 1].
-        library: int64[groups], the number of each group's library; records without a group count for the first.
+        names: uint8[], concatenated IDs.
+        offsets: int64[groups + 1], where each ID begins in `names`.
+        library: int64[groups], number of each group's library; records without a group count for the first group.
     """
 
     names: NDArray[np.uint8]
@@ -117,28 +121,30 @@ class ReadGroups(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """What kernels add to. Cycles count from the read's first base; "first" and "last" are the mates of a pair.
+    """Counts that the kernels add to. Cycles start at the read's first base; "first" and "last" are mates of a pair.
 
     Attributes:
-        totals: TOTALS[1]; libraries: LIBRARY[libraries].
+        totals: TOTALS[1].
+        libraries: LIBRARY[libraries].
         flags: int64[3, FLAGS], by FLAG: records, records with bases, and their bases.
-        other_contig: int64[2, 2], primary records of pairs whose mate lies on another contig: passed and failed, all
-            and those of mapping quality 5 and more.
-        mapping_qualities: int64[256], primary mapped reads without duplicates and failed ones.
+        other_contig: int64[2, 2], primary records whose mate is on another contig. Rows: QC-passed, QC-failed; columns:
+            all, mapping quality of at least 5.
+        mapping_qualities: int64[256], primary mapped reads, without duplicate and QC-failed ones.
         insert_sizes: int64[3, LARGEST_INSERT_SIZE + 1], records by insert size: inward, outward, other orientation.
         lengths: int64[3, cycles + 1], primary reads by length: first, last, other.
         bases: int64[2, cycles, BASE_CODES, QUALITIES], bases of primary reads: first, last.
-        gc_steps: int64[2, GC_STEPS + 1], differences of samtools' GC content of reads: first, last.
-        adapters: int64[ADAPTERS, cycles + 1], primary reads by the cycle at which they first show an adapter's word.
+        gc_steps: int64[2, GC_STEPS + 1], differences between the steps of samtools' GC content of reads: first, last.
+        adapters: int64[ADAPTERS, cycles + 1], primary reads by the first cycle of an adapter's sequence.
         indel_lengths: int64[2, LONGEST_INDEL], insertions and deletions by length - 1.
         indels: int64[4, cycles + 1], insertions of first and last, deletions of first and last.
         mismatches: int64[cycles, QUALITIES + 1], Ns, then mismatches by quality.
-        contigs: int64[contigs + 1, 2], mapped and unmapped records of each contig; those of none at the end.
+        contigs: int64[contigs + 1, 2], mapped and unmapped records of each contig; the last row is for records without
+            a contig.
         gc_reads: int64[GC_BINS], reads by the GC content of Picard's window.
-        coverage: int64[contigs, 2], sum of the depth and covered positions.
+        coverage: int64[contigs, 2], sum of the depth, and number of covered positions.
         windows: int64[windows], sum of the depth.
         depths: int64[DEEPEST + 1], positions of the target by depth.
-        profile: int64[bins], sum of the depth in bins of the target's positions laid end to end.
+        profile: int64[bins], sum of the depth in bins along the concatenated intervals of the target.
     """
 
     totals: NDArray[np.void]
@@ -163,12 +169,12 @@ class Counters(NamedTuple):
 
 
 def profile_bin(positions: int) -> int:
-    """Positions of the target in each bin of the profile."""
+    """Return the number of target positions in each bin of the profile."""
     return max(1, -(-positions // PROFILE_BINS))
 
 
 def new_counters(genome: Genome, target: Target, libraries: int, cycles: int) -> Counters:
-    """Counters at zero, for reads of at most `cycles` bases."""
+    """Return counters at zero, for reads of at most `cycles` bases."""
 
     def zeros(*shape: int) -> NDArray[np.int64]:
         return np.zeros(shape, np.int64)
@@ -198,12 +204,12 @@ def new_counters(genome: Genome, target: Target, libraries: int, cycles: int) ->
 
 
 def add_counters(sum_so_far: Counters, more: Counters) -> Counters:
-    """The sum of two, with as many cycles as the longer one; neither is changed."""
+    """Return the sum of two counters, with the larger number of cycles."""
     return Counters(*(_add(left, right) for left, right in zip(sum_so_far, more, strict=True)))
 
 
 def _add(left: NDArray, right: NDArray) -> NDArray:
-    """The sum of two arrays, the smaller one padded with zeros; fields of a structured one add up by name."""
+    """Return the sum of two arrays, padded with zeros to a common shape; structured arrays are added by field."""
     shape = tuple(max(sizes) for sizes in zip(left.shape, right.shape, strict=True))
     both = np.zeros(shape, left.dtype)
     for part in (left, right):

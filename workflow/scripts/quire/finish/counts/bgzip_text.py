@@ -1,4 +1,4 @@
-"""A bgzip file that text is appended to."""
+"""Buffered writer of bgzip text files."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ BYTES_AT_A_TIME = 1 << 20
 
 
 class BgzipText:
-    """A bgzip file that text is appended to."""
+    """Buffered writer of a bgzip text file."""
 
     def __init__(self, path: Path) -> None:
-        """An empty file."""
+        """Create an empty file."""
         self._path = path
         self._held: list[bytes] = []
         self._bytes = 0
@@ -26,7 +26,7 @@ class BgzipText:
             self._flush()
 
     def close(self) -> None:
-        """Write what is held and the closing block."""
+        """Write the buffered text and the BGZF end-of-file block."""
         self._flush()
         with self._path.open("ab") as stream:
             stream.write(BGZF_END)

@@ -1,8 +1,9 @@
-"""Depth of coverage while sorted records stream: first as runs of positions of one depth, then added to the counters.
+"""Depth of coverage of a stream of sorted records: computed as runs of equal depth, then added to the counters.
 
-The depth is that of `samtools depth`: records that are mapped, primary or supplementary, no duplicates and not failed
-count at each base under M, = and X. A batch closes the positions from its first record to the next batch's first one.
-What reaches over that border is handed on as blocks, so that batches may be counted in any order, by any thread.
+The depth is that of `samtools depth`: mapped primary and supplementary records that are neither duplicates nor
+QC-failed count at each base under M, = and X. A batch determines the depth from its first record to the first record
+of the next batch. Alignments that cross this border are passed on as blocks, so that batches can be counted in any
+order and on any thread.
 """
 
 from typing import NamedTuple
@@ -17,18 +18,18 @@ from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
 
-FIRST_RING = 1 << 13  # positions between a record's start and its blocks' ends that there is room for at first
+FIRST_RING = 1 << 13  # initial size of the ring: positions from a record's start to the ends of its blocks
 
 
 class Place(NamedTuple):
-    """A border between batches: number of the contig, 0-based position. (contigs, 0) is behind all of them."""
+    """Border between batches: number of the contig and 0-based position; (contigs, 0) follows all contigs."""
 
     contig: int
     position: int
 
 
 class Runs(NamedTuple):
-    """Neighbouring positions of one depth, in order; together they are all positions of a batch's span.
+    """Runs of positions of equal depth, in order; they cover all positions of a batch's span.
 
     Attributes:
         contig, start, end, depth: int64[runs].
@@ -41,17 +42,20 @@ class Runs(NamedTuple):
 
 
 def no_blocks() -> NDArray[np.int64]:
-    """What the first batch of a file is handed on."""
+    """Return an empty array of blocks, as for the first batch of a file."""
     return np.empty((0, 2), np.int64)
 
 
 def blocks_behind(records: Records, carried: NDArray[np.int64], border: Place) -> NDArray[np.int64]:
-    """Blocks (int64[n, 2], starts and ends on the border's contig) of records before a border that reach over it.
+    """Return the blocks of records before a border that cross it.
 
     Args:
-        records: of the batch before the border.
-        carried: the blocks that were handed on to that batch.
-        border: the place of the next batch's first record.
+        records: records of the batch before the border.
+        carried: blocks that were passed on to that batch.
+        border: place of the next batch's first record.
+
+    Returns:
+        int64[n, 2], starts and ends on the border's contig.
     """
     before = carried if len(records.fixed) == 0 or records.fixed["contig"][0] == border.contig else no_blocks()
     blocks: NDArray[np.int64] = _blocks_behind(*records, before, border.contig, border.position)
@@ -61,22 +65,23 @@ def blocks_behind(records: Records, carried: NDArray[np.int64], border: Place) -
 def depth_runs(
     records: Records, carried: NDArray[np.int64], start: Place, end: Place, lengths: NDArray[np.int64]
 ) -> Runs:
-    """The depth of all positions from `start` up to `end`.
+    """Compute the depth of all positions in [start, end).
 
     Args:
-        records: sorted, all mapped ones at or behind `start` and before or at `end`.
-        carried: what `blocks_behind` gave for `start`.
-        start, end: borders of the span.
-        lengths: int64[contigs].
+        records: sorted records; all mapped ones lie in [start, end].
+        carried: result of `blocks_behind` for `start`.
+        start: start of the span.
+        end: end of the span.
+        lengths: int64[contigs], lengths of the contigs.
     """
     return Runs(*_depth_runs(*records, carried, start, end, lengths))
 
 
 def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -> NDArray[np.int64]:
-    """Add runs to the counters of coverage; returns the target's positions of low depth.
+    """Add runs to the counters of coverage.
 
     Returns:
-        int64[n, 3]: contig, start, end of neighbouring positions of the target of a lower depth than `target.low`.
+        int64[n, 3]: contig, start and end of the target's regions with a depth below `target.low`.
     """
     low: NDArray[np.int64] = _count_runs(runs, target, genome.first_window, counters)
     return low
@@ -84,9 +89,9 @@ def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -
 
 @compiled
 def in_order(fixed):
-    """Whether records (FIXED_FIELDS[n]) are sorted by contig and position, those without a contig at the end."""
+    """Return True if records (FIXED_FIELDS[n]) are sorted by contig and position, with those without contig last."""
     for r in range(1, len(fixed)):
-        # As unsigned numbers a contig of -1 is the largest.
+        # As an unsigned number, contig -1 is the largest.
         before, here = np.uint32(fixed[r - 1].contig), np.uint32(fixed[r].contig)
         if here < before or (here == before and fixed[r].position < fixed[r - 1].position):
             return False
@@ -95,7 +100,7 @@ def in_order(fixed):
 
 @compiled
 def _count_elements(fixed):
-    """Elements of all CIGARs."""
+    """Return the total number of CIGAR elements."""
     count = 0
     for r in range(len(fixed)):
         count += np.int64(fixed[r].operations)
@@ -114,7 +119,7 @@ def _blocks_behind(data, starts, fixed, carried, contig, border):
         if np.int64(fixed[r].contig) != contig or fixed[r].flag & NOT_IN_DEPTH:
             continue
         begin, position = cigar_begin(starts[r], fixed[r]), np.int64(fixed[r].position)
-        # One operation takes no more of the reference than there are bases: most records need not be read for that.
+        # One operation spans no more of the reference than the read has bases, so most CIGARs need not be read.
         if fixed[r].operations == 1 and fixed[r].bases > 0 and position + np.int64(fixed[r].bases) <= border:
             continue
         for k in range(np.int64(fixed[r].operations)):
@@ -130,9 +135,9 @@ def _blocks_behind(data, starts, fixed, carried, contig, border):
 
 @compiled
 def _larger(ring, origin, end):
-    """A copy of a ring of differences that also has room for one at `end`.
+    """Return a copy of a ring of depth differences, enlarged to hold position `end`.
 
-    ring: int32[2^k], the difference at position p stands at p & (2^k - 1); none lies before `origin`.
+    `ring` is int32[2^k]; the difference at position p is at index p & (2^k - 1), and none lies before `origin`.
     """
     size = len(ring)
     while end - origin >= size:
@@ -145,9 +150,9 @@ def _larger(ring, origin, end):
 
 @compiled
 def _close(ring, position, end, furthest, contig, depth, runs, count):
-    """Turn the differences in [position, end) into runs: (depth at `end`, number of runs).
+    """Turn the differences in [position, end) into runs; return the depth at `end` and the number of runs.
 
-    furthest: no difference lies behind it; runs: int64[4, most]; a run that ends where the span does is closed too.
+    No difference lies after `furthest`. `runs` is int64[4, most], filled from `count` on. The last run ends at `end`.
     """
     first, mask = position, len(ring) - 1
     for at in range(position, min(end, furthest + 1)):
@@ -168,7 +173,7 @@ def _close(ring, position, end, furthest, contig, depth, runs, count):
 @compiled
 def _depth_runs(data, starts, fixed, carried, start, end, lengths):
     contigs = min(end[0], len(lengths) - 1) - start[0] + 1
-    # Each block begins and ends a run, each record closes one, and each contig has one more.
+    # Upper bound: each block begins and ends a run, each record may close one, and each contig has one more.
     most = 2 * (_count_elements(fixed) + len(carried)) + len(starts) + contigs + 1
     runs = np.empty((4, most), np.int64)
     ring = np.zeros(FIRST_RING, np.int32)
@@ -188,8 +193,8 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
         while contig < fields.contig:
             depth, count = _close(ring, position, lengths[contig], furthest, contig, depth, runs, count)
             contig, position, furthest, depth = contig + 1, np.int64(0), np.int64(0), 0
-            ring[:] = 0  # alignments that run over the end of their contig, which no mapper should write
-        # Records side by side share one pass over the ring.
+            ring[:] = 0  # left by alignments beyond the end of their contig (invalid BAM)
+        # Neighbouring records share one pass over the ring.
         if here - position >= FIRST_RING // 2:
             depth, count = _close(ring, position, here, furthest, contig, depth, runs, count)
             position = here
@@ -216,13 +221,13 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
 
 @compiled
 def _first_interval(first, ends, contig, position):
-    """The first interval of a contig that ends behind a position, or the next contig's first."""
+    """Return the contig's first interval that ends after a position, else the next contig's first interval."""
     return first_above(ends, first[contig], first[contig + 1], position)
 
 
 @inlined
 def _add_in_steps(start, end, depth, size, sums):
-    """Add a run to the sums of pieces of `size` positions from position 0 on."""
+    """Add a run to the sums of consecutive bins of `size` positions."""
     while start < end:
         number = start // size
         stop = min(end, (number + 1) * size)

@@ -1,4 +1,4 @@
-"""From counters to figures: what a sample's counts.json holds (docs/formats.md), under samtools' and Picard's names."""
+"""Figures of counts.json (docs/formats.md) from the counters, under samtools' and Picard's names."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ from quire.sam import (
 )
 
 FORMAT_VERSION = 1
-MAIN_BULK = 0.99  # samtools stats -m: the share of pairs that insert sizes are summarised over
+MAIN_BULK = 0.99  # samtools stats -m: share of the pairs, by insert size, that mean and deviation are computed from
 SEX_CONTIGS = {"x": ("chrX", "X"), "y": ("chrY", "Y")}
 AUTOSOMES = frozenset(f"{prefix}{number}" for prefix in ("chr", "") for number in range(1, 23))
 _FLAG = np.arange(1 << 12)
@@ -38,15 +38,15 @@ def figures_of(
     known: Mapping[str, int],
     optical_pairs: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The figures of a sample.
+    """Return the content of a sample's counts.json.
 
     Args:
-        sample: name.
-        counts: of its file, the depth over the islands of the reference.
+        sample: name of the sample.
+        counts: counts of its file, with the depth over the islands of the reference.
         low: summary of the regions of low depth (`quire.finish.counts.low_coverage`).
-        lengths: of the contigs by name.
-        known: positions of each contig without its runs of N.
-        optical_pairs: optical duplicates by library; None where none were looked for.
+        lengths: lengths of the contigs by name.
+        known: number of positions of each contig without runs of N.
+        optical_pairs: optical duplicate pairs by library; None if they were not searched for.
     """
     counters = counts.counters
     return {
@@ -78,7 +78,7 @@ def figures_of(
 def target_figures(
     sample: str, counts: SampleCounts, low: Mapping[str, Any], target_bed: str, regions: Regions
 ) -> dict[str, Any]:
-    """What a sample's target.json holds: depth over the target's intervals, and how much of the sample lies there."""
+    """Return the content of a sample's target.json: depth over the target, and the share of reads and bases on it."""
     counters, on_target_names = counts.counters, [name for name in counts.contigs if name in regions]
     return {
         "format_version": FORMAT_VERSION,
@@ -96,7 +96,7 @@ def target_figures(
 
 
 def depth(counters: Counters) -> dict[str, Any]:
-    """Positions of the target by depth, sum of the depth, and the depth along the target."""
+    """Return the depth histogram of the target, the sum of the depth, and the profile along the target."""
     positions = int(counters.depths.sum())
     return {
         "histogram": trimmed(counters.depths),
@@ -107,14 +107,14 @@ def depth(counters: Counters) -> dict[str, Any]:
 
 
 def trimmed(values: NDArray[np.int64]) -> list[int]:
-    """Numbers without the zeros at their end."""
+    """Return the values as a list, without trailing zeros."""
     nonzero = np.flatnonzero(values)
     numbers: list[int] = values[: nonzero[-1] + 1 if len(nonzero) else 0].tolist()
     return numbers
 
 
 def flagstat(counters: Counters, failed: bool) -> dict[str, int]:
-    """`samtools flagstat` over the records that passed, or failed, quality control."""
+    """Return `samtools flagstat` of the QC-passed or the QC-failed records."""
     mine = ((_FLAG & FLAG_FAILED_QUALITY_CHECK) != 0) == failed
     secondary = mine & has(FLAG_SECONDARY)
     primary = mine & lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY)
@@ -145,19 +145,19 @@ def flagstat(counters: Counters, failed: bool) -> dict[str, int]:
 
 
 def has(bit: int) -> NDArray[np.bool_]:
-    """The flags that have a bit set."""
+    """Return a mask of the flags that have a bit set."""
     found: NDArray[np.bool_] = (_FLAG & bit) != 0
     return found
 
 
 def lacks(bits: int) -> NDArray[np.bool_]:
-    """The flags that have none of some bits set."""
+    """Return a mask of the flags that have none of the bits set."""
     found: NDArray[np.bool_] = (_FLAG & bits) == 0
     return found
 
 
 def stats(counters: Counters) -> dict[str, int | float]:
-    """The summary numbers of `samtools stats` under their names."""
+    """Return the summary numbers of `samtools stats` by name."""
     _, records, bases = counters.flags
     totals = counters.totals[0]
     primary, counted = lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY), lacks(FLAG_SECONDARY)
@@ -201,7 +201,7 @@ def stats(counters: Counters) -> dict[str, int | float]:
 
 
 def insert_sizes(counters: Counters) -> dict[str, Any]:
-    """Pairs by insert size and orientation; mean and deviation over the smallest MAIN_BULK of them, as samtools has."""
+    """Return pairs by insert size and orientation, with mean and deviation over the main bulk as in samtools stats."""
     pairs = counters.insert_sizes // 2
     both = pairs.sum(axis=0)
     end = main_bulk(both)
@@ -218,7 +218,7 @@ def insert_sizes(counters: Counters) -> dict[str, Any]:
 
 
 def main_bulk(histogram: NDArray[np.int64]) -> int:
-    """The number of sizes, from 0 on, that together first hold more than MAIN_BULK of all pairs."""
+    """Return the smallest number of sizes, from 0 on, that contain more than MAIN_BULK of all pairs."""
     cumulated = np.cumsum(histogram)
     if not cumulated[-1]:
         return 0
@@ -226,7 +226,7 @@ def main_bulk(histogram: NDArray[np.int64]) -> int:
 
 
 def cycles(counters: Counters) -> dict[str, Any]:
-    """By cycle: bases and qualities of first and last mates, indels, Ns and mismatches."""
+    """Return by cycle the bases and qualities of first and last mates, indels, Ns and mismatches."""
     longest = max((len(trimmed(row)) for row in counters.lengths), default=1) - 1
     insertions_and_deletions = [row[: max(longest, 0)].tolist() for row in counters.indels]
     mismatches = counters.mismatches[: max(longest, 0)]
@@ -248,7 +248,7 @@ def cycles(counters: Counters) -> dict[str, Any]:
 
 
 def _mean_qualities(table: NDArray[np.int64]) -> list[float]:
-    """Mean quality of each cycle of int64[cycles, QUALITIES], up to the last cycle that a read has."""
+    """Return the mean quality of each cycle (from int64[cycles, QUALITIES]), up to the last cycle with bases."""
     reads = table.sum(axis=1)
     used = len(trimmed(reads))
     means = (table[:used] @ np.arange(QUALITIES)) / np.maximum(reads[:used], 1)
@@ -256,7 +256,7 @@ def _mean_qualities(table: NDArray[np.int64]) -> list[float]:
 
 
 def gc_bias(reads: NDArray[np.int64], windows: NDArray[np.int64]) -> dict[str, Any]:
-    """Picard's GcBiasDetailMetrics (READ_STARTS, WINDOWS, NORMALIZED_COVERAGE) by percentage, and its two dropouts."""
+    """Return READ_STARTS, WINDOWS and NORMALIZED_COVERAGE of Picard's GcBiasDetailMetrics, and both dropouts."""
     all_reads, all_windows = int(reads.sum()), int(windows.sum())
     expected = all_reads / all_windows if all_windows else 0.0
     present = (windows > 0) & (expected > 0)
@@ -272,12 +272,12 @@ def gc_bias(reads: NDArray[np.int64], windows: NDArray[np.int64]) -> dict[str, A
 
 
 def library(name: str, row: np.void, optical_pairs: int | None) -> dict[str, Any]:
-    """Picard's DuplicationMetrics of a library, and what the table of duplicates says.
+    """Return Picard's DuplicationMetrics of a library, and the counts of the table of duplicates.
 
     Args:
-        name: of the library.
-        row: of the counters.
-        optical_pairs: pairs that are optical duplicates, which say nothing of the library's size; None if not known.
+        name: name of the library.
+        row: the library's row of the counters.
+        optical_pairs: optical duplicate pairs, excluded from the estimate of the library size; None if unknown.
     """
     unpaired, unpaired_duplicates = int(row["unpaired_examined"]), int(row["unpaired_duplicates"])
     pairs, pair_duplicates = int(row["paired_examined"]) // 2, int(row["paired_duplicates"]) // 2
@@ -299,7 +299,7 @@ def library(name: str, row: np.void, optical_pairs: int | None) -> dict[str, Any
 
 
 def on_target(counters: Counters) -> dict[str, Any]:
-    """Reads and bases that count in the depth, and how many of them lie on the target."""
+    """Return the reads and bases that count in the depth, and how many of them are on the target."""
     totals = counters.totals[0]
     reads, reads_on = int(totals["depth_reads"]), int(totals["depth_reads_on_target"])
     bases, bases_on = int(counters.coverage[:, 0].sum()), int(totals["target_bases"])
@@ -314,7 +314,7 @@ def on_target(counters: Counters) -> dict[str, Any]:
 
 
 def contigs(counts: SampleCounts, lengths: Mapping[str, int], known: Mapping[str, int]) -> dict[str, list[Any]]:
-    """By contig: `samtools idxstats`, and the depth over the whole contig (`samtools coverage`)."""
+    """Return by contig `samtools idxstats` and the depth over the whole contig (`samtools coverage`)."""
     counters = counts.counters
     mapped, unmapped = counters.contigs[:-1].T
     return {
@@ -329,7 +329,7 @@ def contigs(counts: SampleCounts, lengths: Mapping[str, int], known: Mapping[str
 
 
 def sex_chromosomes(counts: SampleCounts, known: Mapping[str, int]) -> dict[str, float | None]:
-    """Mean depth of the autosomes (1 to 22), and of X and Y as its multiples; None for contigs that are not there."""
+    """Return the mean depth of the autosomes (1 to 22) and the ratios of X and Y to it; None for missing contigs."""
     bases = dict(zip(counts.contigs, counts.counters.coverage[:, 0].tolist(), strict=True))
 
     def mean(names: list[str]) -> float | None:
@@ -345,7 +345,7 @@ def sex_chromosomes(counts: SampleCounts, known: Mapping[str, int]) -> dict[str,
 
 
 def window_rows(counts: SampleCounts, lengths: Mapping[str, int]) -> list[str]:
-    """Lines of a BED of all windows: contig, start, end, mean depth with two decimals."""
+    """Return the BED lines of all windows: contig, start, end, mean depth with two decimals."""
     rows, number = [], 0
     windows = counts.counters.windows.tolist()
     for name in counts.contigs:

@@ -1,7 +1,7 @@
-"""GC content of windows of the reference, as Picard's CollectGcBiasMetrics bins it (GcBiasUtils).
+"""GC content of windows of the reference, binned as in Picard's CollectGcBiasMetrics (GcBiasUtils).
 
 A window of 100 bases is binned by its percentage of G and C, unless it has more than four Ns. Windows begin at every
-position from 1 on, 0-based, that is more than 100 bases from the end of the contig.
+0-based position from 1 on that is more than 100 bases before the end of the contig.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above, first_behind
 
 MOST_UNKNOWN = 4
-PIECE = 1 << 22  # windows that one job bins
+PIECE = 1 << 22  # windows per job
 _LOW_BITS = np.uint64(0x5555555555555555)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _CODES = code_table({}, AMBIGUOUS)
@@ -25,7 +25,7 @@ _CODES = code_table({}, AMBIGUOUS)
 
 @inlined
 def _strong_bases(text, start, end):
-    """G and C among the bases [start, end) of the axis: those whose two bits differ."""
+    """Count G and C in [start, end) of the axis: the bases whose two bits differ."""
     count = np.int64(0)
     first, last = start >> 5, (end - 1) >> 5
     for number in range(first, last + 1):
@@ -55,7 +55,7 @@ def window_bin(genome, contig, start):
     if start >= genome.lengths[contig] - GC_WINDOW:
         return np.int64(0)
     end, strong, known = start + GC_WINDOW, np.int64(0), np.int64(0)
-    # The last island that does not begin behind `start`: it may hold it.
+    # The last island that begins at or before `start`; it may contain `start`.
     island = first_above(island_start, first_island[contig], first_island[contig + 1], start) - 1
     island = max(island, first_island[contig])
     while island < first_island[contig + 1] and island_start[island] < end:
@@ -81,7 +81,7 @@ def window_bin(genome, contig, start):
 
 @compiled
 def count_windows(codes, windows):
-    """Add to `windows` (int64[GC_BINS]) the bins of all windows that lie within some bases (uint8[]: 0..3, 4 for N)."""
+    """Add all windows within `codes` (uint8[]: 0 to 3, 4 for N) to their bins in `windows` (int64[GC_BINS])."""
     strong = unknown = np.int64(0)
     for i in range(len(codes)):
         strong += 1 if codes[i] == 1 or codes[i] == 2 else 0
@@ -95,9 +95,9 @@ def count_windows(codes, windows):
 
 
 def pieces_of(reference: Reference) -> Iterator[tuple[int, int, int]]:
-    """Contig, start and end of spans in which all windows begin that may have a bin: each begins in one of them.
+    """Yield disjoint spans (contig, start, end) that contain the starts of all windows with a bin.
 
-    Islands lie further apart than a window may have unknown bases.
+    Spans of different islands do not overlap, because islands are further apart than the Ns that a window may have.
     """
     lengths = np.diff(reference.island_axis)
     for island, contig in enumerate(reference.island_contig.tolist()):
@@ -108,7 +108,7 @@ def pieces_of(reference: Reference) -> Iterator[tuple[int, int, int]]:
 
 
 def windows_of(reference: Reference, contig: int, start: int, end: int) -> NDArray[np.int64]:
-    """Windows by their bin (int64[GC_BINS]) among those of a contig that begin in [start, end)."""
+    """Return the number of windows by bin (int64[GC_BINS]), for windows of a contig that begin in [start, end)."""
     windows = np.zeros(GC_BINS, np.int64)
     first, last = max(start, 1), min(end, int(reference.contig_lengths[contig]) - GC_WINDOW)
     if first < last:

@@ -1,7 +1,7 @@
-"""Reads of both alleles at sites whose frequencies are known, of a finished sample: what contamination is told from.
+"""Reads of both alleles at sites of known allele frequency, for the estimate of contamination.
 
-Reads count that are mapped with quality 20 and more, primary and no duplicates, with a base of quality 20 and more; as
-VerifyBamID takes them (Jun et al. 2012). Both mates over a site count.
+As in VerifyBamID (Jun et al. 2012), primary reads that are not duplicates count if mapping quality and base quality are
+at least 20. If both mates cover a site, both count.
 """
 
 import json
@@ -28,8 +28,8 @@ from quire.simd.search import first_above
 
 FORMAT_VERSION = 1
 FREQUENCY_BINS = 20
-LEAST_QUALITY = 20  # of mapping and of bases
-DEEPEST = 100  # reads of a site; more are scaled down to it
+LEAST_QUALITY = 20  # lowest mapping quality and base quality
+DEEPEST = 100  # most reads of a site; greater counts are scaled down
 
 
 @compiled
@@ -38,7 +38,10 @@ def count_alleles(records, first, positions, reference, alternate, reads):
 
     Args:
         records: `quire.io.bam.decode.Records`.
-        first, positions, reference, alternate: as in `quire.io.frequencies.KnownSites`.
+        first: int64[contigs + 1], sites of contig c are [first[c], first[c + 1]).
+        positions: int64[sites], 0-based.
+        reference: uint8[sites], code of the reference allele.
+        alternate: uint8[sites], code of the alternate allele.
         reads: int64[sites, 2], reads with the reference and with the alternate allele.
     """
     data, starts, fixed = records.data, records.starts, records.fixed
@@ -48,7 +51,7 @@ def count_alleles(records, first, positions, reference, alternate, reads):
             continue
         contig, position = np.int64(fields.contig), np.int64(fields.position)
         last = first[contig + 1]
-        site = first_above(positions, first[contig], last, position - 1)  # at the record's start or behind it
+        site = first_above(positions, first[contig], last, position - 1)  # the first at or after the record's start
         begin, read = cigar_begin(start, fields), np.int64(0)
         letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
         for k in range(np.int64(fields.operations)):
@@ -78,20 +81,20 @@ def count_known_sites(
     output: str | Path,
     threads: int,
 ) -> None:
-    """Write the reads of both alleles at known sites (docs/formats.md).
+    """Count the reads of both alleles at known sites, and write known_sites.json (docs/formats.md).
 
     Args:
-        sample: name.
-        alignments: the sample's BAM or CRAM; a CRAM is decoded to a temporary BAM beside `output`.
-        reference_directory: what `quire.reference.build` wrote.
-        reference_fasta: plain, gzip or bgzip; needed for CRAM only.
-        sites_vcf: with AF in INFO.
-        output: JSON; it appears whole or not at all.
-        threads: that inflate.
+        sample: name of the sample.
+        alignments: the sample's BAM or CRAM; a CRAM is decoded to a temporary BAM in the folder of `output`.
+        reference_directory: folder written by `quire.reference.build`.
+        reference_fasta: plain, gzip or bgzip FASTA; needed for CRAM only.
+        sites_vcf: VCF of the sites, with AF in INFO.
+        output: JSON file, written atomically.
+        threads: number of threads for decompression.
 
     Raises:
-        InputError: the VCF cannot be used.
-        QuireError: the alignments are damaged, or of another reference.
+        InputError: if the VCF cannot be used.
+        QuireError: if the alignments are damaged or belong to another reference.
     """
     alignments, output = Path(alignments), Path(output)
     reference = Reference.open(reference_directory)

@@ -1,6 +1,7 @@
-"""How many different molecules a library has: Picard's estimate (DuplicationMetrics.estimateLibrarySize).
+"""Number of different molecules in a library, by Picard's estimate (DuplicationMetrics.estimateLibrarySize).
 
-Lander and Waterman: of X molecules, N draws show C = X (1 - exp(-N / X)) different ones. The equation is solved for X.
+N draws from X molecules give C = X (1 - exp(-N / X)) different ones (Lander and Waterman). The equation is solved for
+X.
 """
 
 import math
@@ -9,19 +10,20 @@ STEPS = 40
 
 
 def estimate_library_size(pairs: int, unique_pairs: int) -> int | None:
-    """Molecules of a library, or None where no pair is a duplicate of another.
+    """Estimate the number of molecules in a library; None if no pair is a duplicate.
 
     Args:
-        pairs: that were examined; unique_pairs: without duplicates.
+        pairs: pairs examined.
+        unique_pairs: pairs that are not duplicates.
     """
     if not 0 < unique_pairs < pairs:
         return None
 
     def excess(molecules: float) -> float:
-        """Falls with the molecules; 0 at the answer."""
+        """Return the difference of the two sides, which decreases with `molecules` and is 0 at the solution."""
         return unique_pairs / molecules - 1 + math.exp(-pairs / molecules)
 
-    # In multiples of the unique pairs; bisection with as many steps as Picard takes.
+    # Bisection in multiples of the unique pairs, with Picard's number of steps.
     low, high = 1.0, 100.0
     while excess(high * unique_pairs) > 0:
         high *= 10

@@ -1,4 +1,4 @@
-"""The regions of a sample that few reads cover: a BED file of all of them, and the longest for the report."""
+"""Regions of low coverage of a sample: a BED file of all of them, and the longest for the report."""
 
 from pathlib import Path
 from typing import Any
@@ -12,15 +12,15 @@ LISTED = 20
 
 
 class LowCoverage:
-    """A BED of positions of low depth; rows that touch each other across batches are joined."""
+    """Writer of a BED file of low-depth regions; adjacent rows of consecutive batches are joined."""
 
     def __init__(self, path: Path, contigs: list[str], below: int) -> None:
-        """Nothing written yet.
+        """Create an empty file.
 
         Args:
-            path: of the bgzip BED.
-            contigs: names by number.
-            below: the depth below which positions are listed.
+            path: path of the bgzip BED file.
+            contigs: names of the contigs by number.
+            below: depth below which positions are listed.
         """
         self.below = below
         self._file, self._contigs = BgzipText(path), contigs
@@ -29,7 +29,7 @@ class LowCoverage:
         self._regions = self._positions = 0
 
     def add(self, rows: NDArray[np.int64]) -> None:
-        """Take the next rows of contig, start, end; all but the last are written."""
+        """Add the next rows (contig, start, end); the last one is held back, since it may be extended."""
         if not len(rows):
             return
         if len(self._last) and self._last[0, 0] == rows[0, 0] and self._last[0, 2] == rows[0, 1]:
@@ -41,7 +41,7 @@ class LowCoverage:
         self._last = rows[-1:]
 
     def close(self) -> dict[str, Any]:
-        """Write the last row and the closing block; returns what counts.json says of the regions (docs/formats.md)."""
+        """Write the last row and close the file; return the summary for counts.json (docs/formats.md)."""
         self._write(self._last)
         self._file.close()
         return {
@@ -55,7 +55,7 @@ class LowCoverage:
         self._regions += len(rows)
         self._positions += int((rows[:, 2] - rows[:, 1]).sum())
         both = np.concatenate([self._longest, rows])
-        # The first of equally long ones, so that the answer does not depend on the batches.
+        # Among equally long regions the first, so that the result does not depend on the batches.
         order = np.lexsort((both[:, 1], both[:, 0], both[:, 1] - both[:, 2]))
         self._longest = both[order[:LISTED]]
         self._file.write("".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()))

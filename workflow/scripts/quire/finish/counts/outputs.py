@@ -1,4 +1,4 @@
-"""What counting a sample leaves behind: counts.json, and two BED files of coverage."""
+"""Output files of counting a sample: counts.json and two BED files of coverage."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,12 +18,13 @@ from quire.reference.regions import islands_of, read_regions
 
 @dataclass(frozen=True)
 class CountsOutputs:
-    """Where the counts of a sample go.
+    """Paths of a sample's counts.
 
     Attributes:
         counts: JSON.
         windows: bgzip BED of the mean depth in windows along all contigs.
-        low_coverage: bgzip BED of the positions of the islands whose depth is below `low_depth`.
+        low_coverage: bgzip BED of the positions of the islands with a depth below `low_depth`.
+        low_depth: depth below which positions are listed.
     """
 
     counts: Path
@@ -33,10 +34,10 @@ class CountsOutputs:
 
 
 class CountsWriter:
-    """Counts a sample while its records pass, the depth over the islands, and writes what was counted."""
+    """Count the records of a sample as they are sorted, with the depth over the islands, and write the counts."""
 
     def __init__(self, sample: str, header: str, reference: Reference, threads: int, outputs: CountsOutputs) -> None:
-        """Begin; `header` is the text of the file's header, `prepare` and `take` are `Counting`'s."""
+        """Start counting; `header` is the text of the file's header. `prepare` and `take` are those of `Counting`."""
         self._sample, self._reference, self._outputs = sample, reference, outputs
         self._islands = islands_of(reference)
         self._low = LowCoverage(outputs.low_coverage, reference.contig_names, outputs.low_depth)
@@ -50,10 +51,10 @@ class CountsWriter:
         self._counting.__exit__()
 
     def finish(self, optical_pairs: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """Write the files; returns what counts.json holds.
+        """Write the files, and return the content of counts.json.
 
         Args:
-            optical_pairs: optical duplicates by library, which records do not tell; None where none were looked for.
+            optical_pairs: optical duplicate pairs by library (records do not show them); None if not searched for.
         """
         reference = self._reference
         counts = self._counting.finish()
@@ -81,17 +82,18 @@ def write_target(
     """Count the depth of a sorted and marked BAM file over a target.
 
     Args:
-        sample: name.
-        bam: the file; it needs no index.
-        reference: whose contigs it has.
-        intervals_bed: the target.
-        threads: that count.
-        output: JSON (docs/formats.md); low_coverage: bgzip BED. Both appear whole or not at all.
-        low_depth: positions below it are listed in `low_coverage`.
+        sample: name of the sample.
+        bam: the BAM file; it needs no index.
+        reference: reference of the BAM file.
+        intervals_bed: BED file of the target.
+        threads: number of threads.
+        output: JSON file (docs/formats.md), written atomically.
+        low_coverage: bgzip BED file, written atomically.
+        low_depth: depth below which positions are listed in `low_coverage`.
 
     Raises:
-        InputError: the BED cannot be used, or the BAM is damaged.
-        QuireError: the BAM is of another reference, or not sorted.
+        InputError: if the BED cannot be used, or the BAM is damaged.
+        QuireError: if the BAM belongs to another reference or is not sorted.
     """
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
     regions = read_regions(intervals_bed, lengths)
@@ -104,7 +106,7 @@ def write_target(
 
 @contextmanager
 def atomic_outputs(final: CountsOutputs) -> Iterator[CountsOutputs]:
-    """Temporary names for the counts, which get their final names together when the block ends without an error."""
+    """Yield temporary paths, which all get their final names when the block ends without an error."""
     with ExitStack() as whole:
         paths = (final.counts, final.windows, final.low_coverage)
         counts, windows, low = (whole.enter_context(atomic_path(path)) for path in paths)
@@ -112,6 +114,6 @@ def atomic_outputs(final: CountsOutputs) -> Iterator[CountsOutputs]:
 
 
 def one_line_a_key(content: dict[str, Any]) -> str:
-    """JSON with one line for each of the outermost keys: histograms would take a line for each number otherwise."""
+    """Format JSON with one line per top-level key, so that histograms do not take one line per number."""
     lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"

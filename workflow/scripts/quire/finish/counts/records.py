@@ -1,7 +1,7 @@
-"""The kernel that counts what each record holds by itself. What samtools stats counts of a record, it counts the same.
+"""Kernel for the counts that depend on one record alone (not on depth); its figures equal those of samtools stats.
 
-Secondary records count by their flags only, supplementary ones by what is aligned, and a read's bases, qualities and
-length once, by its primary record.
+Secondary records contribute their flags only, supplementary ones also their alignment. Bases, qualities and length of a
+read are counted once, from its primary record.
 """
 
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
 
 NOT_IN_DEPTH = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK | FLAG_DUPLICATE
-"""Records that samtools depth leaves out."""
+"""Flags of the records that samtools depth leaves out."""
 ALIGNED = 1 << CIGAR_MATCH | 1 << CIGAR_EQUAL | 1 << CIGAR_DIFFERENT
-"""Operations under which bases stand over the reference."""
+"""CIGAR operations that align bases with the reference."""
 _NOT_PRIMARY = FLAG_SECONDARY | FLAG_SUPPLEMENTARY
 _IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
 _FIRST, _LAST, _OTHER = 0, 1, 2
@@ -55,27 +55,27 @@ _UNKNOWN = 4  # the code of an N
 ONE, TWO, THREE, FOUR, LAST_QUALITY = map(np.uint64, (1, 2, 3, 4, QUALITIES - 1))
 
 
-BLOCK = 256  # records that one step after another counts
+BLOCK = 256  # records that pass through all steps while they are in the cache
 _WORD_BASES = len(ADAPTERS["illumina"])
-_FIELD = 16  # bits for a word's state: those of its bases, and one for a word that ends in the middle of a byte
+_FIELD = 16  # bits of a word's state: one per base, and one for a word that ends in the middle of a byte
 _FIRST_CODES, _SECOND_CODES = (CODES_OF_BYTE & 7).astype(np.int64), (CODES_OF_BYTE >> 8 & 7).astype(np.int64)
 _CYCLE = BASE_CODES * QUALITIES  # items of a cycle in the table of bases
 _ROWS = (_FIRST_CODES * QUALITIES | _SECOND_CODES * QUALITIES << 16).astype(np.uint32)
-"""uint32[256]: where in a cycle the rows of the two bases of a byte begin, that of the second in the upper half."""
+"""uint32[256]: offset within a cycle of the rows of a byte's two bases; the second base is in the upper half."""
 
 
 def _fields(bits: int) -> int:
-    """The same bits in the state of each word."""
+    """Repeat the bits in the state of each word."""
     return sum(bits << _FIELD * number for number in range(len(ADAPTERS)))
 
 
 def _steps(words: Sequence[str]) -> NDArray[np.uint64]:
-    """What two bases of a byte leave of the state of all words (uint64[256]), for `_count_bases`.
+    """Return the masks that a byte's two bases apply to the state of all words (uint64[256]), for `_count_bases`.
 
-    Bit j of a word's state says that the bases before are the word's up to its base j, the bit behind its last one that
-    the word ended one base before (Shift-And: Baeza-Yates and Gonnet, CACM 35(10), 1992, with two letters a step).
+    Bit j of a word's state is set if the last bases equal the word up to its base j; the bit after its last base is set
+    if the word ended one base before (Shift-And: Baeza-Yates and Gonnet, CACM 35(10), 1992, two letters per step).
     """
-    places = [0] * 8  # by code: at which bases of the words it stands; an N is no base of any
+    places = [0] * 8  # by code: mask of the positions in the words; an N is in no word
     for number, word in enumerate(words):
         for at, letter in enumerate(word):
             places["ACGT".index(letter)] |= 1 << (_FIELD * number + at)
@@ -84,7 +84,7 @@ def _steps(words: Sequence[str]) -> NDArray[np.uint64]:
     return np.array([(places[one] << 1 | begin) & (places[two] | ended) for one, two in pairs], np.uint64)
 
 
-_STEPS = np.array(  # as they were sequenced, and as a reverse record has them
+_STEPS = np.array(  # words as sequenced, and reverse-complemented for reverse records
     [
         _steps([*ADAPTERS.values()]),
         _steps([word[::-1].translate(str.maketrans("ACGT", "TGCA")) for word in ADAPTERS.values()]),
@@ -97,7 +97,7 @@ _NIBBLES = np.uint64(_fields(0x1111) | 0x1111 << 48)  # the lowest bit of sixtee
 
 @inlined
 def _whole_length(data, start, fields):
-    """Length of the read, with the bases under H. One operation alone is that of the bases, which is known unread."""
+    """Return the length of the read with hard-clipped bases; a CIGAR of one operation need not be read."""
     if fields.operations == 1 and fields.bases > 0:
         return np.int64(fields.bases)
     begin, length = cigar_begin(start, fields), np.int64(fields.bases)
@@ -110,16 +110,16 @@ def _whole_length(data, start, fields):
 
 @compiled
 def count_records(records, groups, genome, target, counters):
-    """Add records to the counters, whose cycles must suffice.
+    """Add records to the counters, which must have enough cycles for the longest read.
 
-    A block of records is still in the cache when the next step comes.
+    Records are processed in blocks, so that a block is still in the cache in the next step.
 
     Args:
         records: `quire.io.bam.decode.Records`.
-        groups: ReadGroups.
-        genome: Genome.
-        target: Target.
-        counters: Counters.
+        groups: `ReadGroups` of the file.
+        genome: `Genome` of the reference.
+        target: `Target` for the reads on target.
+        counters: `Counters`, changed in place.
     """
     data, starts, fixed = records.data, records.starts, records.fixed
     mismatches_at = np.empty((BLOCK, 2), np.int64)
@@ -133,7 +133,7 @@ def count_records(records, groups, genome, target, counters):
 
 @compiled
 def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
-    """Count flags, libraries and pairs; write where MD begins and ends to `mismatches_at`."""
+    """Count flags, libraries and pairs; store start and end of each MD tag in `mismatches_at`."""
     names, offsets, library_of = groups.names, groups.offsets, groups.library
     totals, flags, contigs, libraries = counters.totals, counters.flags, counters.contigs, counters.libraries
     other_contig, mapping_qualities = counters.other_contig, counters.mapping_qualities
@@ -144,7 +144,7 @@ def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
         totals[0].records += 1
         flags[0, flag] += 1
         contig = np.int64(fields.contig)
-        # A contig of -1 is the last row, as everywhere in NumPy.
+        # Contig -1 indexes the last row.
         contigs[contig, 1 if flag & FLAG_UNMAPPED else 0] += 1
         end = start + SIZE_BYTES + np.int64(fields.block_size)
         distance, mismatches_at[r, 0], mismatches_at[r, 1], group = find_tags(
@@ -165,7 +165,7 @@ def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
 
 @compiled
 def longest_read(data, starts, fixed):
-    """Bases of the longest of some reads, those under H included."""
+    """Return the length of the longest read, with hard-clipped bases."""
     longest = np.int64(0)
     for r in range(len(starts)):
         longest = max(longest, _whole_length(data, starts[r], fixed[r]))
@@ -174,7 +174,7 @@ def longest_read(data, starts, fixed):
 
 @inlined
 def _mate_of(flag):
-    """Which of the tables a read belongs to; one without a pair is a first."""
+    """Return the table of a read; an unpaired read counts as a first mate."""
     if not flag & FLAG_PAIRED:
         return _FIRST
     first, second = flag & FLAG_FIRST_OF_PAIR, flag & FLAG_SECOND_OF_PAIR
@@ -185,7 +185,7 @@ def _mate_of(flag):
 
 @inlined
 def _count_library(flag, libraries, library):
-    """Picard's MarkDuplicates counts records so, and the table of duplicates."""
+    """Count a record for the table of duplicates, as Picard's MarkDuplicates does."""
     row = libraries[library]
     duplicate = 1 if flag & FLAG_DUPLICATE else 0
     mapped = 0 if flag & FLAG_UNMAPPED else 1
@@ -207,7 +207,7 @@ def _count_library(flag, libraries, library):
 
 @inlined
 def _count_flagstat(fields, flag, other_contig):
-    """What flagstat counts of a primary record that its flag alone does not tell."""
+    """Count a primary record for the lines of flagstat that need more than its flag."""
     if flag & FLAG_PAIRED and not flag & (FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) and fields.mate_contig != fields.contig:
         failed = 1 if flag & FLAG_FAILED_QUALITY_CHECK else 0
         other_contig[failed, 0] += 1
@@ -217,7 +217,7 @@ def _count_flagstat(fields, flag, other_contig):
 
 @compiled
 def _count_places(data, starts, fixed, genome, target, counters):
-    """Count where mapped records lie: on the target, and in which of Picard's windows of GC content."""
+    """Count mapped records on the target and by the GC content of Picard's window."""
     genome = borrowed(genome)
     first_interval, begins, ends = target.first, target.starts, target.ends
     totals, gc_reads = counters.totals, counters.gc_reads
@@ -231,7 +231,7 @@ def _count_places(data, starts, fixed, genome, target, counters):
             element = cigar_element(data, begin, k)
             if CONSUMES_REFERENCE >> np.int64(element & CIGAR_MASK) & 1:
                 length += np.int64(element >> CIGAR_SHIFT)
-        # Picard takes 1-based positions for 0-based ones here, and all mapped records with bases.
+        # Picard uses 1-based positions as 0-based ones here, and counts all mapped records with bases.
         window = position + length - GC_WINDOW if flag & FLAG_REVERSE else position + 1
         if window > 0 and fields.bases > 0:
             gc_bin = window_bin(genome, contig, window)
@@ -246,7 +246,7 @@ def _count_places(data, starts, fixed, genome, target, counters):
 
 @compiled
 def _count_reads(data, starts, fixed, counters):
-    """Count lengths, bases and qualities by cycle, and where adapters begin, of primary records with bases."""
+    """Count lengths, bases and qualities by cycle, and starts of adapters, in primary records with bases."""
     lengths, bases, adapters, gc_steps = counters.lengths, counters.bases, counters.adapters, counters.gc_steps
     table, cycles = bases.reshape(-1), bases.shape[1]
     for r in range(len(starts)):
@@ -266,7 +266,7 @@ def _count_reads(data, starts, fixed, counters):
 
 @inlined
 def _strong_bases(data, begin, bases):
-    """G and C of a record: C is 2 and G is 4 of the four bits of a base."""
+    """Count G and C of a record; in BAM's four-bit code, C is 2 and G is 4."""
     whole, at, strong = begin + (np.int64(bases) >> 1), np.int64(begin), np.int64(0)
     while at + 8 <= whole:
         strong += _strong_of(load_bytes(data, at))
@@ -279,24 +279,23 @@ def _strong_bases(data, begin, bases):
 
 @inlined
 def _strong_of(word):
-    """G and C among the bases of a word (uint64), four bits each."""
+    """Count G and C among the sixteen four-bit bases of a word (uint64)."""
     return count_ones((word >> ONE ^ word >> TWO) & ~(word | word >> THREE) & _NIBBLES)
 
 
 @inlined
 def _count_bases(data, start, fields, table, at, adapters):
-    """Bases and qualities by cycle, as the record has them at the cycles in which they were sequenced; adapters.
+    """Count a record's bases and qualities by the cycle in which they were sequenced, and starts of adapters.
 
-    Args:
-        table: int64[], `Counters.bases` flat; at: where the read's mate begins in it.
+    `table` is `Counters.bases`, flattened (int64[]); the table of the read's mate begins at `at`.
     """
     count, reverse = np.int64(fields.bases), 1 if fields.flag & FLAG_REVERSE else 0
-    # Unsigned indices need no test for negative ones, which would take longer than the counting; they wrap around.
+    # Unsigned indices wrap around; a test for negative indices would take longer than the counting itself.
     step = np.uint64(-_CYCLE if reverse else _CYCLE)
     at = np.uint64(at + (count - 1) * _CYCLE if reverse else at)
     place, quality = np.uint64(bases_begin(start, fields)), np.uint64(qualities_begin(start, fields))
     state = np.uint64(0)
-    first_illumina = first_nextera = first_poly_g = count  # cycles; `count` where there is none
+    first_illumina = first_nextera = first_poly_g = count  # cycles; `count` for none
     for k in range(np.uint64(count) >> ONE):
         letters = data[place + k]
         rows = _ROWS[letters]
@@ -312,7 +311,7 @@ def _count_bases(data, start, fields, table, at, adapters):
             first_nextera = min(first_nextera, _begin_of_word(state, 1, last, count, reverse))
             first_poly_g = min(first_poly_g, _begin_of_word(state, 2, last, count, reverse))
     if count & 1:
-        letters = data[place + np.uint64(count >> 1)] & 0xF0  # the second base is none
+        letters = data[place + np.uint64(count >> 1)] & 0xF0  # without the padding of the last byte
         table[at + np.uint64(_ROWS[letters] & 0xFFFF) + min(np.uint64(data[quality]), LAST_QUALITY)] += 1
         state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
         first_illumina = min(first_illumina, _begin_of_word(state, 0, count, count, reverse))
@@ -328,15 +327,15 @@ def _count_bases(data, start, fields, table, at, adapters):
 
 @inlined
 def _begin_of_word(state, number, last, count, reverse):
-    """The first cycle at which a word that a state tells of begins, `count` if none does.
+    """Return the first cycle of word `number` if it ended in the last byte, else `count`.
 
-    last: number of the second base of the byte that led to the state.
+    `last` is the index of the second base of that byte.
     """
     ended = state >> np.uint64(_FIELD * number)
     begin = count
     for back in range(2):
         if ended >> np.uint64(_MIDDLE_BIT if back else _LAST_BIT) & ONE:
-            # A word ends here; sequenced backwards it begins here.
+            # The word ends here; in a reverse record it begins here.
             at = last - back
             begin = min(begin, count - 1 - at if reverse else at - (_WORD_BASES - 1))
     return begin
@@ -344,7 +343,7 @@ def _begin_of_word(state, number, last, count, reverse):
 
 @inlined
 def _count_pair(fields, flag, totals, mapping_qualities, insert_sizes):
-    """Mapping quality and insert size of a primary mapped record with bases."""
+    """Count mapping quality and insert size of a primary mapped record with bases."""
     quality = np.int64(fields.mapping_quality)
     if not flag & NOT_IN_DEPTH:
         mapping_qualities[quality] += 1
@@ -362,7 +361,7 @@ def _count_pair(fields, flag, totals, mapping_qualities, insert_sizes):
 
 @inlined
 def _orientation(fields, flag):
-    """Inward 0, outward 1, other 2, as samtools stats has them."""
+    """Return the orientation as in samtools stats: 0 inward, 1 outward, 2 other."""
     reverse = (flag & FLAG_REVERSE) != 0
     if reverse == ((flag & FLAG_MATE_REVERSE) != 0):
         return 2
@@ -390,9 +389,9 @@ def _count_alignment(data, start, fields, md, md_end, counters):
     letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
     whole, flag = _whole_length(data, start, fields), np.int64(fields.flag)
     reverse, mate = flag & FLAG_REVERSE, _mate_of(flag)
-    cycle = np.int64(0)  # along the record, with the bases under H: as the mismatches count
+    cycle = np.int64(0)  # base of the whole read, hard-clipped bases included, for the mismatches
     read = np.int64(0)  # base of the record
-    matched = np.int64(0)  # bases over the reference so far, as MD counts them
+    matched = np.int64(0)  # aligned bases so far, as MD counts them
     md, next_at = next_mismatch(data, md, md_end, np.int64(0))
     for k in range(np.int64(fields.operations)):
         element = cigar_element(data, begin, k)
@@ -419,7 +418,7 @@ def _count_alignment(data, start, fields, md, md_end, counters):
                 code = CODES_OF_BYTE[data[letters + (base >> 1)]] >> (8 * (base & 1)) & 7
                 if code == _UNKNOWN:
                     mismatches[at, 0] += 1
-                elif data[md] != 78:  # where the reference has an N there is no mismatch
+                elif data[md] != 78:  # no mismatch if the reference has an N
                     mismatches[at, 1 + min(np.int64(data[qualities + base]), QUALITIES - 1)] += 1
                 md, next_at = next_mismatch(data, md + 1, md_end, next_at + 1)
             matched += length

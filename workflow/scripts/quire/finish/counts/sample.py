@@ -1,9 +1,9 @@
-"""One pass over a sample's sorted and marked records: every count, by several threads, in memory that does not grow.
+"""All counts of a sample in one multithreaded pass over its sorted and marked records, in bounded memory.
 
-What records hold by themselves is counted by whichever thread has them (`Counting.prepare`); the depth needs to know
-what reaches into a batch from those before. The thread that writes or reads the records in their order only hands them
-on to threads that count the depth, since it would be waited for. Each thread has counters of its own, which are added
-at the end. Positions of low depth leave in the order of the file.
+Counts that depend on single records are made by the thread that has the records (`Counting.prepare`). The depth also
+depends on earlier records that reach into a batch. The thread that writes or reads the records in order therefore
+passes them to other threads, which count the depth, so that it does not become the bottleneck. Each thread has its own
+counters, which are added at the end. Regions of low depth are reported in the order of the file.
 """
 
 import threading
@@ -39,36 +39,36 @@ from quire.reference import Reference
 from quire.reference.regions import Regions
 
 FIRST_CYCLES = 160
-STRETCH_BYTES = 1 << 21  # compressed, that are read at a time
+STRETCH_BYTES = 1 << 21  # compressed bytes that are read at a time
 BATCH_RECORDS = 1 << 15
-HELD = 1 << 28  # bytes of records that may wait for being counted; a larger batch waits alone
-_BEHIND_ALL = 1 << 32  # a contig's number behind those of all others, for records without one
+HELD = 1 << 28  # most bytes of records that wait to be counted; a larger batch waits alone
+_BEHIND_ALL = 1 << 32  # contig number after all others, for records without a contig
 
 
 class LowDepth(Protocol):
-    """Takes the regions of low depth."""
+    """Receiver of the regions of low depth."""
 
     @property
     def below(self) -> int:
-        """Positions of a lower depth are low."""
+        """Depth below which positions are listed."""
         ...
 
     def add(self, rows: NDArray[np.int64]) -> None:
-        """Take rows of contig, start, end (int64[n, 3]), in the order of the genome."""
+        """Add rows of contig, start, end (int64[n, 3]), in the order of the genome."""
         ...
 
 
 class Unsorted(ValueError):
-    """Records that are not in the order of the genome."""
+    """Error: records are not sorted by position."""
 
 
 class DepthBatch(NamedTuple):
-    """Sorted records, and the positions whose depth they close.
+    """Sorted records, and the span whose depth they determine.
 
     Attributes:
-        records: the batch.
-        carried: blocks of earlier records that reach over `start` (`depth.blocks_behind`).
-        start, end: borders of the positions.
+        records: records of the batch.
+        carried: blocks of earlier records that cross `start` (`depth.blocks_behind`).
+        start, end: borders of the span.
     """
 
     records: Records
@@ -78,12 +78,12 @@ class DepthBatch(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Sorted records that were counted but for their depth.
+    """Sorted records for which only the depth is not yet counted.
 
     Attributes:
-        records: of a batch, at least one.
-        start, last: places of the first and the last of them.
-        behind: their blocks that reach over `last` (`depth.blocks_behind`), and so all that reach over a later place.
+        records: records of a batch, at least one.
+        start, last: places of the first and the last record.
+        behind: their blocks that cross `last` (`depth.blocks_behind`), which include all that cross a later place.
     """
 
     records: Records
@@ -93,16 +93,16 @@ class Prepared(NamedTuple):
 
 
 def _place(fields: np.void) -> Place:
-    """Where a record lies; one without a contig lies behind all contigs."""
+    """Return the place of a record; a record without a contig is after all contigs."""
     contig = int(fields["contig"])
     return Place(contig, int(fields["position"])) if contig >= 0 else Place(_BEHIND_ALL, 0)
 
 
 class SampleCounter:
-    """Adds batches to counters; any thread may call `add` and `add_depth`, each has counters of its own."""
+    """Counters of a sample; any thread may call `add` and `add_depth`, and each has its own counters."""
 
     def __init__(self, genome: Genome, target: Target, groups: Sequence[tuple[str, str]]) -> None:
-        """Counters at zero; `groups` are ID and library of the read groups."""
+        """Start at zero; `groups` has ID and library of each read group."""
         self.genome, self.target = genome, target
         self.libraries = list(dict.fromkeys(library for _, library in groups)) or ["unknown"]
         names, offsets = pack_bytes([identifier.encode() for identifier, _ in groups] or [b""])
@@ -113,24 +113,24 @@ class SampleCounter:
         self._lock = threading.Lock()
 
     def add(self, records: Records) -> None:
-        """Count what records hold by themselves."""
+        """Count everything but the depth of the records."""
         counters = self._counters(longest_read(*records))
         count_records(records, self.groups, self.genome, self.target, counters)
 
     def add_depth(self, batch: DepthBatch) -> NDArray[np.int64]:
-        """Count the depth of a batch; returns the positions of low depth that it closes (`depth.count_runs`)."""
+        """Count the depth of a batch and return its regions of low depth (see `depth.count_runs`)."""
         runs = depth_runs(batch.records, batch.carried, batch.start, batch.end, self.genome.lengths)
         return count_runs(runs, self.target, self.genome, self._counters(0))
 
     def sum(self) -> Counters:
-        """The sum over all threads."""
+        """Return the sum over all threads."""
         total = new_counters(self.genome, self.target, len(self.libraries), 1)
         for counters in self._all:
             total = add_counters(total, counters)
         return total
 
     def _counters(self, cycles: int) -> Counters:
-        """This thread's counters, with room for reads of so many bases."""
+        """Return this thread's counters, with at least the given number of cycles."""
         mine: Counters | None = getattr(self._mine, "counters", None)
         if mine is None or mine.lengths.shape[1] <= cycles:
             mine = new_counters(self.genome, self.target, len(self.libraries), max(2 * cycles, FIRST_CYCLES))
@@ -141,13 +141,13 @@ class SampleCounter:
 
 
 class SampleCounts(NamedTuple):
-    """What one pass over a file found.
+    """Counts of one pass over a file.
 
     Attributes:
-        counters: the sums.
-        libraries: names of `counters.libraries`.
+        counters: sums over all records.
+        libraries: names of the rows of `counters.libraries`.
         gc_windows: int64[GC_BINS], windows of the reference by GC content.
-        contigs: names, in the order of the counters.
+        contigs: names of the contigs, in the order of the counters.
     """
 
     counters: Counters
@@ -157,17 +157,17 @@ class SampleCounts(NamedTuple):
 
 
 class Counting:
-    """Counts the records of a sample while they pass, in the order of the genome; the depth in threads of its own."""
+    """Count the records of a sample in the order of the genome; the depth is counted in separate threads."""
 
     def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> None:
-        """Nothing counted yet.
+        """Start counting.
 
         Args:
             header: text of the file's header, for its read groups.
-            reference: whose contigs the file has, in the same order.
+            reference: reference with the same contigs as the file, in the same order.
             regions: the target.
-            threads: that count the depth.
-            low: is given the positions of low depth, in order.
+            threads: number of threads that count the depth.
+            low: receives the regions of low depth, in order.
         """
         self.contigs = reference.contig_names
         self._behind_all = Place(len(self.contigs), 0)
@@ -179,7 +179,7 @@ class Counting:
         self._windows = [self._pool.submit(windows_of, reference, *piece) for piece in pieces_of(reference)]
         self._jobs: deque[tuple[Future[NDArray[np.int64]], int]] = deque()
         self._nothing = records_of(np.empty(0, np.uint8))
-        # The batch whose end is not known yet, and the blocks of those before that reach into it.
+        # The last batch, whose end is not known yet, and the blocks of earlier batches that reach into it.
         self._held, self._carried = Prepared(self._nothing, Place(0, 0), Place(0, 0), no_blocks()), no_blocks()
 
     def __enter__(self) -> "Counting":
@@ -189,10 +189,10 @@ class Counting:
         self._pool.shutdown(cancel_futures=True)
 
     def prepare(self, records: Records) -> list[Prepared]:
-        """Count records of one stretch of memory but for their depth, which `take` counts. Any thread may call it.
+        """Count everything but the depth of records, which `take` counts; thread-safe.
 
         Raises:
-            Unsorted: they are not in the order of the genome.
+            Unsorted: if the records are not sorted by position.
         """
         if not in_order(records.fixed):
             raise Unsorted
@@ -206,16 +206,16 @@ class Counting:
         return batches
 
     def take(self, batches: Sequence[Prepared]) -> None:
-        """Count the depth of records, which follow those before.
+        """Count the depth of the next records, in the order of the file.
 
         Raises:
-            Unsorted: they do not.
+            Unsorted: if they begin before the last record of the previous ones.
         """
         for batch in batches:
             self._follow(batch)
 
     def finish(self) -> SampleCounts:
-        """Wait for all counts; the positions behind the last record are closed."""
+        """Count the positions after the last record, and wait for all counts."""
         self._submit(self._behind_all)
         while self._jobs:
             self._low.add(self._jobs.popleft()[0].result())
@@ -223,7 +223,7 @@ class Counting:
         return SampleCounts(self._counter.sum(), self._counter.libraries, windows, self.contigs)
 
     def _follow(self, batch: Prepared) -> None:
-        """Hand out the batch before, whose end is where this one begins."""
+        """Submit the previous batch, which ends where this one begins."""
         held, border = self._held, min(batch.start, self._behind_all)
         if batch.start < held.last:
             raise Unsorted
@@ -247,14 +247,14 @@ def count_sample(bam: str | Path, reference: Reference, regions: Regions, thread
     """Count a BAM file that is sorted by coordinate.
 
     Args:
-        bam: the file; it needs no index.
-        reference: whose contigs it has, in the same order.
+        bam: the BAM file; it needs no index.
+        reference: reference with the same contigs, in the same order.
         regions: the target.
-        threads: that inflate and count.
-        low: is given the positions of low depth.
+        threads: number of threads for decompression, and for counting.
+        low: receives the regions of low depth.
 
     Raises:
-        QuireError: the file is damaged or not sorted, or its contigs are not those of the reference.
+        QuireError: if the file is damaged or not sorted, or its contigs differ from the reference.
     """
     stream = BamStream(bam)
     if (stream.contig_names, stream.contig_lengths) != (reference.contig_names, reference.contig_lengths.tolist()):
@@ -272,7 +272,7 @@ def count_sample(bam: str | Path, reference: Reference, regions: Regions, thread
 
 
 def read_groups(header: str) -> list[tuple[str, str]]:
-    """ID and library of the read groups in the text of a header; "unknown" for those without a library."""
+    """Return ID and library of the read groups in a header; the library is "unknown" if it is not given."""
     groups = []
     for line in header.splitlines():
         if line.startswith("@RG"):
@@ -282,14 +282,14 @@ def read_groups(header: str) -> list[tuple[str, str]]:
 
 
 def _bytes_of(records: Records) -> int:
-    """Bytes of some records."""
+    """Return the bytes that the records span."""
     if not len(records.starts):
         return 0
     return int(records.starts[-1] - records.starts[0]) + int(records.fixed["block_size"][-1]) + SIZE_BYTES
 
 
 def genome_of(reference: Reference) -> Genome:
-    """The reference as kernels take it."""
+    """Return the reference in the form that the kernels use."""
     islands = np.searchsorted(reference.island_contig, np.arange(len(reference.contig_names) + 1))
     windows = -(-reference.contig_lengths // COVERAGE_WINDOW)
     return Genome(
@@ -304,7 +304,7 @@ def genome_of(reference: Reference) -> Genome:
 
 
 def target_of(regions: Regions, reference: Reference, low: int) -> Target:
-    """Regions as kernels take them, and the depth below which positions are listed."""
+    """Return the regions in the form that the kernels use, with the depth below which positions are listed."""
     nothing = np.empty((0, 2), np.int64)
     intervals = [regions.get(name, nothing) for name in reference.contig_names]
     both = np.concatenate([nothing, *intervals])
