@@ -1,4 +1,4 @@
-"""Units taken back from the finished file of their sample: finished again they give the same bytes."""
+"""Recovery of units from the finished file of their sample; finishing them again gives the same bytes."""
 
 import json
 import os
@@ -19,7 +19,7 @@ LIBRARIES = {"1": "libA", "2": "libB", "3": "libA"}
 
 
 def files_of(folder: Path, unit: UnsortedUnit) -> UnitFiles:
-    """A unit's buckets with the two files that mapping writes beside them."""
+    """Write a unit's buckets and the two JSON files of mapping."""
     ledger, insert_size = (folder / f"{unit.unit}.{name}.json" for name in ("ledger", "insert_size"))
     ledger.write_text(json.dumps({"unit": unit.unit, "mapped_from": f"origin {unit.unit}"}, indent=2) + "\n")
     insert_size.write_text(json.dumps({"median": 300}, indent=2) + "\n")
@@ -31,7 +31,7 @@ def results(folder: Path) -> dict[str, bytes]:
 
 
 def taken_back(folder: Path, unit: UnsortedUnit, to: Path, **changed: object) -> bool:
-    """Take a unit back to a folder of its own."""
+    """Recover a unit to a separate folder."""
     to.mkdir(exist_ok=True)
     arguments: dict = {
         "path": folder / "out/units.json", "alignments": folder / "out/S.bam", "read_group": f"S.{unit.unit}",
@@ -43,7 +43,7 @@ def taken_back(folder: Path, unit: UnsortedUnit, to: Path, **changed: object) ->
 
 
 def finished(folder: Path, lines: Callable[[int, str], list[str]], **changed: object) -> list[UnsortedUnit]:
-    """A finished sample of three lanes, and what is kept of them."""
+    """Return a finished sample of three lanes, and the file of kept units."""
     folder.mkdir(exist_ok=True)
     contigs = {"contigs": changed["contigs"]} if "contigs" in changed else {}
     units = [
@@ -57,7 +57,7 @@ def finished(folder: Path, lines: Callable[[int, str], list[str]], **changed: ob
 
 @pytest.mark.parametrize("kind", ["crowded", "optical"])
 def test_finished_again_they_give_the_same_bytes(kind: str, tmp_path: Path) -> None:
-    """All lanes, and fewer: duplicates were marked of more than there are now. Ties and unmapped reads among them."""
+    """Finish all lanes again, and fewer of them, with ties, unmapped reads and duplicates across lanes."""
     generator = random.Random(3)
 
     def lines(seed: int, unit: str) -> list[str]:
@@ -85,7 +85,7 @@ def test_finished_again_they_give_the_same_bytes(kind: str, tmp_path: Path) -> N
 
 
 def test_what_is_not_the_same_is_mapped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Another origin, unit or file, a damaged one, and one that lacks records: nothing is written."""
+    """Recover nothing for another input, unit or file, or from a file that is damaged or lacks records."""
     folder = tmp_path / "first"
     unit = finished(folder, lambda seed, unit: random_lines(seed, unit, 100))[0]
     bam, kept = folder / "out/S.bam", folder / "out/units.json"
@@ -124,7 +124,7 @@ def test_what_is_not_the_same_is_mapped(tmp_path: Path, caplog: pytest.LogCaptur
 def test_a_small_part_of_a_large_file_is_mapped(
     records: int, mapped: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Reading all records of a sample of many lanes for each of them would take longer than mapping."""
+    """Recover nothing if the unit is a small part of the file, since reading all of it takes longer than mapping."""
     units = finished(tmp_path, lambda seed, unit: random_lines(seed, unit, records if seed == 1 else 120))
     assert MOST_TIMES == 12  # 264 records are 11 times 24, and 260 are 13 times 20
     with caplog.at_level("INFO", "quire.align"):
@@ -133,7 +133,7 @@ def test_a_small_part_of_a_large_file_is_mapped(
 
 
 def test_of_a_cram_nothing_is_kept(tmp_path: Path) -> None:
-    """It does not keep the bytes of records."""
+    """Keep nothing for a CRAM, which does not preserve the bytes of records."""
     unit = unit_file(tmp_path, "1", "libA", random_lines(1, "1", 5))
     (tmp_path / "S.cram").write_bytes(b"x")
     keep_units(tmp_path / "units.json", tmp_path / "S.cram", [("1", files_of(tmp_path, unit))])

@@ -1,4 +1,4 @@
-"""Sorting, merging, marking and indexing against the plain samtools pipeline, and nothing lost."""
+"""Sorting, merging, marking and indexing, compared with samtools; no record is lost."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ def group_line(unit: str, library: str) -> str:
 def unit_file(
     folder: Path, unit: str, library: str, lines: list[str], contigs: dict[str, int] = CONTIGS
 ) -> UnsortedUnit:
-    """Buckets, and beside them a BAM of the same records, with tags MC and ms as `samtools fixmate -m` writes them."""
+    """Write buckets, and a BAM of the same records, with tags MC and ms as in `samtools fixmate -m`."""
     plain = write_bam(folder / f"{unit}.plain.bam", contigs, lines, [group_line(unit, library)])
     path = folder / f"{unit}.bam"
     pysam.fixmate("--no-PG", "-m", str(plain), str(path), catch_stdout=False)
@@ -46,7 +46,7 @@ def unit_file(
 
 @cache
 def reference_directory(folder: Path, contigs: tuple[tuple[str, int], ...]) -> Path:
-    """The packed reference of contigs of which hardly a base is known."""
+    """Build a packed reference of contigs that are almost all N."""
     with gzip.open(folder / "unknown.fa.gz", "wb", compresslevel=1) as stream:
         for name, length in contigs:
             stream.write(f">{name}\n".encode() + b"ACGT" + b"N" * (length - 4) + b"\n")
@@ -55,7 +55,7 @@ def reference_directory(folder: Path, contigs: tuple[tuple[str, int], ...]) -> P
 
 
 def random_lines(seed: int, unit: str, pairs: int) -> list[str]:
-    """Pairs crowded enough for duplicates and ties, single unmapped mates and unmapped pairs among them."""
+    """Return pairs dense enough for duplicates and ties, some with one or both mates unmapped."""
     generator = random.Random(seed)
     lines = []
     for i in range(pairs):
@@ -76,7 +76,7 @@ def random_lines(seed: int, unit: str, pairs: int) -> list[str]:
 
 @pytest.fixture
 def units(tmp_path: Path) -> list[UnsortedUnit]:
-    """Three units in two libraries."""
+    """Write three units in two libraries."""
     libraries = {"lane1": "libA", "lane2": "libB", "lane3": "libA"}
     return [
         unit_file(tmp_path, unit, library, random_lines(seed, unit, 400))
@@ -97,7 +97,7 @@ def finish(
     contigs: dict[str, int] = CONTIGS,
     **changed: object,
 ) -> Path:
-    """Run `finish_sample` with defaults; return the output."""
+    """Run `finish_sample` with defaults and return the output."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
     arguments: dict = {
@@ -157,7 +157,7 @@ def test_like_plain_samtools(tmp_path: Path, units: list[UnsortedUnit]) -> None:
 
 
 def test_twenty_lanes_and_an_empty_one(tmp_path: Path) -> None:
-    """The marks and the order are those of all lanes in one, and of samtools."""
+    """Marks and order equal those of all lanes in one file, and of samtools."""
     lines = random_lines(21, "u", 500)
     pairs = [lines[i : i + 2] for i in range(0, len(lines), 2)]
     lanes = [[line for pair in pairs[lane::20] for line in pair] for lane in range(20)]
@@ -179,7 +179,7 @@ def test_all_but_one_are_duplicates(tmp_path: Path) -> None:
 
 
 def test_nothing_lost_and_order(tmp_path: Path, units: list[UnsortedUnit]) -> None:
-    """Records differ from the input in the duplicate flag only; ties stand in order of library, unit and record."""
+    """Records differ from the input in the duplicate flag only; ties are sorted by library, unit and record."""
     inputs = [
         line.split("\t")
         for unit in (units[0], units[2], units[1])
@@ -217,7 +217,7 @@ def test_table_and_ledger(tmp_path: Path, units: list[UnsortedUnit]) -> None:
 
 
 def test_library_decides_what_is_a_duplicate(tmp_path: Path) -> None:
-    """The same place in two lanes of a library is a duplicate, in two libraries it is not; better qualities stay."""
+    """Find duplicates across lanes of a library but not across libraries, and keep the better qualities."""
 
     def one_pair(unit: str, library: str, quality: str) -> UnsortedUnit:
         lines = paired_lines(unit, "chr1", (100, 300), 50, f"S.{unit}", quality)
@@ -285,7 +285,7 @@ def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit]) -> None
 
 @pytest.mark.parametrize("planted", ["lost", "doubled"])
 def test_a_record_lost_or_doubled_stops_the_job(tmp_path: Path, units: list[UnsortedUnit], planted: str) -> None:
-    """A record left out of a unit's buckets or written there twice, with checksums that fit."""
+    """Stop if a record is missing from a unit's buckets or there twice, even with valid checksums."""
     file = BucketFile(units[1].path)
     with BucketWriter(units[1].path, file.header_text, file.contig_names, file.contig_lengths) as writer:
         records = file.read(file.pieces(0))
@@ -300,7 +300,7 @@ def test_a_record_lost_or_doubled_stops_the_job(tmp_path: Path, units: list[Unso
 
 
 def test_more_files_than_the_usual_limit(tmp_path: Path, units: list[UnsortedUnit]) -> None:
-    """The limit is raised as far as may be: a sample of many units has more files than most systems begin with."""
+    """Raise the limit of open files, since a sample of many units has more files than the usual default."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (used + 6, limits[1]))
@@ -309,7 +309,7 @@ def test_more_files_than_the_usual_limit(tmp_path: Path, units: list[UnsortedUni
         with suppress(OSError):
             while True:
                 held.append(os.open(os.devnull, os.O_RDONLY))
-        for _ in range(4):  # fewer than the units have
+        for _ in range(4):  # fewer files than the units have
             os.close(held.pop())
         finish(tmp_path, units)
     finally:

@@ -1,4 +1,4 @@
-"""Marking duplicates: Numba against the definition, and both against samtools markdup."""
+"""Duplicate marking: Numba compared with the reference implementation, and both with samtools markdup."""
 
 import random
 from pathlib import Path
@@ -17,7 +17,7 @@ CIGARS = ("20M", "5S15M", "15M5S", "4S12M4S", "10M3D10M", "8M2I10M", "3H2S18M", 
 
 
 def crowded_lines(generator: random.Random, pairs: int) -> list[str]:
-    """Pairs of all orientations, and single reads, on few places and with few qualities, so that all kinds meet."""
+    """Return pairs of all orientations and single reads, with few positions and qualities, so that all cases occur."""
     lines = []
     for i in range(pairs):
         name = f"r{generator.randrange(10**6)}.{i}"
@@ -78,7 +78,7 @@ BEGINNINGS = {"new": ["M1:7:FC:1", "M1:7:FC:2"], "old": ["HWI_1:3", "HWI_1:4"], 
 
 
 def names_of_spots(generator: random.Random, lines: list[str], beginnings: list[str]) -> list[str]:
-    """The same lines with names of Illumina's machines on two tiles; without coordinates where nothing begins them."""
+    """Rename the reads as on an Illumina instrument with two tiles; names without a prefix have no coordinates."""
     spots: dict[str, str] = {}
     for line in lines:
         beginning, tile = generator.choice(beginnings), generator.choice((1101, 1102))
@@ -90,7 +90,7 @@ def names_of_spots(generator: random.Random, lines: list[str], beginnings: list[
 
 
 def optical_by_samtools(bam: Path, folder: Path, distance: int) -> list[bool]:
-    """Reads of pairs that `samtools markdup -d` tags as optical duplicates."""
+    """Return the paired reads that `samtools markdup -d` tags as optical duplicates."""
     marked = folder / f"optical{distance}.bam"
     pysam.markdup("-l", "1000", "-d", str(distance), str(bam), str(marked), catch_stdout=False)
     with pysam.AlignmentFile(str(marked)) as stream:
@@ -118,7 +118,7 @@ def test_like_the_definition_and_samtools(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("distance", [4, 9, 17, 60])
 @pytest.mark.parametrize("kind", list(BEGINNINGS))
 def test_optical_like_the_definition_and_samtools(tmp_path: Path, kind: str, distance: int) -> None:
-    """The duplicates are the same as without; the optical ones among them are samtools'."""
+    """Optical marking does not change the duplicates, and finds the same optical ones as samtools."""
     generator = random.Random(distance)
     bam = sorted_file(tmp_path, names_of_spots(generator, crowded_lines(generator, 1500), BEGINNINGS[kind]))
     with pysam.AlignmentFile(str(bam)) as stream:
@@ -134,7 +134,7 @@ def test_optical_like_the_definition_and_samtools(tmp_path: Path, kind: str, dis
 
 
 def test_names_of_several_kinds_and_of_none(tmp_path: Path) -> None:
-    """Names of other machines, and those without coordinates, which are told (samtools mixes these up)."""
+    """Names in other formats are parsed, and names without coordinates are reported (samtools confuses them)."""
     generator = random.Random(3)
     beginnings = [*BEGINNINGS["new"], *BEGINNINGS["old"], ""]
     bam = sorted_file(tmp_path, names_of_spots(generator, crowded_lines(generator, 1500), beginnings))
@@ -180,7 +180,7 @@ def test_tags_of_all_types_are_passed_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_umis_like_samtools(tmp_path: Path, seed: int) -> None:
-    """Records of other UMIs are no duplicates of each other; some have none, and mates have the same."""
+    """Records with different UMIs are not duplicates; some records have no UMI, and mates share theirs."""
     generator = random.Random(seed)
     umis: dict[str, str] = {}
     lines = []
@@ -199,7 +199,7 @@ def test_umis_like_samtools(tmp_path: Path, seed: int) -> None:
         assert ours.tolist() == [record.is_duplicate for record in stream]
     assert 0 < ours.sum() < (mark(records, np.arange(len(lines)), one, "x.bam") != 0).sum()
 
-    # Libraries stay apart as well.
+    # Libraries are kept apart as well.
     two = np.arange(len(lines), dtype=np.int32) % 2
     groups = by_umi(records, two)
     same = groups[:, None] == groups[None, :]

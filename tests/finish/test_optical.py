@@ -1,4 +1,4 @@
-"""Optical duplicates through finishing: table, counts and ledger, against Picard."""
+"""Optical duplicates in the table, counts and ledger of a finished sample, compared with Picard."""
 
 import json
 import random
@@ -15,7 +15,7 @@ CONTIGS = {"chr1": 400_000, "chr2": 3000}
 
 
 def spots_of_pairs(generator: random.Random, unit: str, fragments: int) -> list[str]:
-    """Pairs of few fragments; those of a fragment lie in tight groups on the flow cell that are far from each other."""
+    """Return pairs of few fragments, which form tight and distant groups on the flow cell."""
     lines: list[str] = []
     for _ in range(fragments):
         first = generator.randrange(1, 390_000)
@@ -29,7 +29,7 @@ def spots_of_pairs(generator: random.Random, unit: str, fragments: int) -> list[
 
 @pytest.fixture
 def units(tmp_path: Path) -> list[UnsortedUnit]:
-    """Two lanes of a library, and another library."""
+    """Write two lanes of one library, and one of another library."""
     generator = random.Random(8)
     lanes = {"1": "libA", "2": "libA", "3": "libB"}
     return [
@@ -39,7 +39,7 @@ def units(tmp_path: Path) -> list[UnsortedUnit]:
 
 @pytest.mark.skipif(picard() is None, reason="Picard is not installed")
 def test_like_picard(tmp_path: Path, units: list[UnsortedUnit]) -> None:
-    """Pairs that are optical duplicates, and the size of the library, which these say nothing of."""
+    """Optical duplicate pairs, and the library size, which excludes them, equal Picard's."""
     output = finish(tmp_path, units, contigs=CONTIGS, optical_distance=100)
     rows = picard_metrics(
         tmp_path,

@@ -1,4 +1,4 @@
-"""Buckets, ranges and the index of a sorted file, at sizes at which many of each are needed."""
+"""Buckets, ranges and the index of a sorted file, with sizes small enough to need many of each."""
 
 import random
 import threading
@@ -24,7 +24,7 @@ CONTIGS = {"chr1": 300_000, "chr2": 40_000, "empty": 1000, "chr3": 70_000}
 
 
 def crowded_pairs(seed: int, count: int, contigs: dict[str, int]) -> list[str]:
-    """Pairs on a few hundred places all over the genome, some of them unmapped."""
+    """Return pairs at a few hundred places across the genome, some of them unmapped."""
     generator = random.Random(seed)
     names = [name for name, length in contigs.items() if length > 2000]
     places = [(name := generator.choice(names), generator.randrange(1, contigs[name] - 700)) for _ in range(200)]
@@ -68,7 +68,7 @@ def lines_of(path: Path) -> list[str]:
 
 @pytest.fixture
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Buckets, stretches and ranges small enough for a small genome to have many."""
+    """Make buckets, stretches and ranges so small that a small genome has many."""
     monkeypatch.setattr(buckets, "LEAST_WIDTH", 5000)
     monkeypatch.setattr(ranges.ranges, "__defaults__", (40_000,))
     monkeypatch.setattr(bucket_file, "LEAST_STRETCH", 1 << 16)
@@ -93,7 +93,7 @@ def test_like_samtools(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_buckets")
 def test_one_answer(tmp_path: Path) -> None:
-    """The file's bytes depend on neither threads nor memory, nor on the batches in which records came."""
+    """The file's bytes do not depend on threads, memory, or the batches in which records were written."""
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(2, 4000, CONTIGS))
     expected = run(tmp_path, unit, 1, 1)[0].read_bytes()
     assert run(tmp_path, unit, 3, 500)[0].read_bytes() == expected
@@ -106,7 +106,7 @@ def test_one_answer(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_buckets")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though another thread writes than the one that opened the file; nothing stands under the final name."""
+    """Report one sentence although another thread writes, and leave no file under the final name."""
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(6, 3000, CONTIGS))
     run(tmp_path, unit)
     (tmp_path / "out.bam").unlink()
@@ -119,7 +119,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("small_buckets")
 def test_an_onlooker_that_fails_ends_it(tmp_path: Path) -> None:
-    """Its error is what is told, and the thread that writes is gone before the file is."""
+    """Raise the onlooker's error, after the writing thread has ended and the file is removed."""
 
     class Failing:
         def prepare(self, records):
@@ -147,7 +147,7 @@ def test_the_order_of_keys_is_stable(low: int, high: int, count: int) -> None:
 
 
 def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deep bucket is cut between positions; what a range holds is no more than asked, but for one position's."""
+    """Split a deep bucket between positions; only the records of a single position may exceed the limit."""
     monkeypatch.setattr(buckets, "LEAST_WIDTH", 1 << 20)
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(3, 5000, CONTIGS))
     monkeypatch.setattr(ranges.ranges, "__defaults__", (30_000,))
@@ -166,7 +166,7 @@ def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_parts_of_a_deep_contig_are_priced_at_what_they_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neighbours included, and of these no more than short reads need: the same bytes as with more."""
+    """Price a part with its neighbours, limited to the span of the reads, without changing the bytes."""
     contigs = {"deep": 30_000}
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 4000, contigs), contigs)
     monkeypatch.setattr(ranges.ranges, "__defaults__", (40_000,))

@@ -1,4 +1,4 @@
-"""A small run for the report: a reference, one sample's BAM, a VCF of calls."""
+"""Fixture of a small run for the report: a reference, one sample's BAM, a VCF of calls."""
 
 import random
 
@@ -10,7 +10,7 @@ from tests.support.report_files import CONTIGS, Run, count_bam, count_vcf, write
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Contigs with a run of 30 Ns; 40 pairs, two of them duplicates, 3 unmapped; calls of one sample."""
+    """Write contigs with a run of 30 Ns, 40 pairs (two duplicates, 3 unmapped), and the calls of one sample."""
     folder = tmp_path_factory.mktemp("run")
     generator = random.Random(5)
     sequences = {name: "".join(generator.choices("ACGT", k=length)) for name, length in CONTIGS.items()}

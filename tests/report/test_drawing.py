@@ -1,4 +1,4 @@
-"""The drawings: where things stand, ticks that are round, and nothing that is not a number."""
+"""Positions and ticks of the drawings; all coordinates are numbers."""
 
 import re
 from xml.dom import minidom
@@ -8,7 +8,7 @@ from quire.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, Drawing, Sc
 
 
 def numbers(svg: str) -> list[int]:
-    """All coordinates of the paths."""
+    """Return all coordinates of the paths."""
     return [int(number) for path in re.findall(r' d="([^"]*)"', svg) for number in re.findall(r"-?\d+", path)]
 
 

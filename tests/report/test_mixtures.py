@@ -1,4 +1,4 @@
-"""Contamination and kinship on planted cases: reads of two people mixed, families drawn by the laws of heredity."""
+"""Contamination and kinship in simulations: mixed reads of two people, and families with Mendelian inheritance."""
 
 from collections import Counter
 
@@ -14,9 +14,10 @@ FREQUENCY_BINS = 20
 
 
 def mixed_reads(share: float, sites: int, seed: int, error: float = ERROR) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Frequencies of alleles in the population, and reads of reference and alternate in a mixture of two people.
+    """Simulate a mixture of two people; return allele frequencies, reference reads and alternate reads by site.
 
-    Frequencies follow 1/p; heterozygous sites have a balance of their own, as real ones, a little to the reference.
+    Frequencies follow 1/p. Allele balance varies between heterozygous sites, with a small bias to the reference, as in
+    real data.
     """
     generator = np.random.default_rng(seed)
     frequency = np.exp(generator.uniform(np.log(1e-3), 0, sites))
@@ -30,7 +31,7 @@ def mixed_reads(share: float, sites: int, seed: int, error: float = ERROR) -> tu
 
 
 def called(reference: np.ndarray, alternate: np.ndarray) -> list[list[int]]:
-    """Sites that a caller would call, as rows of reads and number of sites."""
+    """Return the sites that a caller would call, as rows of (reference reads, alternate reads, number of sites)."""
     seen = (alternate >= 3) & (alternate > 0.12 * (reference + alternate))
     found = Counter(zip(reference[seen].tolist(), alternate[seen].tolist(), strict=True))
     return [[*reads, number] for reads, number in found.items()]
@@ -52,7 +53,7 @@ def test_a_third_of_another_person_is_much() -> None:
 
 
 def test_errors_of_the_machine_are_no_mixture() -> None:
-    """Reads that are wrong everywhere alike are told from those of another, who differs at some sites."""
+    """Distinguish errors, which are equally frequent at all sites, from another person's alleles at some sites."""
     estimate = from_called_sites(called(*mixed_reads(0.0, 20_000, seed=3, error=0.015)[1:]))
     assert estimate is not None
     assert estimate.low < 0.02
@@ -60,7 +61,7 @@ def test_errors_of_the_machine_are_no_mixture() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.2, 0.35])
 def test_mixtures_are_found_at_known_sites(share: float) -> None:
-    """With the population's frequencies, from sites that are called or not."""
+    """Estimate from known population frequencies, at called and uncalled sites."""
     frequency, reference, alternate = mixed_reads(share, 12_000, seed=7)
     common = (frequency > 0.05) & (frequency < 0.95)
     bins = np.minimum((frequency * FREQUENCY_BINS).astype(int), FREQUENCY_BINS - 1)
@@ -77,7 +78,7 @@ def test_few_sites_tell_nothing() -> None:
 
 
 def test_families_and_strangers() -> None:
-    """Parents, two children, a stranger, and one child twice, with genotypes that are wrong or missing now and then."""
+    """Relate parents, two children (one of them sampled twice) and a stranger, with wrong and missing genotypes."""
     generator = np.random.default_rng(11)
     sites = 6000
     frequency = np.exp(generator.uniform(np.log(0.02), np.log(0.9), sites))

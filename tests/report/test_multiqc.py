@@ -1,4 +1,4 @@
-"""The folder for MultiQC: the text of samtools, bcftools and Picard, as these write it and as MultiQC looks for it."""
+"""Folder for MultiQC: files equal those of samtools, bcftools and Picard, and have what MultiQC searches for."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.support.report_files import Run
 
 @pytest.fixture(scope="module")
 def folder(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a report of the small run leaves for MultiQC."""
+    """Write the report of the small run and return its folder for MultiQC."""
     out = tmp_path_factory.mktemp("multiqc")
     write_report(
         out / "report.html",
@@ -31,7 +31,7 @@ def folder(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def numbers(lines: list[str], section: str) -> dict[str, float]:
-    """The numbers of a section by the text before them."""
+    """Return the numbers of a section by the text before them."""
     rows = [line.split("\t") for line in lines if line.startswith(section + "\t")]
     return {
         "\t".join(row[1:-1]) if section != "SN" else row[1]: float(row[-1] if section != "SN" else row[2])
@@ -40,7 +40,7 @@ def numbers(lines: list[str], section: str) -> dict[str, float]:
 
 
 def test_flagstat_and_idxstats_are_samtools_own(folder: Path, run: Run) -> None:
-    """Line by line; MultiQC finds the first by "in total (QC-passed ...", the second by its name."""
+    """The files equal samtools' line by line; MultiQC finds flagstat by its first line and idxstats by its name."""
     assert (folder / "sample.flagstat").read_text() == str(pysam.samtools.flagstat(str(run.bam)))
     assert (folder / "sample.idxstats").read_text() == str(pysam.samtools.idxstats(str(run.bam)))
 
@@ -48,12 +48,12 @@ def test_flagstat_and_idxstats_are_samtools_own(folder: Path, run: Run) -> None:
 def test_stats_hold_samtools_numbers(folder: Path, run: Run) -> None:
     mine = (folder / "sample.stats.txt").read_text().splitlines()
     theirs = str(pysam.samtools.stats(str(run.bam))).splitlines()
-    # By this MultiQC knows the file; a version in brackets would be taken for samtools'.
+    # MultiQC recognises the file by this line, and would take a version in brackets for that of samtools.
     assert mine[0].startswith("# This file was produced by samtools stats")
     assert not re.match(r"# This file was produced by samtools stats \([\d.]+", mine[0])
     summary, expected = numbers(mine, "SN"), numbers(theirs, "SN")
     assert {name: expected[name] for name in summary} == pytest.approx(summary)
-    # What MultiQC adds up and divides by.
+    # Numbers that MultiQC sums or divides by.
     needed = ("raw total sequences", "filtered sequences", "reads MQ0", "reads mapped", "reads unmapped", "error rate")
     assert {f"{name}:" for name in needed} <= set(summary)
     assert [line for line in mine if line.startswith("IS\t")] == [line for line in theirs if line.startswith("IS\t")]
@@ -91,7 +91,7 @@ def test_bcftools_stats_hold_its_numbers(folder: Path, run: Run, tmp_path: Path)
 def test_metrics_are_tables_as_picard_has_them(
     folder: Path, name: str, marker: str, columns: set[str], rows: int
 ) -> None:
-    """A line of the class, a header, rows of as many columns, an empty line; the sample stands behind INPUT."""
+    """Metrics have a class line, a header, rows of equal length and an empty line; INPUT names the sample."""
     lines = (folder / f"sample.{name}.txt").read_text().split("\n")
     assert "INPUT=sample.bam" in lines[1]
     at = lines.index(f"## METRICS CLASS\t{marker}")
@@ -103,7 +103,7 @@ def test_metrics_are_tables_as_picard_has_them(
 
 @pytest.mark.parametrize(("counted", "expected"), [(7, "7"), (None, "0")])
 def test_optical_duplicates_are_those_counted(run: Run, counted: int | None, expected: str) -> None:
-    """None are counted without align.optical_distance."""
+    """Optical duplicates are those counted, and 0 without align.optical_distance."""
     (library,) = json.loads(run.counts.read_text())["libraries"]
     counts = {"libraries": [library | {"read_pair_optical_duplicates": counted}]}
     head, row = (line.split("\t") for line in list(duplication_metrics("sample", counts))[4:6])

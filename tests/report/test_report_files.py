@@ -1,4 +1,4 @@
-"""What the report reads: BED, VCF, BAM and benchmark tables, and what it says about those that cannot be used."""
+"""Files that the report reads (BED, VCF, BAM, benchmark tables), and the messages for unusable ones."""
 
 import gzip
 from pathlib import Path
@@ -148,7 +148,7 @@ def test_variants_of_a_sample_are_counted(run):
 
 
 def test_sites_without_a_variant_of_their_own_are_not_counted(tmp_path, run):
-    """What rescore.emit: all_sites adds: positions with the reference alone, and those that a deletion takes away."""
+    """Skip the records of rescore.emit: all_sites that have only the reference, or lie inside a deletion."""
     path = tmp_path / "all_sites.vcf.gz"
     with pysam.VariantFile(str(run.vcf)) as variants:
         lines = [str(line) for line in (variants.header, *variants)]

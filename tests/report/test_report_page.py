@@ -1,4 +1,4 @@
-"""The whole report of a small run: the page, the summary, the warnings, and that nothing appears after a mistake."""
+"""The complete report of a small run: page, summary and warnings; an error leaves no output."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ VOID = {"meta", "img", "br", "link", "hr", "input"}
 
 
 class Page(HTMLParser):
-    """Checks that tags close in order, and collects pictures, addresses and text."""
+    """Parser that checks the nesting of tags, and collects pictures, links and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def written(run, tmp_path_factory):
-    """The page and the summary of the small run, with ledgers and a benchmark."""
+    """Write the page and the summary of the small run, with ledgers and a benchmark."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "ledger.json").write_text(
         '{"stage": "align", "unit": "sample.lane", "counts": {"reads": 86, "mapped": 80, "unmapped": 6},'
@@ -251,7 +251,7 @@ def test_warnings_say_what_is_unusual(written):
 
 
 def test_warnings_of_a_cohort_are_a_line_a_check(written):
-    """Where there are many; none is lost, and the summary has them one by one."""
+    """Many warnings are grouped by criterion without loss; the summary lists them one by one."""
     summary = load_summary(written / "summary.json")
     (one,) = summary["samples"]
     for check in one["checks"]:
@@ -277,7 +277,7 @@ def test_warnings_of_a_cohort_are_a_line_a_check(written):
 
 
 def test_the_ledger_has_what_any_unit_counts(run, tmp_path):
-    """A unit of FASTQ counts no secondary alignments that are left out, one of BAM does."""
+    """The table has the counts of all units: those from BAM also count secondary alignments that are left out."""
     ledgers = [tmp_path / "fastq.json", tmp_path / "bam.json"]
     for path, more in zip(ledgers, ({}, {"secondary_left_out": 4321}), strict=True):
         backend = {"name": "cpu", "reason": "asked for.", "card": None, "memory": None}
@@ -293,7 +293,7 @@ def test_the_ledger_has_what_any_unit_counts(run, tmp_path):
 
 
 def test_what_is_usual_is_drawn_only_where_it_was_judged(monkeypatch):
-    """Ti/Tv of another genome than a person's has no usual range."""
+    """Draw no usual range of Ti/Tv if the genome is not human."""
     blocks = {block: {} for _, _, block, _, _ in page.COMPARED}
     samples = [
         {"sample": name, **blocks, "checks": [{"criterion": name, "verdict": verdict} for name in BY_KEY]}
@@ -314,7 +314,7 @@ def test_only_a_summary_is_read(tmp_path):
 
 
 def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
-    """Forty samples, two of them one person: one table that a script sorts, pictures of all, and the pairs."""
+    """The page of forty samples, two of them one person, has one sortable table, comparisons and the closest pairs."""
     names = [f"sample_{number}" for number in range(40)]
     content = json.loads(run.variants.read_text())
     (one,) = content["samples"].values()

@@ -1,4 +1,4 @@
-"""The section of the exact tools: tables, dot plots and terminal lines from the summaries of the searches alone."""
+"""Section of the exact tools: tables, dot plots and terminal lines from the summaries of the searches."""
 
 import json
 import re
@@ -22,7 +22,7 @@ DOTS = {
 
 
 def write_search(folder: Path, tool: str, name: str, /, **changes: Any) -> dict[str, Any]:
-    """A search as the workflow hands it to the report, its summary written."""
+    """Write the summary of a search, and return the search in the form that the workflow passes to the report."""
     settings = {"name": name, "min_length": 20, "threads": 2, "backend": "auto", "memory": "auto"}
     content = {"tool": tool, "name": name, "inputs": {"queries": "q.fa"}, "settings": settings}
     content |= {"backend": BACKEND, "counts": COUNTS, "seconds": 1.25}
@@ -32,7 +32,7 @@ def write_search(folder: Path, tool: str, name: str, /, **changes: Any) -> dict[
 
 
 def test_a_run_of_the_exact_tools_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Page, summary and last words without a sample; a pair has its picture, a warning stands at the top."""
+    """Write page, summary and terminal lines without samples; a pair has its dot plot, and a warning is at the top."""
     pair = write_search(tmp_path, "pairwise", "pair", counts={"score": 880, "identity": 0.98765}, settings={"match": 1})
     (tmp_path / "pair.dots.json").write_text(json.dumps(DOTS))
     pair["dots"] = tmp_path / "pair.dots.json"
@@ -86,7 +86,7 @@ def test_a_run_of_the_exact_tools_alone(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("changes", [{"tool": "mapping"}, {"counts": 3}, {"settings": None}, {"seconds": "long"}])
 def test_no_summary_of_a_search(changes: dict[str, Any], tmp_path: Path) -> None:
-    """Another JSON is refused by its name, and nothing is written."""
+    """Refuse another JSON file by name, and write nothing."""
     search = write_search(tmp_path, "mems", "DH1", **changes)
     with pytest.raises(QuireError, match=r"DH1\.json: is not the summary of a search"):
         write_report(tmp_path / "report.html", tmp_path / "summary.json", samples=[], searches=[search])
@@ -94,7 +94,7 @@ def test_no_summary_of_a_search(changes: dict[str, Any], tmp_path: Path) -> None
 
 
 def test_no_dot_plot(tmp_path: Path) -> None:
-    """A dot plot without its segments is refused by its name."""
+    """Refuse a dot plot without segments by name."""
     search = write_search(tmp_path, "pairwise", "pair")
     search["dots"] = tmp_path / "pair.dots.json"
     search["dots"].write_text(json.dumps({**DOTS, "segments": [[1, 2]]}))

@@ -1,4 +1,4 @@
-"""Calls against a truth: equal sets, other spellings of the same haplotypes, left-alignment against brute force."""
+"""Comparison with a truth set: equal sets, equivalent haplotypes, and left-alignment against brute force."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def apply_one(bases: str, variant: Variant) -> str:
 
 @st.composite
 def genotyped_reference(draw):
-    """A reference of few letters (so that indels can shift) and non-overlapping genotyped variants on it."""
+    """Draw a low-complexity reference (so that indels can shift) and non-overlapping genotyped variants."""
     bases = draw(st.text("AC", min_size=20, max_size=60))
     genotypes: dict[Variant, int] = {}
     position = 1
@@ -68,7 +68,7 @@ def test_normalising_keeps_the_haplotype_and_is_leftmost(case):
 
 
 def leftmost_pure_indel(bases: str, variant: Variant) -> Variant:
-    """The first pure insertion or deletion, of one anchor base, that spells the same haplotype."""
+    """Return the leftmost pure insertion or deletion, with one anchor base, that gives the same haplotype."""
     wanted = apply_one(bases, variant)
     size = len(wanted) - len(bases)
     for position in range(len(bases)):
@@ -83,7 +83,7 @@ def leftmost_pure_indel(bases: str, variant: Variant) -> Variant:
 
 @given(genotyped_reference(), st.data())
 def test_other_spellings_of_the_same_haplotypes_match(case, data):
-    """All variants on one haplotype, written as one long replacement, are the same call."""
+    """Variants on one haplotype match the same change written as one long replacement."""
     bases, genotypes = case
     if not genotypes or len(genotypes) > 8:
         return

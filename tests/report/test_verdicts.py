@@ -1,4 +1,4 @@
-"""The criteria: what passes, what a person should look at, what fails, and what is not judged and why."""
+"""Verdicts of the criteria: pass, look, fail, and not judged with the reason."""
 
 import copy
 import re
@@ -33,7 +33,7 @@ GOOD = {
 
 
 def verdicts(changes: dict, setting: Setting = GENOME) -> dict[str, str]:
-    """The verdict on each criterion of the good sample with changes, given as block: keys (or a value)."""
+    """Return each criterion's verdict on the good sample with changes, given as block: keys (or a value)."""
     sample = copy.deepcopy(GOOD)
     for block, keys in changes.items():
         sample[block] = sample[block] | keys if isinstance(keys, dict) else keys
@@ -62,7 +62,7 @@ def test_a_good_genome_passes_everything() -> None:
         ("evenness", {"coverage": {"fold_80": 2.0}}, LOOK),
         ("ti_tv", {"variants": {"transitions": 2_000_000, "transversions": 2_000_000}}, FAIL),
         ("ti_tv", {"variants": {"transitions": 2_500_000, "transversions": 1_400_000}}, LOOK),
-        # The same ratio of few variants may be chance; one that chance does not make is seen.
+        # The same ratio from few variants may be chance; a larger deviation is significant.
         ("ti_tv", {"variants": {"snvs": 78, "indels": 15, "transitions": 50, "transversions": 28}}, PASS),
         ("ti_tv", {"variants": {"snvs": 400, "indels": 80, "transitions": 204, "transversions": 196}}, FAIL),
         ("het_hom", {"variants": {"heterozygous": 390, "homozygous": 0}}, FAIL),
@@ -146,7 +146,7 @@ def test_human_assemblies() -> None:
 
 
 def test_the_documented_table_is_that_of_the_code() -> None:
-    """docs/verdicts.md says what the code does, line by line."""
+    """The table in docs/verdicts.md equals the criteria of the code, line by line."""
     rows = re.findall(
         r"^\| (.*?) \| `(\w+)` \| (.*?) \| (.*?) \| (.*) \|$", (REPOSITORY / "docs/verdicts.md").read_text(), re.M
     )

@@ -1,4 +1,4 @@
-"""Counting against samtools and Picard on awkward records, and that no answer depends on batches or threads."""
+"""Counts of unusual records, compared with samtools and Picard; no result depends on batches or threads."""
 
 import gzip
 import itertools
@@ -39,7 +39,7 @@ needs_picard = pytest.mark.skipif(peer_counts.picard() is None, reason="Picard i
 
 @pytest.fixture(scope="module")
 def genome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A FASTA with its packed reference beside it: long and short runs of N, and stretches of one base."""
+    """Write a FASTA with long and short runs of N and homopolymers, and its packed reference."""
     folder = tmp_path_factory.mktemp("genome")
     generator = random.Random(3)
     contigs = {name: random_bases(generator, length) for name, length in CONTIGS.items()}
@@ -54,7 +54,7 @@ def genome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 
 
 def random_cigar(generator: random.Random, bases: int, gaps: str) -> str:
-    """A CIGAR of so many bases of the read; most have few elements. `gaps` are those to choose from."""
+    """Return a random CIGAR of a read of this length, mostly with few elements; `gaps` are the allowed gaps."""
     parts, left = [], bases
     if generator.random() < 0.3:
         clip = generator.randrange(1, 8)
@@ -76,13 +76,13 @@ def random_cigar(generator: random.Random, bases: int, gaps: str) -> str:
 
 
 def random_record(generator: random.Random, number: int, contigs: dict[str, str], gaps: str) -> str:
-    """A line of SAM without NM and MD, its bases those of the reference with errors where it lies on M."""
+    """Return a SAM line without NM and MD, with the reference's bases and errors under M."""
     flag = generator.choice((0, 16, 99, 147, 83, 163, 65, 129, 113, 177, 73, 97, 145, 193, 4, 77, 141, 69, 133))
     for extra, share in ((1024, 0.2), (512, 0.1), (256, 0.05), (2048, 0.05)):
         flag |= extra if generator.random() < share else 0
     contig = generator.choice(["chr1", "chr1", "chr1", "chrX", "chrY"])
     bases = generator.choice((50, 100, 100, 151))
-    # Depth is uneven: many reads begin in few places, and some regions have none.
+    # Uneven depth: many reads start at few places, and some regions have none.
     position = generator.choice((generator.randrange(200, 1500), generator.randrange(len(contigs[contig]) - 700)))
     if contig == "chrX" and generator.random() < 0.3:
         position = len(contigs[contig]) - 700
@@ -113,24 +113,24 @@ def random_record(generator: random.Random, number: int, contigs: dict[str, str]
 
 @pytest.fixture(scope="module")
 def awkward(genome: tuple[Path, dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Random records. samtools stats takes no notice of N in a CIGAR where it looks for mismatches: there is none."""
+    """Write random records without N in CIGARs, which samtools stats ignores when it counts mismatches."""
     return random_bam(tmp_path_factory.mktemp("awkward"), genome, "IDD")
 
 
 @pytest.fixture(scope="module")
 def with_skips(genome: tuple[Path, dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with N in CIGARs."""
+    """Write random records with N in CIGARs."""
     return random_bam(tmp_path_factory.mktemp("skips"), genome, "IDDN")
 
 
 def random_bam(folder: Path, genome: tuple[Path, dict[str, str]], gaps: str) -> Path:
-    """A sorted and indexed BAM of random records, with NM and MD by samtools calmd."""
+    """Write a sorted and indexed BAM of random records, with NM and MD from samtools calmd."""
     fasta, contigs = genome
     generator = random.Random(11)
     lines = [random_record(generator, number, contigs, gaps) for number in range(6000)]
     groups = [f"@RG\tID:{name}\tSM:S\tLB:{library}" for name, library in GROUPS.items()]
     plain = write_bam(folder / "plain.bam", CONTIGS, lines, groups)
-    marked = folder / "calmd.sam"  # as text: with -b pysam 0.23 has samtools write over what it reads
+    marked = folder / "calmd.sam"  # as text: with -b, samtools in pysam 0.23 overwrites its input
     marked.write_text(pysam.samtools.calmd(str(plain), str(fasta)))
     path = folder / "awkward.bam"
     pysam.sort("-o", str(path), str(marked))
@@ -139,12 +139,12 @@ def random_bam(folder: Path, genome: tuple[Path, dict[str, str]], gaps: str) -> 
 
 
 def nowhere(folder: Path) -> LowCoverage:
-    """Regions of low depth that no test looks at."""
+    """Return a writer of low-depth regions whose output is not tested."""
     return LowCoverage(folder / "low.bed.gz", list(CONTIGS), LOW)
 
 
 def count(folder: Path, bam: Path, fasta: Path, intervals: Path | None = None, threads: int = 1) -> dict:
-    """Count a BAM, over a target if there is one; the files lie in `folder`."""
+    """Count a BAM, over a target if one is given, with output files in `folder`."""
     outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", LOW)
     reference = Reference.open(fasta.parent / "reference")
     figures = count_file("S", bam, reference, threads, outputs)
@@ -158,7 +158,7 @@ def count(folder: Path, bam: Path, fasta: Path, intervals: Path | None = None, t
 def test_like_samtools(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     figures = count(tmp_path, awkward, genome[0])
     assert samtools_differences(figures, awkward, genome[0]) == []
-    # The records are as awkward as they should be.
+    # The records cover the unusual cases.
     assert figures["flagstat"]["failed"]["total"] > 100
     assert figures["stats"]["supplementary alignments"] > 100
     assert sum(figures["cycles"]["deletions"]["last"]) > 100
@@ -167,7 +167,7 @@ def test_like_samtools(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_p
 
 
 def test_a_changed_record_is_seen(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    """The comparison with samtools can fail: a record less, or one mismatch more."""
+    """The comparison with samtools fails if a record is missing or has another mismatch."""
     figures = count(tmp_path, awkward, genome[0])
     figures["cycles"]["mismatches"][5] += 1
     figures["flagstat"]["passed"]["read1"] -= 1
@@ -196,7 +196,7 @@ def test_threads_and_batches_change_nothing(
 def test_depth_like_samtools(
     with_skips: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bed: str
 ) -> None:
-    """Histogram, profile, windows and positions of low depth, from the depth of every position."""
+    """Histogram, profile, windows and low-depth positions follow from `samtools depth` of every position."""
     monkeypatch.setattr("quire.finish.counts.sample.BATCH_RECORDS", 100)
     reference = Reference.open(genome[0].parent / "reference")
     intervals = None
@@ -261,7 +261,7 @@ def test_sex_chromosomes(awkward: Path, genome: tuple[Path, dict[str, str]], tmp
     figures = count(tmp_path, awkward, genome[0])
     truth = depths(awkward, CONTIGS)
     known = {name: sum(base != "N" for base in bases) for name, bases in genome[1].items()}
-    known["chr1"] += 3  # a short run of Ns is no gap between islands
+    known["chr1"] += 3  # a short run of Ns does not separate islands
     mean = {name: sum(truth[name]) / known[name] for name in CONTIGS}
     ratios = figures["sex_chromosomes"]
     assert ratios["autosomal_depth"] == pytest.approx(mean["chr1"], abs=1e-4)
@@ -279,7 +279,7 @@ def test_gc_bias_like_picard(awkward: Path, genome: tuple[Path, dict[str, str]],
 
 
 def test_windows_of_the_reference(genome: tuple[Path, dict[str, str]]) -> None:
-    """The rolling count of windows, and the one that looks each window up."""
+    """The rolling count of windows and the lookup of single windows agree."""
     reference = Reference.open(genome[0].parent / "reference")
     tables = genome_of(reference)
     naive = np.zeros(101, np.int64)
@@ -298,7 +298,7 @@ def test_windows_of_the_reference(genome: tuple[Path, dict[str, str]]) -> None:
 
 @needs_picard
 def test_duplication_like_picard(genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    """Pairs, single reads and reads with an unmapped mate of two libraries, marked by Picard."""
+    """Pairs, single reads and reads with an unmapped mate, from two libraries, are counted as by Picard."""
     generator = random.Random(7)
     lines = []
     for number in range(1500):
@@ -380,7 +380,7 @@ def test_a_file_without_records(genome: tuple[Path, dict[str, str]], tmp_path: P
 
 
 def test_adapters_are_where_a_search_finds_them(genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    """The first place of each word in the read as it was sequenced, of primary records on both strands, odd lengths."""
+    """The first cycle of each adapter equals a text search, on both strands and for odd lengths."""
     generator = random.Random(4)
     to_other_strand = str.maketrans("ACGTN", "TGCAN")
     words, lines, expected = [*ADAPTERS.values()], [], {name: [0] * 101 for name in ADAPTERS}

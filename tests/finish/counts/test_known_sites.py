@@ -1,4 +1,4 @@
-"""Reads of both alleles at known sites: against a walk over each read by pysam, and as a witness of mixtures."""
+"""Reads of both alleles at known sites, compared with pysam, and used to detect mixtures."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ Sites = list[tuple[str, int, str, str, float]]
 
 @pytest.fixture(scope="module")
 def genome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A packed reference in a folder, and its bases."""
+    """Build a packed reference in a folder; return the folder and the bases."""
     folder = tmp_path_factory.mktemp("known")
     generator = random.Random(2)
     contigs = {name: random_bases(generator, length) for name, length in LENGTHS.items()}
@@ -33,7 +33,7 @@ def genome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 
 
 def known_sites(contigs: dict[str, str], every: int, seed: int) -> Sites:
-    """A site every so many bases, on all contigs: contig, position, both alleles, frequency."""
+    """Return sites at regular distances on all contigs: contig, position, both alleles, frequency."""
     generator = random.Random(seed)
     sites = []
     for name, bases in contigs.items():
@@ -44,7 +44,7 @@ def known_sites(contigs: dict[str, str], every: int, seed: int) -> Sites:
 
 
 def write_sites(path: Path, sites: Sites) -> Path:
-    """Sites as a VCF, with records between them that are to be left out."""
+    """Write the sites as a VCF, with other records that must be skipped."""
     lines = [
         f"{name}\t{at + 1}\t.\t{one}\t{other}\t.\tPASS\tAC=1;AF={frequency}\n"
         for name, at, one, other, frequency in sites
@@ -61,7 +61,7 @@ def write_sites(path: Path, sites: Sites) -> Path:
 
 
 def counted(folder: Path, genome: Path, bam: Path, sites: Path) -> dict:
-    """What is written of a BAM."""
+    """Count a BAM and return the content of the JSON."""
     count_known_sites("S", bam, genome / "reference", genome / "genome.fa", sites, folder / "known.json", 1)
     return json.loads((folder / "known.json").read_text())
 
@@ -108,7 +108,7 @@ def test_reads_are_those_that_a_walk_finds(genome: tuple[Path, dict[str, str]], 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2])
 def test_two_people_mixed(genome: tuple[Path, dict[str, str]], tmp_path: Path, share: float) -> None:
-    """From reads to the estimate: so many reads in a hundred carry another person's haplotypes."""
+    """Estimate a known percentage of reads with another person's haplotypes."""
     generator = random.Random(int(100 * share))
     bases = genome[1]["1"]
     sites = [site for site in known_sites(genome[1], 25, seed=8) if site[0] == "1"]
