@@ -1,4 +1,4 @@
-"""Plain versions of the align stage's decisions: slow, over all possibilities, in floating point where bwa has it."""
+"""Reference implementations of the align stage's decisions: slow, exhaustive, in floating point where bwa uses it."""
 
 import math
 from collections import Counter, defaultdict
@@ -27,9 +27,9 @@ from tests.support.places import Place
 
 
 def votes_for_diagonals(read: Sequence[int], window: Sequence[int]) -> dict[int, int]:
-    """How many k-mers without N a read and a window share on each diagonal (place in the window less that in the read).
+    """Count the k-mers without N that a read and a window share, by diagonal (position in the window less in the read).
 
-    A diagonal on which the read begins before the window has none.
+    Diagonals on which the read begins before the window are left out.
     """
     where = defaultdict(list)
     for position in range(len(window) - KMER + 1):
@@ -43,7 +43,7 @@ def votes_for_diagonals(read: Sequence[int], window: Sequence[int]) -> dict[int,
 
 
 def best_diagonals(read: Sequence[int], window: Sequence[int], target: int) -> list[int]:
-    """Return the diagonal of most votes, and the best beyond its band with at most SECOND_KMERS fewer; [] for none."""
+    """Return the diagonal with most votes, and the best outside its band with up to SECOND_KMERS fewer; [] for none."""
     votes = votes_for_diagonals(read, window)
 
     def order(diagonal: int) -> tuple[int, int, int]:
@@ -74,7 +74,7 @@ def bwa_quality(score: int, second: int, near: int, read_span: int, axis_span: i
 
 
 def lowered(quality: int, crowded: int) -> int:
-    """Return a quality from 0 to 60, less one part for each of `crowded` short reads at the MOST_CANDIDATES cap."""
+    """Reduce a quality from 0 to 60 by one part for each of `crowded` short reads at the MOST_CANDIDATES cap."""
     return min(60, max(0, quality) * (CROWDED_PARTS - crowded) // CROWDED_PARTS)
 
 
@@ -103,22 +103,22 @@ def as_read(place: Place, length: int) -> tuple[int, int]:
 
 
 def compete(a: Place, b: Place, length: int) -> bool:
-    """Return True if two places of a read share at least half of the shorter part."""
+    """Return True if two places of a read overlap, on the read, by at least half of the shorter one."""
     parts = [set(range(*as_read(place, length))) for place in (a, b)]
     return 2 * len(parts[0] & parts[1]) >= min(map(len, parts))
 
 
 def five_prime(place: Place, length: int) -> int:
-    """Contig position of the read's 5' end, clipped bases included: of its first base, or behind its last."""
+    """Return the contig position of the read's 5' end, clipped bases included: its first base, or one after its last."""
     if place.strand == 0:
         return place.position - place.read_begin
     return place.position + place.axis_end - place.axis_begin + length - place.read_end
 
 
 def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> tuple[str, int] | None:
-    """Orientation and template length of the places of the first and the second mate; None on two contigs.
+    """Return orientation and template length of the first and the second mate's places; None for different contigs.
 
-    Both are turned such that the first mate is a forward read; then the strands are read from left to right.
+    Both are reversed if needed so that the first mate is a forward read; the strands are then read from left to right.
     """
     if a.contig != b.contig:
         return None
@@ -127,32 +127,32 @@ def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> tuple[str, 
     strands = "F", "F" if a.strand == b.strand else "R"
     if turned[1] > turned[0]:
         return "".join(strands), turned[1] - turned[0]
-    # From left to right the second mate stands first. Two reads of one strand are RR then, seen from the other side.
+    # The second mate is leftmost. Read from the other side, two reads of one strand are then RR.
     return "RR" if a.strand == b.strand else "RF", turned[0] - turned[1]
 
 
 def is_simple(bases: Sequence[int], share: int) -> bool:
-    """Whether less than one in `share` of the words of a sequence are different."""
+    """Return True if fewer than one in `share` of the words of a sequence are distinct."""
     words = [tuple(base % 4 for base in bases[i : i + SIMPLE_WORD]) for i in range(len(bases) - SIMPLE_WORD + 1)]
     return share * len(set(words)) < len(words)
 
 
 @dataclass
 class Chosen:
-    """What is reported of one read."""
+    """The reported places of one read."""
 
     primary: int = -1
     quality: int = 0
     suboptimal_score: int = 0
     proper: bool = False
     supplementary: list[tuple[int, int, int]] = field(default_factory=list)  # (place, quality, suboptimal score)
-    mate_stands: bool = field(default=False, compare=False)  # whether its mate in a proper pair stands by itself
+    mate_stands: bool = field(default=False, compare=False)  # the mate in a proper pair is good enough alone
 
 
 class Marked:
-    """A read's places, best first, each with the better one that it competes with (None: none).
+    """A read's places, best first, each with the better place that it competes with (None for none).
 
-    Places on `alternate` contigs stand behind the others. They compete with all, by score; the others among themselves.
+    Places on `alternate` contigs come last. They compete with all places, by score; the others only among themselves.
     `codes` are the read's bases, of both strands.
     """
 
@@ -175,16 +175,16 @@ class Marked:
         ]
 
     def crowded(self, i: int) -> int:
-        """1 for a short read of which as many places as a look keeps compete with place i, itself included; else 0."""
+        """Return 1 for a short read if as many places as one pass keeps compete with place i (included), else 0."""
         competing = self.places if self.is_alternate(i) else self.of_primary
         return int(len(competing) >= MOST_CANDIDATES and self.length < SHORTEST_CERTAIN)
 
     def is_alternate(self, i: int) -> bool:
-        """Whether place i lies on an alternate contig."""
+        """Return True if place i lies on an alternate contig."""
         return self.places[i].contig in self.alternate
 
     def _losers(self, order: Sequence[int]) -> dict[int, int | None]:
-        """Of these places, in this order, the better one that each competes with."""
+        """Map each of these places, in this order, to the better place that it competes with."""
         better: dict[int, int | None] = {}
         for i in order:
             above = [j for j in better if better[j] is None and compete(self.places[i], self.places[j], self.length)]
@@ -192,16 +192,16 @@ class Marked:
         return better
 
     def rivals(self, i: int) -> list[int]:
-        """Scores of those that compete with place i and lose."""
+        """Return the scores of the places that lose to place i."""
         return [self.places[j].score for j in self._rivals[i]]
 
     def suboptimal_score(self, i: int) -> int:
-        """Score of the best rival; 0 for none."""
+        """Return the score of the best rival; 0 for none."""
         better = self.overlapped_by[i]
         return max(self.rivals(i), default=0) if better is None else self.places[better].score
 
     def is_simple(self, i: int) -> bool:
-        """Whether place i, of no high score, covers simple sequence."""
+        """Return True if place i has a low score and covers simple sequence."""
         place = self.places[i]
         share = 3 if place.score < self.length / 2 else 4
         return place.score < SIMPLE_SCORE and is_simple(
@@ -209,13 +209,13 @@ class Marked:
         )
 
     def telling_score(self, i: int) -> int:
-        """Our own rule: the best score of the parts of the read that are not simple, place i's part among them."""
+        """Return the best score of the read's parts that are not simple, place i's part included (Quire's own rule)."""
         part = i if self.overlapped_by[i] is None else self.overlapped_by[i]
         best = [j for j in self.of_primary if self.overlapped_by[j] is None]
         return max(self.places[j].score for j in best if j == part or not self.is_simple(j))
 
     def quality(self, i: int) -> int:
-        """Quality of place i by itself."""
+        """Return the quality of place i without its mate."""
         place = self.places[i]
         near = sum(place.score - score <= NEAR_BEST for score in self.rivals(i))
         span = place.axis_end - place.axis_begin
@@ -224,12 +224,12 @@ class Marked:
 
 
 def choose_single(marked: Marked) -> Chosen:
-    """The best place of a read by itself."""
+    """Choose the best place of a read without its mate."""
     return Chosen(0, marked.quality(0), marked.suboptimal_score(0)) if marked.places else Chosen()
 
 
 def choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSizes) -> tuple[Chosen, Chosen]:
-    """The places of both mates: of all proper pairs the best, unless two places far apart are better by the cost."""
+    """Choose the places of both mates: the best proper pair, unless two distant places win despite the pairing cost."""
     chosen = _choose_pair(mates, name_hash, models)
     for one, other, marked in ((chosen[0], chosen[1], mates[1]), (chosen[1], chosen[0], mates[0])):
         one.mate_stands = other.primary >= 0 and marked.places[other.primary].score >= min(30, marked.length - 5)
@@ -271,7 +271,7 @@ def _choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSiz
     if near:
         quality -= int(4.343 * math.log(near + 1) + 0.499)
     quality = lowered(quality, mates[0].crowded(best[0]) + mates[1].crowded(best[1]))
-    # Our own rule: where both mates have as many places so good as are kept, others may have been dropped.
+    # Quire's own rule: if both mates have as many equally good places as are kept, others may have been dropped.
     as_good = [
         sum(marked.places[other].score >= marked.places[i].score for other in marked.of_primary)
         for marked, i in zip(mates, best, strict=True)
@@ -286,7 +286,7 @@ def _choose_pair(mates: tuple[Marked, Marked], name_hash: int, models: InsertSiz
 
 
 def complete(chosen: Chosen, marked: Marked) -> Chosen:
-    """Take back what is too short without a mate, distrust simple sequence and poor places, add supplementary ones."""
+    """Drop places too short without a mate, lower the quality of simple and poor ones, and add supplementary places."""
     if chosen.primary < 0:
         return chosen
     primary, least = marked.places[chosen.primary], min(30, marked.length - 5)

@@ -1,4 +1,4 @@
-"""References with alternate contigs whose alignments to the primary assembly are known, since they are made by them."""
+"""References with alternate contigs, built together with their alignments to the primary assembly."""
 
 import random
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from tests.support.read_builders import named, with_errors, write_pairs
 Elements = list[tuple[int, str]]
 ALLELES = ("HLA-A*01:01:01:01", "HLA-A*02:01:01:01")
 LISTED_DECOY, DECOY = "chrUn_KN707606v1_decoy", "decoy"
-# What pairs are drawn of: contig, bases, and how often.
+# Sources of read pairs: contig, its bases, and its weight.
 SOURCES = {
     "chr1": (15_000, 55_000, 6),
     "chr2": (2000, 36_000, 4),
@@ -26,24 +26,24 @@ SOURCES = {
 
 @dataclass
 class AlternateGenome:
-    """Contigs by name, and the lines of the list beside the FASTA."""
+    """Contigs by name, and the lines of the alternate list that lies next to the FASTA."""
 
     contigs: dict[str, str]
     lines: list[str] = field(default_factory=list)
 
     @property
     def listed(self) -> list[str]:
-        """Alternate contigs, in the order of the list."""
+        """Return the alternate contigs, in the order of the list."""
         return list(dict.fromkeys(line.split("\t")[0] for line in self.lines))
 
     def align(self, name: str, flag: int, target: str, position: int, elements: Elements) -> None:
-        """Add a line; `position` is 0-based, and -1 says that there is no alignment."""
+        """Add a line; `position` is 0-based, and -1 means unaligned."""
         cigar = "".join(f"{length}{operation}" for length, operation in elements if length) or "*"
         self.lines.append(f"{name}\t{flag}\t{target}\t{position + 1}\t0\t{cigar}\t*\t0\t0\t*\t*\tNM:i:0")
 
 
 def version_of(generator: random.Random, bases: str, rate: float, gaps: int) -> tuple[str, Elements]:
-    """A sequence with substitutions, insertions and deletions, and its alignment to what it is a version of."""
+    """Return a copy with substitutions, insertions and deletions, and its alignment to the original."""
     places = sorted(generator.sample(range(200, len(bases) - 200, 100), gaps))
     text, elements, at = [], [], 0
     for place in [*places, len(bases)]:
@@ -64,11 +64,11 @@ def version_of(generator: random.Random, bases: str, rate: float, gaps: int) -> 
 
 
 def make_alternate_genome(generator: random.Random, one: str, two: str) -> AlternateGenome:
-    """Two chromosomes (60 and 40 kb at least), versions of parts of both, two alleles, and decoys.
+    """Make two chromosomes (at least 60 and 40 kb), versions of parts of both, two alleles, and decoys.
 
-    A part of the first chromosome lies in the second, too, so that groups of places compete; a version has 2 kb of its
-    own within and clips at both ends; one is reverse, one has an inverted part (three lines), one decoy is listed and a
-    version of the first chromosome without a place there.
+    The second chromosome repeats a part of the first, so that groups of places compete. One version has a unique
+    insertion of 2 kb and clips at both ends, one is reversed, one has an inverted part (three lines), and one listed
+    decoy resembles the first chromosome but has no alignment.
     """
     two = two[:4000] + version_of(generator, one[30_000:34_000], 0.01, 3)[0] + two[4000:]
     genome = AlternateGenome({"chr1": one, "chr2": two})
@@ -100,14 +100,14 @@ def make_alternate_genome(generator: random.Random, one: str, two: str) -> Alter
 
 
 def alternate_reads(generator: random.Random, folder: Path, pairs: int) -> tuple[Path, list[Path], Path]:
-    """A FASTA, files of pairs from all its contigs, and the list of alternate contigs."""
+    """Write a FASTA, two files of pairs from all its contigs, and the list of alternate contigs."""
     genome = make_alternate_genome(generator, random_bases(generator, 60_000), random_bases(generator, 40_000))
     fasta, listed = write_genome(folder, genome)
     return fasta, write_pairs(folder, drawn_pairs(generator, genome, pairs)), listed
 
 
 def write_genome(folder: Path, genome: AlternateGenome) -> tuple[Path, Path]:
-    """The FASTA and the list beside it."""
+    """Write the FASTA and the alternate list next to it."""
     listed = folder / "genome.fa.alt"
     listed.write_text("".join(f"{line}\n" for line in ["@HD\tVN:1.6", *genome.lines]))
     return write_fasta(folder / "genome.fa", genome.contigs), listed
@@ -116,7 +116,7 @@ def write_genome(folder: Path, genome: AlternateGenome) -> tuple[Path, Path]:
 def drawn_pairs(
     generator: random.Random, genome: AlternateGenome, pairs: int, length: int = 150, errors: float = 0.01
 ) -> list[tuple[Read, Read]]:
-    """Pairs from all contigs, of inserts of 350 bases, in either direction; names are contig!start!number."""
+    """Draw pairs from all contigs, of inserts of 350 bases, in either direction; names are contig!start!number."""
     drawn = []
     weights = [weight for *_, weight in SOURCES.values()]
     for number, name in enumerate(generator.choices(list(SOURCES), weights, k=pairs)):

@@ -1,4 +1,4 @@
-"""Small genomes and reads that are hard in every way that Quire's input may be, with where each read came from."""
+"""Small genomes and reads with every difficulty that Quire's input may have, and the origin of each read."""
 
 import random
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ ADAPTER = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCAC" * 4
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a pair's fragment lies; `forward` if mate 1 is its left end."""
+    """Origin of a pair's fragment; `forward` if mate 1 is its left end."""
 
     contig: str
     start: int
@@ -20,7 +20,7 @@ class Origin:
 
 
 def awkward_genome(generator: random.Random, iupac: bool = True) -> dict[str, str]:
-    """Contigs with copies, tandem repeats, simple sequence, N runs, ambiguous bases, and some shorter than a read."""
+    """Make contigs with copies, tandem repeats, simple sequence, N runs, ambiguous bases; some shorter than a read."""
     copy = random_bases(generator, 500)
     one = random_bases(generator, 12_000)
     for place in (1000, 4000, 7000):
@@ -30,7 +30,7 @@ def awkward_genome(generator: random.Random, iupac: bool = True) -> dict[str, st
     one = one[:11_000] + tandem + "A" * 60 + "CA" * 40 + one[11_000:]
     two = list(random_bases(generator, 9000))
     two[3000:3050] = "N" * 50  # two islands
-    two[3100:3120] = "N" * 20  # an island of 50 bases between
+    two[3100:3120] = "N" * 20  # an island of 50 bases between two N runs
     two[5000:5005] = "N" * 5
     two[5060] = "R" if iupac else "N"
     two[6000:6019] = "N" * 19
@@ -45,13 +45,13 @@ def awkward_genome(generator: random.Random, iupac: bool = True) -> dict[str, st
 
 
 def awkward_pairs(generator: random.Random, genome: dict[str, str], count: int) -> list[tuple[Read, Read]]:
-    """Pairs of all kinds: errors, mixed lengths, adapters, chimeras, Ns, empty reads, simple sequence, borders."""
+    """Make pairs of all kinds: errors, mixed lengths, adapters, chimeras, Ns, empty reads, simple sequence, borders."""
     kinds = [plain_pair] * 10 + [long_pair, adapter_pair, chimeric_pair, far_pair, broken_pair, border_pair, noisy_pair]
     return [generator.choice(kinds)(generator, f"p{number}", genome) for number in range(count)]
 
 
 def fragment(generator: random.Random, genome: dict[str, str], length: int) -> str:
-    """A piece of one of the contigs, on either strand; shorter where the contig is."""
+    """Draw a piece of one of the contigs, on either strand; shorter if the contig is shorter."""
     contig = generator.choices(list(genome), weights=[len(sequence) for sequence in genome.values()])[0]
     start = generator.randrange(max(1, len(genome[contig]) - length))
     piece = genome[contig][start : start + length].upper()
@@ -81,14 +81,14 @@ def chimeric_pair(generator, name, genome):
 
 
 def far_pair(generator, name, genome):
-    """Mates of different fragments: contigs and strands fit by chance only."""
+    """Make mates of different fragments, whose contigs and strands agree only by chance."""
     first, _ = mates_of(generator, name, fragment(generator, genome, 100), (100, 100), 0.01)
     second, _ = mates_of(generator, name, fragment(generator, genome, 100), (100, 100), 0.01)
     return first, second
 
 
 def broken_pair(generator, name, genome):
-    """One mate is good; the other one empty, tiny, all N, foreign or simple."""
+    """Make one good mate and one that is empty, tiny, all N, foreign or simple."""
     good, _ = mates_of(generator, name, fragment(generator, genome, 300), (100, 100), 0.01)
     bases = generator.choice(
         ["", "A", "ACGTACG", "ACGTACGTACGTACGTACG", "N" * 50, random_bases(generator, 100), "G" * 100, "AT" * 50]
@@ -102,7 +102,7 @@ def broken_pair(generator, name, genome):
 
 
 def border_pair(generator, name, genome):
-    """Fragments over N runs and the ends of contigs."""
+    """Make fragments over N runs and the ends of contigs."""
     contig, start = generator.choice([("two", 2850), ("two", 2950), ("two", 4900), ("two", 5900), ("HLA:01*02", 0),
                                       ("HLA:01*02", 1200), ("tiny", 0), ("one", 0), ("two", 8700)])  # fmt: skip
     start += generator.randrange(60)
@@ -111,7 +111,7 @@ def border_pair(generator, name, genome):
 
 
 def noisy_pair(generator, name, genome):
-    """One mate with so many differences that seeds are rare."""
+    """Make one mate with so many differences that seeds are rare."""
     first, second = mates_of(generator, name, fragment(generator, genome, 300), (100, 100), 0.01)
     return first, named(generator, name, with_errors(generator, second.bases, 0.12))
 
@@ -119,7 +119,7 @@ def noisy_pair(generator, name, genome):
 def unique_pairs(
     generator: random.Random, genome: dict[str, str], count: int, length: int = 100
 ) -> tuple[list[tuple[Read, Read]], list[Origin]]:
-    """Pairs of one contig's random sequence with 1 % errors, and where they came from."""
+    """Make pairs of one contig's random sequence with 1 % errors, and return their origins with them."""
     contig = next(iter(genome))
     pairs, origins = [], []
     for number in range(count):

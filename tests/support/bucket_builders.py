@@ -1,4 +1,4 @@
-"""Buckets of records that were not mapped by Quire."""
+"""Buckets filled from records that Quire did not map."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -11,7 +11,7 @@ from quire.io.bam.stream import BamStream
 
 
 def buckets_of(bam: Path, records_at_a_time: int = 1000, writers: int = 2) -> Path:
-    """The records of a BAM file, dealt out in batches into a folder beside it."""
+    """Distribute the records of a BAM file, in batches, into buckets in a folder next to it."""
     stream, path = BamStream(bam), bam.with_suffix(".buckets")
     with (
         ThreadPoolExecutor(1) as executor,

@@ -1,6 +1,6 @@
 """Builders of test data: FASTA, FASTQ, reads, alignment records and tiny BAM files.
 
-Everything is drawn from a `random.Random` that the caller seeds, or given in full; nothing reads the network.
+All data come from a `random.Random` that the caller seeds, or from the arguments; nothing uses the network.
 """
 
 import gzip
@@ -29,17 +29,17 @@ class Read:
 
 
 def reverse_complement(bases: str) -> str:
-    """The other strand."""
+    """Return the reverse complement."""
     return bases.translate(COMPLEMENT)[::-1]
 
 
 def random_bases(generator: random.Random, length: int, alphabet: str = "ACGT") -> str:
-    """A random sequence."""
+    """Return a random sequence."""
     return "".join(generator.choices(alphabet, k=length))
 
 
 def random_read(generator: random.Random, name: str, length: int, alphabet: str = "ACGT") -> Read:
-    """A read with random bases and qualities."""
+    """Return a read with random bases and qualities."""
     qualities = "".join(chr(33 + generator.randrange(42)) for _ in range(length))
     return Read(name, random_bases(generator, length, alphabet), qualities)
 
@@ -71,7 +71,7 @@ def write_fasta(path: Path, contigs: dict[str, str], width: int = 60, compressio
 
 
 def fastq_text(reads: Iterable[Read], line_end: str = "\n", repeat_name: bool = False, width: int = 0) -> str:
-    """FASTQ of the reads; `width` wraps sequence and qualities (a quality line may then start with '@')."""
+    """Format reads as FASTQ; `width` wraps sequence and qualities (a quality line may then start with '@')."""
     lines = []
     for read in reads:
         step = width or max(len(read.bases), 1)
@@ -89,7 +89,7 @@ def write_fastq(path: Path, reads: Iterable[Read], compression: str = "plain", *
 
 
 def read_batch(reads: Sequence[Read], first_ordinal: int = 0) -> ReadBatch:
-    """The reads as the flat arrays that the FASTQ reader would make of them."""
+    """Return the flat arrays that the FASTQ reader would make of the reads."""
     names, name_offsets = pack_bytes([_short_name(read.name).encode() for read in reads])
     bases = np.array([CODES.get(letter, 4) for read in reads for letter in read.bases.upper().encode()], np.uint8)
     qualities = np.array([ord(letter) - 33 for read in reads for letter in read.qualities], np.uint8)
@@ -104,7 +104,7 @@ def _short_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """One alignment record in words, for `record_batch`; the defaults are those of an unmapped single-end read."""
+    """One alignment record for `record_batch`; the defaults are those of an unmapped single-end read."""
 
     read: int = 0
     mate: int = 0
@@ -112,7 +112,7 @@ class Record:
     contig: int = -1
     position: int = -1
     mapping_quality: int = 0
-    cigar: tuple[tuple[int, int], ...] = ()  # (operation, length) as pysam has them
+    cigar: tuple[tuple[int, int], ...] = ()  # (operation, length), as in pysam
     mate_contig: int = -1
     mate_position: int = -1
     template_length: int = 0
@@ -128,7 +128,7 @@ class Record:
 
 
 def record_batch(records: Sequence[Record]) -> RecordBatch:
-    """The records as flat arrays."""
+    """Return the records as flat arrays."""
 
     def column(name: str, dtype: type) -> np.ndarray:
         return np.array([getattr(record, name) for record in records], dtype)
@@ -168,7 +168,7 @@ def write_bam(
     read_groups: Sequence[str] = (),
     order: str = "unsorted",
 ) -> Path:
-    """Write a BAM from SAM text lines (without header lines); contigs map a name to its length, order is said in SO."""
+    """Write a BAM from SAM lines (without header); `contigs` maps names to lengths, `order` is the header's SO."""
     header = f"@HD\tVN:1.6\tSO:{order}\n" + "".join(f"@SQ\tSN:{n}\tLN:{length}\n" for n, length in contigs.items())
     header += "".join(group + "\n" for group in read_groups)
     parsed = pysam.AlignmentHeader.from_text(header)
@@ -181,7 +181,7 @@ def write_bam(
 def paired_lines(
     name: str, contig: str, starts: tuple[int, int], length: int, group: str, quality: str = "I"
 ) -> list[str]:
-    """SAM text of a mapped pair, forward then reverse, each `length` bases long; positions are 1-based."""
+    """Return SAM lines of a mapped pair, forward then reverse, each `length` bases long; `starts` are 1-based."""
     span = starts[1] + length - starts[0]
     template = "{}\t{}\t{}\t{}\t60\t{}M\t=\t{}\t{}\t{}\t{}\tRG:Z:{}"
     bases, qualities = "ACGT" * length, quality * length

@@ -1,4 +1,4 @@
-"""Calls and joint genotyping for tests, with arguments in the place of requests."""
+"""Calling and joint genotyping for tests, with plain arguments instead of request objects."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ Samples = Sequence[Mapping[str, Any]]
 def call_variants(
     reference: Path, samples: Samples, intervals: Sequence[Interval], part: Path, *arguments: Any, **more: Any
 ) -> int:
-    """Call the variants of some samples; further arguments as in `CallingRequest`."""
+    """Call the variants of samples; further arguments as in `CallingRequest`."""
     return call_interval(CallingRequest(Output.VARIANTS, reference, samples, intervals, part, *arguments, **more))
 
 

@@ -1,4 +1,4 @@
-"""Inputs of kernel tests, made with NumPy alone: a machine with a card needs neither Numba nor pysam for them."""
+"""Inputs of kernel tests, made with NumPy alone: the GPU machine then needs neither Numba nor pysam."""
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
@@ -12,7 +12,7 @@ from quire.sequence.packing import BASES_PER_WORD
 
 
 def make_batch(sequences: Sequence[Sequence[int]]) -> ReadBatch:
-    """Reads of these codes (0..3, 4 for N), named r00000, r00001, ..."""
+    """Return reads with these codes (0..3, 4 for N), named r00000, r00001, ..."""
     names, name_offsets = pack_bytes([b"r%05d" % i for i in range(len(sequences))])
     bases = np.concatenate([*(np.asarray(s, np.uint8) for s in sequences), np.empty(0, np.uint8)])
     offsets = offsets_from_lengths([len(s) for s in sequences])
@@ -20,17 +20,17 @@ def make_batch(sequences: Sequence[Sequence[int]]) -> ReadBatch:
 
 
 def card_reads(card: Card, sequences, mates=None) -> CardReads:
-    """Oriented reads of these codes on a card; with `mates`, pairs."""
+    """Return oriented reads with these codes on a card; with `mates`, pairs."""
     return orient(card, make_batch(sequences), None if mates is None else make_batch(mates))
 
 
 def upload_all(card: Card, value):
-    """A named tuple or dataclass with its arrays on the card; everything else stays as it is."""
+    """Copy the arrays of a named tuple or dataclass to the card; other fields are unchanged."""
     return _map_members(value, lambda item: card.upload(item) if isinstance(item, np.ndarray) else item)
 
 
 def download_all(card: Card, value):
-    """A named tuple or dataclass with its arrays on the host."""
+    """Copy the arrays of a named tuple or dataclass to the host; other fields are unchanged."""
     return _map_members(value, lambda item: card.download(item) if hasattr(item, "dtype") and item.ndim else item)
 
 
@@ -40,7 +40,7 @@ def _map_members(value, function):
 
 
 def pack(codes: Sequence[int]) -> np.ndarray:
-    """Codes 0..3 as the packed words of an axis, two words longer than needed."""
+    """Pack codes 0..3 into words as an axis has them, two words longer than needed."""
     words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
     for i, code in enumerate(codes):
         words[i // BASES_PER_WORD] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % BASES_PER_WORD))
@@ -48,5 +48,5 @@ def pack(codes: Sequence[int]) -> np.ndarray:
 
 
 def reverse_complement(codes: Sequence[int]) -> list[int]:
-    """Of codes 0..3, 4 for N."""
+    """Return the reverse complement of codes 0..3, 4 for N."""
     return [4 if code > 3 else 3 - int(code) for code in reversed(list(codes))]

@@ -1,4 +1,4 @@
-"""Read pairs of a genome with long indels, aligned as a mapper does: the longest piece, the rest clipped."""
+"""Read pairs of a genome with long indels, aligned like a mapper's output: the longest piece, the rest clipped."""
 
 import random
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ QUALITY = "I"
 
 
 class Base(NamedTuple):
-    """A base of a haplotype and the place it comes from; contig "" for none."""
+    """A base of a haplotype and its position in the reference; contig "" for none."""
 
     letter: str
     contig: str
@@ -19,7 +19,7 @@ class Base(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Bases [first, last) of a read that come from consecutive places."""
+    """Bases [first, last) of a read that come from consecutive reference positions."""
 
     first: int
     last: int
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 def spelled(contig: str, reference: str, changes: Sequence[tuple[int, int, Sequence[Base]]]) -> list[Base]:
-    """A haplotype: of each change (start, end, inserted bases) the span is replaced."""
+    """Build a haplotype: replace each span of a change (start, end, inserted bases)."""
     bases: list[Base] = []
     at = 0
     for start, end, inserted in sorted(changes, key=lambda change: change[0]):
@@ -39,12 +39,12 @@ def spelled(contig: str, reference: str, changes: Sequence[tuple[int, int, Seque
 
 
 def novel(generator: random.Random, length: int) -> list[Base]:
-    """Bases that come from nowhere."""
+    """Return random bases without a reference position."""
     return [Base(letter, "", -1) for letter in random_bases(generator, length)]
 
 
 def pieces_of(bases: Sequence[Base]) -> list[Piece]:
-    """Runs of bases from consecutive places."""
+    """Split bases into runs of consecutive positions."""
     pieces: list[Piece] = []
     for i, base in enumerate(bases):
         follows = i > 0 and base.contig and base[1:] == (bases[i - 1].contig, bases[i - 1].position + 1)
@@ -63,7 +63,7 @@ def sam_lines(
     insert: int = 280,
     errors: float = 0.001,
 ) -> list[tuple[str, int, str]]:
-    """(contig, position, SAM text) of pairs drawn evenly over the haplotypes, sorted."""
+    """Return (contig, position, SAM line) of pairs drawn evenly over the haplotypes, sorted."""
     lines: list[tuple[str, int, str]] = []
     for number in range(pairs):
         bases = generator.choice(haplotypes)
@@ -75,7 +75,7 @@ def sam_lines(
 
 
 def _pair(generator: random.Random, name: str, ends: Sequence[Sequence[Base]], errors: float):
-    """Lines of both mates; a read of several pieces has a supplementary alignment too."""
+    """Return the SAM lines of both mates; a read of several pieces also has a supplementary alignment."""
     found = [sorted(pieces_of(end), key=lambda piece: piece.first - piece.last) for end in ends]
     if not any(found):
         return

@@ -1,4 +1,4 @@
-"""Axes and reads for the tests of complete search, and the answers of the oracle."""
+"""Axes and reads for the tests of complete search, and the oracle's answers."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -30,7 +30,7 @@ def make_pages(
     islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
 ) -> list:
     """Cut the axis of islands into pages for the CPU; `parameters` are those of `build_index`."""
-    from quire.algorithms.fm_index.pages.cpu import page_arrays  # a machine with a card needs no Numba
+    from quire.algorithms.fm_index.pages.cpu import page_arrays  # imported here: a GPU machine has no Numba
 
     axis = make_axis(islands)
     length = int(axis.islands[-1])

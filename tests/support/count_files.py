@@ -1,4 +1,4 @@
-"""Counting of a BAM file that lies there, as it is counted while it is written."""
+"""Counting of an existing BAM file with the code that counts while a BAM is written."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +11,7 @@ from quire.reference import Reference
 
 
 def count_file(sample: str, bam: Path, reference: Reference, threads: int, outputs: CountsOutputs) -> dict:
-    """Write the counts of a file; returns what counts.json holds."""
+    """Write the counts of a file and return the content of counts.json."""
     stream = BamStream(bam)
     with (
         ThreadPoolExecutor(1) as executor,

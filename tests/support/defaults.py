@@ -1,4 +1,4 @@
-"""The configuration's defaults, from the one place where they stand."""
+"""The configuration's defaults, read from their only definition."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ SCHEMA = Path(__file__).parents[2] / "workflow" / "schemas" / "config.schema.yam
 
 
 def default_settings(block: str) -> dict[str, Any]:
-    """The defaults of a block of the configuration by key."""
+    """Return the defaults of a configuration block by key."""
     keys = read_schema(SCHEMA)["properties"][block]["properties"]
     return {key: schema["default"] for key, schema in keys.items() if "default" in schema}
 
 
 def calling_parameters(**changed: Any) -> CallingParameters:
-    """The caller's parameters: the defaults, and what a test changes."""
+    """Return the caller's default parameters with a test's changes."""
     return CallingParameters.from_settings(default_settings("rescore") | changed)

@@ -1,4 +1,4 @@
-"""Jobs of extension for kernel tests: mutated reads, bands that islands and ambiguous bases cut, ties, poly-A."""
+"""Extension jobs for kernel tests: mutated reads, bands cut by islands and ambiguous bases, ties, poly-A."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Case:
 
 
 def mutate(rng: np.random.Generator, sequence: np.ndarray, edits: int) -> list[int]:
-    """With so many substitutions, insertions and deletions of up to five bases, and Ns."""
+    """Return a copy with `edits` substitutions, insertions and deletions of up to five bases, and Ns."""
     codes = sequence.tolist()
     for _ in range(edits):
         place, kind = int(rng.integers(0, len(codes) + 1)), rng.integers(0, 8)
@@ -38,7 +38,7 @@ def mutate(rng: np.random.Generator, sequence: np.ndarray, edits: int) -> list[i
 
 
 def random_case(seed: int, count: int, longest: int, widths: list[int]) -> Case:
-    """Jobs of reads of up to `longest` bases in bands of these widths, or a little less."""
+    """Draw jobs of reads of up to `longest` bases in bands of these widths, or slightly narrower."""
     rng = np.random.default_rng(seed)
     letters = int(rng.choice([1, 2, 4, 4]))
     axis = rng.integers(0, letters, 2 * longest + 300)
@@ -52,7 +52,7 @@ def random_case(seed: int, count: int, longest: int, widths: list[int]) -> Case:
     for _ in range(count):
         length, start = int(rng.integers(0, longest + 1)), int(rng.integers(0, len(axis) - longest))
         sequence = mutate(rng, axis[start : start + length], int(rng.choice([0, 1, 2, 5, 12])))
-        if rng.random() < 0.3:  # an end that belongs elsewhere
+        if rng.random() < 0.3:  # an end from another place
             sequence = sequence[: len(sequence) // 2] + rng.integers(0, 4, longest // 3).tolist()
         strand, width = int(rng.integers(0, 2)), int(rng.choice(widths)) - int(rng.choice([0, 0, 1, 15]))
         sequences.append(reverse_complement(sequence) if strand else sequence)
@@ -77,7 +77,7 @@ def extend_case(card, case: Case, **options) -> Extensions:
 
 
 def alignment(found: Extensions, job: int):
-    """One result as the oracle gives it: None for no alignment."""
+    """Return one result in the oracle's form; None for no alignment."""
     begin, count = found.cigar_begin[job], found.cigar_length[job]
     places = (found.score, found.read_begin, found.read_end, found.axis_begin, found.axis_end)
     cigar = [(OPERATIONS[int(c) & 15], int(c) >> 4) for c in found.cigar[begin : begin + count]]
@@ -87,7 +87,7 @@ def alignment(found: Extensions, job: int):
 
 
 def wanted(case: Case, job: int):
-    """Return the oracle's answers."""
+    """Return the oracle's answer for a job."""
     jobs, visible = case.jobs, case.axis.copy()
     for begin, end in case.ambiguous:
         visible[begin:end] = 4
@@ -102,6 +102,6 @@ def wanted(case: Case, job: int):
 
 
 def check(case: Case, found: Extensions) -> None:
-    """Every result is the oracle's."""
+    """Check that every result is the oracle's."""
     for job in range(len(case.jobs)):
         assert alignment(found, job) == wanted(case, job), f"job {job}"

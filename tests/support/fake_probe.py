@@ -1,4 +1,4 @@
-"""A machine's CUDA as the choice of the backend sees it, without CuPy: what `quire.device.probe` has."""
+"""A fake of `quire.device.probe`: a machine's CUDA as the choice of the backend sees it, without CuPy."""
 
 from dataclasses import dataclass, field
 
@@ -6,20 +6,22 @@ from quire.device.visible_card import VisibleCard
 
 
 def card(ordinal: int = 0, capability: tuple[int, int] = (9, 0), name: str = "NVIDIA Fake") -> VisibleCard:
-    """A card whose identifier is its number on the host."""
+    """Return a card whose identifier is its number on the host."""
     return VisibleCard(ordinal, name, capability, f"{ordinal:032x}", 80 * 10**9)
 
 
 @dataclass
 class Machine:
-    """A machine on which everything is as it should be; a test changes one thing. Exceptions are raised when asked.
+    """A machine without faults, of which a test changes one property.
+
+    An exception in place of a value is raised when the value is requested.
 
     Attributes:
         runtime, driver: versions of CUDA.
         compiler: version of NVRTC.
-        known: what NVRTC compiles for.
-        cards: the visible cards.
-        free: bytes on each card.
+        known: architectures that NVRTC compiles for.
+        cards: visible cards.
+        free: free bytes on each card.
     """
 
     runtime: int = 13020

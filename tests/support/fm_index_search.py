@@ -1,4 +1,4 @@
-"""Searching patterns in a page on the CPU, for tests of the steps that the kernels of stages take."""
+"""Pattern search in a page on the CPU, for tests of the individual steps of the stages' kernels."""
 
 import numpy as np
 from quire.algorithms.fm_index.cpu import backward_step, owned_count
@@ -41,7 +41,7 @@ def intervals(page, patterns, offsets):
 
 @compiled
 def owned_counts(page, found):
-    """Count the rows of intervals (int64[m, 2]) that belong to the page: int64[m]."""
+    """Count the rows of intervals (int64[m, 2]) that the page owns: int64[m]."""
     counts = np.empty(len(found), np.int64)
     for index in range(len(found)):
         counts[index] = owned_count(page.unowned_rows, found[index, 0], found[index, 1])

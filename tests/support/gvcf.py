@@ -1,4 +1,4 @@
-"""gVCFs for tests: written from lines, compressed and indexed, and read back for comparisons."""
+"""gVCFs for tests: written from lines, compressed and indexed, and read again for comparisons."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ BANDS = [*range(61), 70, 80, 90, 99]
 
 
 def write_gvcf(path: Path, samples: Sequence[str], contigs: Mapping[str, int], lines: Sequence[str]) -> Path:
-    """Write a gVCF of these lines (fields separated by blanks), bgzip with a .tbi."""
+    """Write a gVCF of these lines (fields separated by blanks) as bgzip with a .tbi."""
     head = ["##fileformat=VCFv4.2", '##ALT=<ID=NON_REF,Description="Any other">']
     head += [f"##contig=<ID={name},length={length}>" for name, length in contigs.items()]
     head.append("\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *samples]))
@@ -32,12 +32,12 @@ def lines_of(path: Path) -> list[list[str]]:
 
 
 def sample_of(fields: Sequence[str], column: int = 0) -> dict[str, str]:
-    """Return FORMAT of a sample by key."""
+    """Return a sample's FORMAT values by key."""
     return dict(zip(fields[8].split(":"), fields[9 + column].split(":"), strict=False))
 
 
 def info_of(fields: Sequence[str]) -> dict[str, str]:
-    """Return INFO by key."""
+    """Return INFO values by key."""
     return dict(item.partition("=")[::2] for item in fields[7].split(";"))
 
 

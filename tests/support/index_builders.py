@@ -7,12 +7,12 @@ from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
 from quire.device.card import Card
 
-# For `quire.index.build`, where a test does not ask for others.
+# Default parameters of `quire.index.build` in tests.
 INDEX_PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def suffix_array(codes: np.ndarray) -> np.ndarray:
-    """uint32[n + 1]: starts of the sorted suffixes, the empty one first."""
+    """Return uint32[n + 1]: starts of the sorted suffixes, the empty one first."""
     rank = np.append(np.asarray(codes, np.int64) + 1, 0)
     width = 1
     while True:
@@ -30,17 +30,17 @@ def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_
     """Build the index of a text of codes 0..3.
 
     Args:
-        codes: of the text.
+        codes: codes of the text.
         words_per_block: 4, 8, 16 or 32.
         prefix_length: k of the prefix table.
-        sa_sampling: keep the positions that are multiples of it.
-        owned_length: suffixes that start from here on belong to the next page; None for none.
+        sa_sampling: positions that are multiples of it are kept.
+        owned_length: start of the suffixes that the next page owns; None if this page owns all.
     """
     codes = np.asarray(codes, np.int64)
     rows = suffix_array(codes).astype(np.int64)
-    bwt = np.where(rows > 0, np.append(codes, 0)[rows - 1], 0)  # an empty text has one row too
+    bwt = np.where(rows > 0, np.append(codes, 0)[rows - 1], 0)  # an empty text also has one row
     kept = np.flatnonzero(rows % sa_sampling == 0)
-    unowned = np.flatnonzero(rows >= (len(codes) if owned_length is None else owned_length))  # as the empty suffix is
+    unowned = np.flatnonzero(rows >= (len(codes) if owned_length is None else owned_length))  # the empty suffix too
     return FmIndex(
         length=len(codes),
         blocks=_blocks(bwt, words_per_block),
@@ -57,14 +57,14 @@ def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_
 
 
 def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[CardPage]:
-    """Pages of an axis on a card.
+    """Cut an axis into pages on a card.
 
     Args:
-        card: where to.
-        codes: 0..3, of the axis.
-        owned_lengths: of the pages, one behind the other; they add up to the axis.
-        overlap: bases that a page goes on into the next, at least as deep as a seed.
-        parameters: of `build_index`.
+        card: card that receives the pages.
+        codes: codes 0..3 of the axis.
+        owned_lengths: bases that each page owns, in order; their sum is the length of the axis.
+        overlap: bases that a page continues into the next one, at least the depth of a seed.
+        parameters: parameters of `build_index`.
     """
     assert sum(owned_lengths) == len(codes)
     pages, start = [], 0
@@ -76,7 +76,7 @@ def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **p
 
 
 def _words_of_bits(bits: np.ndarray, words: int) -> np.ndarray:
-    """uint64[words], bit i of the whole in bit i % 64 of word i // 64."""
+    """Return uint64[words] with bit i in bit i % 64 of word i // 64."""
     filled = np.zeros(64 * words, np.uint8)
     filled[: len(bits)] = bits
     return np.packbits(filled, bitorder="little").view(np.uint64)

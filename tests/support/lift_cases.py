@@ -1,4 +1,4 @@
-"""Reads with hits on alternate contigs, and where these contigs lie: what lifting over is tried with."""
+"""Reads with hits on alternate contigs, and the alignments of these contigs, for tests of lift-over."""
 
 import random
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ LENGTHS = {
 }  # fmt: skip
 NAMES = list(LENGTHS)
 ALTERNATE = (2, 3, 4, 5)
-PARTS = ((0, 100), (0, 100), (0, 60), (50, 100), (10, 90), (0, 45), (55, 100))  # of the read, as read
+PARTS = ((0, 100), (0, 100), (0, 60), (50, 100), (10, 90), (0, 45), (55, 100))  # parts of the read, as sequenced
 
 
 class Case(NamedTuple):
-    """A read: its reported hits with their qualities, the primary one first; other hits."""
+    """A read: its reported hits with their qualities, the primary hit first, and its other hits."""
 
     reported: list[tuple[PlacedHit, int]]
     others: list[PlacedHit]
 
 
 def random_list(generator: random.Random) -> tuple[dict[int, list[ContigAlignment]], str]:
-    """Alignments of three alternate contigs, some of which may have none, and the list that says so."""
+    """Draw alignments of three alternate contigs, some of which may have none, and the alternate list with them."""
     alignments: dict[int, list[ContigAlignment]] = {}
     lines = []
     for contig in ALTERNATE[:3]:
@@ -50,7 +50,7 @@ def random_list(generator: random.Random) -> tuple[dict[int, list[ContigAlignmen
 
 
 def _random_elements(generator: random.Random, length: int) -> list[tuple[int, str]]:
-    """A CIGAR of so many bases, often with clips, some of them hard and soft."""
+    """Draw a CIGAR of `length` bases, often with clips, some of them both hard and soft."""
     ends = [(generator.choice([0, 0, 30, 120]), generator.choice("SH")) for _ in range(2)]
     left, elements = length - ends[0][0] - ends[1][0], []
     while left > 0:
@@ -67,7 +67,7 @@ def _random_elements(generator: random.Random, length: int) -> list[tuple[int, s
 
 
 def random_case(generator: random.Random, alignments: Mapping[int, list[ContigAlignment]]) -> Case:
-    """A read with some hits, near each other's places more often than not, reported as mapping may report them."""
+    """Draw a read with some hits, mostly at lifted positions of one another, reported as mapping may report them."""
     count = generator.choice([1, 2, 2, 3, 4, 6, 9])
     around = generator.randrange(0, 1800)
     hits = [_random_hit(generator, alignments, around) for _ in range(count)]
@@ -92,7 +92,7 @@ def _random_hit(generator: random.Random, alignments: Mapping[int, list[ContigAl
     start = generator.randrange(last + 1)
     if contig < 2 and generator.random() < 0.8:
         start = min(last, around + generator.randrange(-40, 40)) if around > 40 else start
-    for alignment in alignments.get(contig, [])[:1]:  # a base of the alternate contig that lies near that
+    for alignment in alignments.get(contig, [])[:1]:  # a base of the alternate contig near this hit
         places = alignment.places()
         near = [i for i, place in enumerate(places) if place is not None and abs(place - around) < 40]
         if near and generator.random() < 0.8:
@@ -103,7 +103,7 @@ def _random_hit(generator: random.Random, alignments: Mapping[int, list[ContigAl
 
 
 def reported_of(cases: list[Case], strangers: int) -> tuple[Reported, np.ndarray]:
-    """What mapping reports of the cases, with as many unmapped reads behind each; and offsets of the reads."""
+    """Return mapping's report of the cases, with `strangers` unmapped reads after each, and the reads' offsets."""
     rows, all_rows, hits, qualities = [], [], [], []
     for case in cases:
         rows += [len(case.reported), *[0] * strangers]

@@ -1,4 +1,4 @@
-"""Measurements of `bench` with tiny inputs on the emulated card, in a process that has NumPy alone."""
+"""Measurements of `bench` with tiny inputs on the emulated card, in a process that has only NumPy."""
 
 import subprocess
 import sys
@@ -17,12 +17,12 @@ def clock(card, launch):
 
 
 def printed(script: str, folder: Path) -> list[str]:
-    """Lines that a measurement prints.
+    """Return the lines that a measurement prints.
 
     Args:
-        script: Python, which may call `EmulatedCard()` and `clock`, by which every launch takes a microsecond; the
-            folder is its first argument.
-        folder: an empty one.
+        script: Python code, which may call `EmulatedCard()` and `clock`, in which every launch takes one microsecond;
+            its first argument is the folder.
+        folder: an empty folder.
     """
     done = subprocess.run(
         [sys.executable, "-c", _BEFORE + script, str(folder)],

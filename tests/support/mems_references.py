@@ -76,7 +76,7 @@ def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.nda
 
 
 def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[IndexOfPage]:
-    """Index pages of an axis, which own `owned_lengths` and overlap by `overlap`; `parameters` of `build_index`."""
+    """Index pages of an axis that own `owned_lengths` bases and overlap by `overlap`; `parameters` as `build_index`."""
     assert sum(owned_lengths) == len(codes)
     pages, start = [], 0
     for owned in owned_lengths:

@@ -1,4 +1,4 @@
-"""Small references with their indexes, queries, and the text that the oracle has for them, for the tests of `mems`."""
+"""Small references with their indexes, queries, and the oracle's output text, for the tests of `mems`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ CODES = code_table({}, 4)
 
 
 def codes_of(letters: str) -> np.ndarray:
-    """uint8: 0..3, and 4 for all else."""
+    """Return uint8 codes: 0..3 for ACGT, and 4 for all other letters."""
     return CODES[np.frombuffer(letters.encode(), np.uint8)]
 
 
@@ -34,7 +34,7 @@ def write_fasta(path: Path, records: Sequence[Record], width: int = 60) -> Path:
 
 
 class Built(NamedTuple):
-    """A reference on disk: its FASTA, its directory and those of its pages."""
+    """A reference on disk: its FASTA, its directory and the directories of its pages."""
 
     fasta: Path
     directory: Path
@@ -64,7 +64,7 @@ def find(built: Built, queries: Path, out: Path, **settings) -> bytes:
 def expected_text(
     records: Sequence[Record], queries: Sequence[Record], min_length: int, strands: str, unique: str
 ) -> str:
-    """Return what the oracle finds as text."""
+    """Return the oracle's matches as text."""
     contigs = [codes_of(letters) for _, letters in records]
     names = [header.split()[0] for header, _ in records]
     starts = offsets_from_lengths([len(contig) for contig in contigs])

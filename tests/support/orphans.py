@@ -1,4 +1,4 @@
-"""Processes that a killed parent leaves behind."""
+"""Check for processes that survive a killed parent."""
 
 import os
 import subprocess
@@ -12,11 +12,11 @@ LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
 
 
 def assert_none_outlives(program: str, children: int) -> None:
-    """Kill a Python program, and expect its children to end.
+    """Kill a Python program, and check that its children end.
 
     Args:
-        program: its text; it prints the number of each child on a line.
-        children: how many there are.
+        program: its source; it prints the process identifier of each child on a line.
+        children: number of children.
     """
     environment = {**os.environ, "PYTHONPATH": str(LIBRARY)}
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment)

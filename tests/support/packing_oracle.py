@@ -1,4 +1,4 @@
-"""Packed pieces of records, slowly: `quire.buckets.packing` from its description, in plain Python, on bytes."""
+"""Slow packing of records: the description of `quire.buckets.packing` in plain Python, on bytes."""
 
 import struct
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class Record(NamedTuple):
 
 
 def taken_apart(record: bytes) -> Record | None:
-    """The parts; None where the record does not have them."""
+    """Return the parts of a record; None if the record lacks one."""
     _, contig, position, name_bytes, quality, number, operations, flag, bases, *mate = FIXED.unpack_from(record)
     name, cigar = FIXED.size, FIXED.size + name_bytes
     sequence = cigar + 4 * operations
@@ -50,7 +50,7 @@ def taken_apart(record: bytes) -> Record | None:
 
 
 def packed(records: list[bytes]) -> bytes:
-    """The bytes of a piece."""
+    """Return the bytes of a piece."""
     if not records:
         return b""
     found = [taken_apart(record) for record in records]
@@ -68,7 +68,7 @@ def packed(records: list[bytes]) -> bytes:
 
 
 def bits(names: set[str], mapping_quality: int = 0) -> bytes:
-    """The first four bytes."""
+    """Return the first four bytes."""
     assert names <= set(BITS)
     return (sum(1 << i for i, name in enumerate(BITS) if name in names) | mapping_quality << 24).to_bytes(4, "little")
 
@@ -120,13 +120,13 @@ def _bases(record: Record, names: set[str]) -> bytes:
         return record.sequence
     names.add("two_bits")
     codes = [(1, 2, 4, 8).index(half) for half in halves[: record.bases]] + [0] * (3 + len(halves) - record.bases)
-    # The first base of a byte stands in its higher half, and keeps its place among four.
+    # The first base of a byte is in its higher half, and keeps its position among four.
     fours = [codes[i : i + 4] for i in range(0, len(halves), 4)]
     return bytes(b | a << 2 | d << 4 | c << 6 for a, b, c, d in fours)
 
 
 def qualities_packed(qualities: bytes, highest: int) -> bytes:
-    """Planes of bits, 32 values at a time."""
+    """Pack qualities as bit planes, 32 values at a time."""
     out = b""
     for first in range(0, len(qualities), 32):
         values = [(highest - quality) % 256 for quality in qualities[first : first + 32]]
@@ -140,7 +140,7 @@ SIZES = {"A": 1, "c": 1, "C": 1, "s": 2, "S": 2, "i": 4, "I": 4, "f": 4}
 
 
 def split_tags(tags: bytes) -> list[bytes]:
-    """The tags one by one."""
+    """Return the tags as a list."""
     found = []
     while tags:
         kind = chr(tags[2])
@@ -156,7 +156,7 @@ def split_tags(tags: bytes) -> list[bytes]:
 
 
 def last_group(tags: bytes) -> bytes:
-    """The tag RG, if it is the last."""
+    """Return the tag RG if it is the last."""
     found = split_tags(tags)
     return found[-1] if found and found[-1].startswith(b"RGZ") else b""
 

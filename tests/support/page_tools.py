@@ -1,4 +1,4 @@
-"""A browser, axe-core, MultiQC and pdftotext, where `make page-tools` and the system have them, and what they say."""
+"""Wrappers of a browser, axe-core, MultiQC and pdftotext, if `make page-tools` or the system installed them."""
 
 import html
 import json
@@ -16,7 +16,7 @@ MULTIQC = FOLDER / "multiqc/bin/multiqc"
 CHROMIUM = shutil.which("chromium")
 PDFTOTEXT = shutil.which("pdftotext")
 
-# Boxes that reach beyond the right edge of the page, but for those that a box around them scrolls or cuts.
+# Boxes that reach beyond the right edge of the page, except those that an enclosing box scrolls or cuts.
 _SEEN = """
 const beyond = [...document.querySelectorAll("body *")].filter((one) => {
   const box = one.getBoundingClientRect();
@@ -32,9 +32,9 @@ _TELL = "parent.postMessage(JSON.stringify(told), '*');"
 
 
 def look(page: Path, folder: Path, width: int, script: str = "", dark: bool = False) -> dict[str, Any]:
-    """Load a page in a frame of a width (px), and return what it tells: `_SEEN`, and what a script adds to `told`.
+    """Load a page in a frame of a width (px); return what its scripts collect: `_SEEN`, and additions to `told`.
 
-    A frame, since a window of Chromium's is 500 px and more.
+    A frame is needed because Chromium's windows are at least 500 px wide.
     """
     inside, around = folder / "inside.html", folder / "around.html"
     tell = f"addEventListener('load', async () => {{ {_SEEN} {script} {_TELL} }});"
@@ -57,7 +57,7 @@ def look(page: Path, folder: Path, width: int, script: str = "", dark: bool = Fa
 
 
 def chromium(folder: Path, page: Path, *arguments: str) -> str:
-    """What headless Chromium writes about a page, with a profile of its own in a folder."""
+    """Return the output of headless Chromium for a page, with its own profile in a folder."""
     assert CHROMIUM is not None
     fixed = [
         "--headless",
@@ -71,7 +71,7 @@ def chromium(folder: Path, page: Path, *arguments: str) -> str:
 
 
 def words_of_print(page: Path, folder: Path) -> Counter[str]:
-    """The words on the printed pages, each as often as it stands there; what lies beyond the paper does not."""
+    """Count the words on the printed pages; text outside the paper is not counted."""
     assert PDFTOTEXT is not None
     printed = folder / "page.pdf"
     chromium(folder, page, f"--print-to-pdf={printed}", "--no-pdf-header-footer")

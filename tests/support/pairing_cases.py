@@ -1,4 +1,4 @@
-"""Insert sizes and reads that the tests of pairing share, on the CPU and on a card: NumPy only."""
+"""Insert sizes and reads shared by the tests of pairing on the CPU and on a card; needs only NumPy."""
 
 import pytest
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes

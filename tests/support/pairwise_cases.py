@@ -13,7 +13,7 @@ SCORINGS = [BWA_MEM, Scoring(2, -4, -6, -2), Scoring(1, -1, -1, -1), Scoring(5, 
 
 @st.composite
 def pairs(draw: Callable, longest: int = 40) -> Pair:
-    """Draw two sequences of 0 to `longest` bases of a part of ACGTN; the query is an edited copy, or unrelated."""
+    """Draw two sequences of 0 to `longest` bases from a subset of ACGTN; the query is an edited copy, or unrelated."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     letters = draw(st.sampled_from([(0,), (0, 1), (0, 1, 2, 3), (0, 1, 2, 3, 4)]))
     target = random.choice(letters, draw(st.integers(0, longest))).tolist()
@@ -30,7 +30,7 @@ def pairs(draw: Callable, longest: int = 40) -> Pair:
 
 @st.composite
 def scorings(draw: Callable) -> Scoring:
-    """Draw small scores, so that there are ties."""
+    """Draw small scores, which make ties likely."""
     extend = draw(st.integers(-3, -1))
     return Scoring(draw(st.integers(1, 5)), draw(st.integers(-6, 0)), extend + draw(st.integers(-7, 0)), extend)
 
@@ -48,7 +48,7 @@ def as_oracle(alignment: PairwiseAlignment) -> oracle.Answer:
 
 
 def rescored(pair: Pair, answer: oracle.Answer) -> int:
-    """Return the score of an alignment by its CIGAR; fail if that does not fit the ends."""
+    """Return the score of an alignment by its CIGAR; fail if the CIGAR does not fit the ends."""
     _, i, query_end, j, target_end, cigar = answer
     score = 0
     for operation, length in cigar:

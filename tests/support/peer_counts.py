@@ -1,4 +1,4 @@
-"""What samtools and Picard count of a BAM file, held against a sample's counts.json: the witnesses of counting."""
+"""Comparison of a sample's counts.json with the counts of samtools and Picard for the same BAM file."""
 
 import json
 import os
@@ -12,17 +12,18 @@ import pysam
 import pysam.bcftools
 
 Figures = dict[str, Any]
-GC_STEPS = 200  # of samtools stats
-MEAN_OF_SPLIT = 1.0  # a mean over records against one over records that were split by alleles
-ROUNDED = 0.0501  # a figure with one decimal against the number that it was rounded from
+GC_STEPS = 200  # bins of samtools stats
+MEAN_OF_SPLIT = 1.0  # tolerance of a mean over records against a mean over records split by allele
+ROUNDED = 0.0501  # tolerance of a figure with one decimal against the unrounded number
 
 
 def samtools_differences(figures: Figures, bam: Path, fasta: Path) -> list[str]:
-    """What differs from samtools stats, flagstat, idxstats and coverage, in words; empty where nothing does.
+    """Return the differences from samtools stats, flagstat, idxstats and coverage as texts; empty for none.
 
     Args:
-        figures: what counts.json holds.
-        bam: the file, with its index; fasta: plain or bgzip, with its index.
+        figures: content of counts.json.
+        bam: BAM file with its index.
+        fasta: plain or bgzip reference with its index.
     """
     lines = str(pysam.samtools.stats("-r", str(fasta), str(bam))).splitlines()
     pairs = [*_summary(figures, lines), *_histograms(figures, lines), *_cycles(figures, lines)]
@@ -35,7 +36,7 @@ def _section(lines: list[str], name: str) -> list[list[str]]:
 
 
 def _summary(figures: Figures, lines: list[str]) -> Iterator[tuple[str, Any, Any]]:
-    """Figures of the section SN; those with decimals are equal if they round to samtools' text."""
+    """Yield the figures of the section SN; decimal figures are equal if they round to samtools' text."""
     theirs = {row[0].rstrip(":"): row[1] for row in _section(lines, "SN")}
     for name, value in figures["stats"].items():
         if isinstance(value, int):
@@ -51,7 +52,7 @@ def _padded(values: list[int], size: int) -> list[int]:
 
 
 def _table(rows: list[list[str]], column: int = 1, first: int = 0) -> list[int]:
-    """Numbers of a column by the number in the first one, without the zeros at the end."""
+    """Return a column's numbers, placed by the number in column `first`, without trailing zeros."""
     found = {int(row[0]) - first: int(row[column]) for row in rows}
     values = [found.get(key, 0) for key in range(max(found, default=-1) + 1)]
     while values and not values[-1]:
@@ -75,7 +76,7 @@ def _histograms(figures: Figures, lines: list[str]) -> Iterator[tuple[str, Any, 
 
 
 def _gc_lines(values: list[int]) -> list[list[str]]:
-    """GC content as samtools prints it: one line for neighbouring steps of the same number."""
+    """Return GC content as samtools prints it: one line for neighbouring bins with the same number."""
     rows, before = [], 0
     for step in range(GC_STEPS):
         if values[step] != values[before]:
@@ -136,7 +137,7 @@ def _contigs(figures: Figures, bam: Path) -> Iterator[tuple[str, Any, Any]]:
 
 
 def depths(bam: Path, contigs: dict[str, int]) -> dict[str, list[int]]:
-    """`samtools depth -aa` of a small file, by contig."""
+    """Return `samtools depth -aa` of a small file, by contig."""
     found: dict[str, list[int]] = {name: [] for name in contigs}
     for line in str(pysam.samtools.depth("-aa", str(bam))).splitlines():
         contig, _, depth = line.split("\t")
@@ -145,16 +146,16 @@ def depths(bam: Path, contigs: dict[str, int]) -> dict[str, list[int]]:
 
 
 def picard() -> str | None:
-    """The program, or None where it is not installed."""
+    """Return the path of Picard, or None if it is not installed."""
     return shutil.which("PicardCommandLine") or shutil.which("picard")
 
 
 def picard_metrics(
     folder: Path, tool: str, outputs: Callable[[Path], list[str]], *options: str
 ) -> list[dict[str, str]]:
-    """The rows of the metrics that a tool of Picard writes to `folder`/metrics.txt.
+    """Return the rows of the metrics that a Picard tool writes to `folder`/metrics.txt.
 
-    The tools that draw a chart want an Rscript to be there, which the figures do not need: a stand-in does nothing.
+    Tools that draw a chart require an Rscript, which the figures do not need: a stand-in does nothing.
     """
     program = picard()
     assert program is not None
@@ -173,7 +174,7 @@ def picard_metrics(
 
 
 def picard_gc_bias_differences(figures: Figures, bam: Path, fasta: Path, folder: Path) -> list[str]:
-    """What differs from CollectGcBiasMetrics."""
+    """Return the differences from CollectGcBiasMetrics as texts."""
     rows = picard_metrics(
         folder,
         "CollectGcBiasMetrics",
@@ -210,7 +211,7 @@ DUPLICATION = {
 
 
 def picard_mark_duplicates(bam: Path, folder: Path) -> tuple[Path, list[dict[str, str]]]:
-    """Mark duplicates by Picard, none of them optical: the marked file and the metrics of each library."""
+    """Mark duplicates with Picard, none of them optical; return the marked file and the metrics of each library."""
     marked = folder / "picard.bam"
     rows = picard_metrics(
         folder, "MarkDuplicates", lambda metrics: [f"M={metrics}"], f"I={bam}", f"O={marked}", "READ_NAME_REGEX=null"
@@ -219,20 +220,21 @@ def picard_mark_duplicates(bam: Path, folder: Path) -> tuple[Path, list[dict[str
 
 
 def duplication_differences(figures: Figures, rows: list[dict[str, str]]) -> list[str]:
-    """What differs from Picard's DuplicationMetrics."""
+    """Return the differences from Picard's DuplicationMetrics as texts."""
     theirs = {row["LIBRARY"]: {key: _number(row.get(name)) for name, key in DUPLICATION.items()} for row in rows}
     mine = {row["library"]: {key: row[key] for key in DUPLICATION.values()} for row in figures["libraries"]}
     return [f"{name}: {mine.get(name)} is not {row}" for name, row in theirs.items() if mine.get(name) != row]
 
 
 def bcftools_differences(variants: Figures, vcf: Path, folder: Path) -> list[str]:
-    """What differs from `bcftools stats`, sample by sample, over records split to two alleles each.
+    """Return the differences from `bcftools stats`, by sample, over records split to two alleles each.
+
+    Sections without samples (ST, IDD) are compared only for VCFs with one sample, which then carries all alleles.
 
     Args:
-        variants: what variants.json holds of a VCF whose records pass.
-        vcf: that VCF; folder: for the split one.
-
-    Sections that know no samples (ST, IDD) are compared where one sample stands alone, which then carries all alleles.
+        variants: content of variants.json of a VCF whose records pass.
+        vcf: the VCF.
+        folder: folder for the split VCF.
     """
     split = folder / "split.vcf.gz"
     pysam.bcftools.norm("-m", "-any", "-Oz", "-o", str(split), str(vcf), catch_stdout=False)
@@ -253,7 +255,7 @@ def bcftools_differences(variants: Figures, vcf: Path, folder: Path) -> list[str
 
 
 def _of_all_sites(variants: Figures, lines: list[str]) -> list[str]:
-    """What differs in substitutions, lengths of indels and mean depth."""
+    """Return the differences in substitutions, lengths of indels and mean depth as texts."""
     if len(variants["samples"]) != 1:
         return []
     (mine,) = variants["samples"].values()

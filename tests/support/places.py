@@ -1,4 +1,4 @@
-"""Alignments in words, and their flat form: NumPy only, so that the kernel tests can lean on them."""
+"""Alignments as readable objects, and their flat form; NumPy only, so that kernel tests can use them."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -11,7 +11,7 @@ from quire.ragged import offsets_from_lengths
 
 @dataclass(frozen=True)
 class Place:
-    """One alignment in words; contig c lies at the axis positions from c * 100,000 on."""
+    """One alignment; contig c starts at the axis position c * 100,000."""
 
     score: int
     strand: int
@@ -31,7 +31,7 @@ class Place:
 
 
 def alignments_of(places: Sequence[Sequence[Place]]) -> Alignments:
-    """`Alignments` of reads whose places are given best first."""
+    """Return the `Alignments` of reads whose places are given best first."""
     flat = [place for of_read in places for place in of_read]
 
     def column(name: str, dtype: type) -> np.ndarray:
@@ -55,7 +55,7 @@ def alignments_of(places: Sequence[Sequence[Place]]) -> Alignments:
 
 
 def rows_of(jobs: ExtensionJobs) -> list[tuple[int, ...]]:
-    """Jobs as tuples of their fields, in order."""
+    """Return jobs as tuples of their fields, in order."""
     columns = astuple(jobs)
     assert [column.dtype for column in columns] == [np.int32, np.uint8, *[np.int64] * 5]
     return list(zip(*(column.tolist() for column in columns), strict=True))

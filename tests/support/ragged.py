@@ -1,4 +1,4 @@
-"""Ragged data back to lists, for comparisons."""
+"""Conversion of ragged data back to lists, for comparisons."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -28,7 +28,7 @@ READ_GROUP = ReadGroup(sample="S", unit="u", library="L", platform="ILLUMINA")
 
 
 def pack(codes: np.ndarray) -> np.ndarray:
-    """Codes 0..3 as the packed words of an axis; read-only, as a reference's (else Numba compiles twice)."""
+    """Pack codes 0..3 into words as an axis has them; read-only like a reference's (else Numba compiles twice)."""
     words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
     for i, code in enumerate(codes):
         words[i // 32] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % 32))
@@ -37,7 +37,7 @@ def pack(codes: np.ndarray) -> np.ndarray:
 
 
 def make_reads(sequences: Sequence[np.ndarray], mates: Sequence[np.ndarray] | None = None) -> Reads:
-    """Oriented reads of these codes; with `mates`, pairs."""
+    """Return oriented reads with these codes; with `mates`, pairs."""
     return orient(make_batch(sequences), None if mates is None else make_batch(mates))
 
 
@@ -49,7 +49,7 @@ class Indexed:
     pages: list[Path]
 
     def open(self) -> Reference:
-        """The reference, open."""
+        """Open the reference."""
         return Reference.open(self.directory)
 
 
@@ -68,7 +68,7 @@ def build_index(
 
 @dataclass
 class Mapped:
-    """What one run of `map_unit` wrote."""
+    """The files that one run of `map_unit` wrote."""
 
     bam: Path
     ledger: dict
@@ -76,7 +76,7 @@ class Mapped:
     lines: list[str] = field(default_factory=list)
 
     def records(self) -> list[pysam.AlignedSegment]:
-        """All records in the order of the file."""
+        """Return all records in the order of the file."""
         with pysam.AlignmentFile(str(self.bam), check_sq=False) as stream:
             return list(stream.fetch(until_eof=True))
 
@@ -90,7 +90,7 @@ def map_files(
     clipping: Clipping = NO_CLIPPING,
     alternate: Path | None = None,
 ) -> Mapped:
-    """Map FASTQ files; every call writes into the same files of `folder`."""
+    """Map FASTQ files; every call overwrites the same files of `folder`."""
     bam, ledger, sizes = folder / "out.bam", folder / "ledger.json", folder / "insert_size.json"
     map_unit(
         UnitInputs(indexed.directory, indexed.pages, ReadFiles(mates[:1], mates[1:]), alternate=alternate),
@@ -104,12 +104,12 @@ def map_files(
 
 
 def write_pairs(folder: Path, pairs: Sequence[tuple[Read, Read]], name: str = "reads") -> list[Path]:
-    """Write R1 and R2; returns both paths."""
+    """Write R1 and R2; return both paths."""
     return [write_fastq(folder / f"{name}_{mate + 1}.fq", [pair[mate] for pair in pairs]) for mate in (0, 1)]
 
 
 def with_errors(generator: random.Random, bases: str, rate: float) -> str:
-    """Substitutions at `rate`, and an insertion or deletion of up to 4 bases ten times as rarely."""
+    """Return a copy with substitutions at `rate`, and insertions or deletions of up to 4 bases at a tenth of it."""
     out: list[str] = []
     skip = 0
     for base in bases:
@@ -129,14 +129,14 @@ def with_errors(generator: random.Random, bases: str, rate: float) -> str:
 
 
 def named(generator: random.Random, name: str, bases: str) -> Read:
-    """A read with random qualities."""
+    """Return a read with random qualities."""
     return Read(name, bases, "".join(chr(33 + generator.randrange(2, 42)) for _ in bases))
 
 
 def mates_of(
     generator: random.Random, name: str, fragment: str, lengths: tuple[int, int], rate: float, adapter: str = ""
 ) -> tuple[Read, Read]:
-    """Both ends of a fragment, read inwards; where it is shorter than a read, `adapter` follows."""
+    """Return both ends of a fragment, read inwards; if it is shorter than a read, `adapter` follows."""
     forward, reverse = fragment + adapter, reverse_complement(fragment) + adapter
     first = with_errors(generator, forward[: lengths[0]], rate)
     second = with_errors(generator, reverse[: lengths[1]], rate)

@@ -1,4 +1,4 @@
-"""Writers of small BAM and VCF files for the tests of the report, and of what earlier stages count of them."""
+"""Writers of small BAM and VCF files for the tests of the report, and of the counts that earlier stages make."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ CONTIGS = {"one": 3000, "two*:x": 1000}
 
 @dataclass(frozen=True)
 class Run:
-    """Where the files of a small run are; `sequences` are the contigs' bases, the last two what was counted."""
+    """Paths of a small run's files; `sequences` are the contigs' bases, the last two fields the counts."""
 
     folder: Path
     sequences: dict[str, str]
@@ -86,7 +86,7 @@ def write_bam(path: Path, starts: list[tuple[str, int, int]], unmapped: int = 0)
 
 
 def count_bam(folder: Path, bam: Path, reference: Path) -> Path:
-    """What finishing a sample counts of its alignments; returns the JSON."""
+    """Count the alignments as finishing a sample does; return the path of the JSON."""
     folder.mkdir(exist_ok=True)
     outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", 10)
     count_file("sample", bam, Reference.open(reference), 1, outputs)
@@ -94,7 +94,7 @@ def count_bam(folder: Path, bam: Path, reference: Path) -> Path:
 
 
 def count_vcf(path: Path, vcf: Path) -> Path:
-    """What gathering counts of a VCF; returns the JSON at `path`."""
+    """Count a VCF as gathering does; return the path of the JSON, which is `path`."""
     head = read_head(vcf)
     counter = VariantCounter(head)
     with pysam.BGZFile(str(vcf), "rb") as stream:

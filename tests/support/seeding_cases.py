@@ -1,4 +1,4 @@
-"""Axes, reads and what the oracle says of them, for the tests of seeding."""
+"""Axes, reads and the oracle's hits for the tests of seeding."""
 
 from collections import Counter
 
@@ -10,7 +10,7 @@ from tests.support.card_builders import reverse_complement
 
 
 def repetitive_axis(rng: np.random.Generator, copies: int = 30, run: int = 900) -> np.ndarray:
-    """Random sequence, two copies that differ here and there, many of a shorter unit, and a run of one letter."""
+    """Draw random sequence, two copies that differ slightly, many copies of a shorter unit, and a run of one letter."""
     unit, first = rng.integers(0, 4, 150), rng.integers(0, 4, 250)
     second = first.copy()
     second[::47] ^= 1
@@ -24,7 +24,7 @@ def repetitive_axis(rng: np.random.Generator, copies: int = 30, run: int = 900) 
 
 
 def sample_reads(rng: np.random.Generator, axis: np.ndarray, lengths) -> list[list[int]]:
-    """Reads of the axis on either strand with up to three wrong or ambiguous bases each."""
+    """Draw reads of the axis on either strand with up to three wrong or ambiguous bases each."""
     reads = []
     for length in lengths:
         length = min(int(length), len(axis))
@@ -37,7 +37,7 @@ def sample_reads(rng: np.random.Generator, axis: np.ndarray, lengths) -> list[li
 
 
 def expected(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingParameters) -> list[list[int]]:
-    """The oracle's hits of each read, named as `builders.make_batch` names them."""
+    """Return the oracle's hits of each read; reads are named as `builders.make_batch` names them."""
     hits = []
     for number, sequence in enumerate(sequences):
         codes = np.array([sequence, reverse_complement(sequence)], np.uint8)
@@ -46,8 +46,11 @@ def expected(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingPa
 
 
 def count_cases(axis: np.ndarray, sequences: list[list[int]], parameters: SeedingParameters) -> Counter:
-    """How many seeds are located at the first depth, at deeper ones and nowhere, and how many reads are left to their
-    rarest seed or have it beside few hits: so that a test can say that all of it happened."""
+    """Count seeds and reads by case, so that a test can check that all cases occur.
+
+    Seeds are located at the first depth, at deeper ones or nowhere; reads use only their rarest seed, or use it next to
+    few hits.
+    """
     cases: Counter = Counter()
     for sequence in sequences:
         usable, frequent = 0, []

@@ -12,7 +12,7 @@ from quire.sam import CIGAR_LETTERS, CIGAR_MASK, CIGAR_SHIFT
 Pair = tuple[bytes, bytes]  # reference, alternate
 Answer = tuple[int, str]  # offset, CIGAR
 VECTORS = Path(__file__).resolve().parents[1] / "data" / "kernel_vectors"
-# Those of GATK's that the vectors were made with: NEW_SW_PARAMETERS, ALIGNMENT_TO_BEST_HAPLOTYPE, STANDARD_NGS and
+# GATK's scores that the vectors were made with: NEW_SW_PARAMETERS, ALIGNMENT_TO_BEST_HAPLOTYPE, STANDARD_NGS and
 # ORIGINAL_DEFAULT.
 SCORINGS = [HAPLOTYPE_TO_REFERENCE, Scoring(10, -15, -30, -5), DANGLING_END, Scoring(3, -1, -4, -3)]
 

@@ -1,4 +1,4 @@
-"""A batch of hard pairs mapped by the CPU, step by step, for the tests that compare a card with it (needs Numba)."""
+"""A batch of hard pairs mapped by the CPU, step by step, for comparisons with a card (needs Numba)."""
 
 import random
 import tempfile
@@ -34,7 +34,7 @@ INSERT_SIZES = InsertSizes(FR=InsertSize(1000, 275, 300, 325, 300, 35, 150, 450)
 
 @dataclass
 class Round:
-    """One round of seeding: what was seeded how, the hits, and what followed; jobs name reads of the whole batch."""
+    """One round of seeding: its inputs, hits and extensions; jobs index reads of the whole batch."""
 
     reads: Reads
     chosen: np.ndarray
@@ -47,7 +47,7 @@ class Round:
 
 @dataclass
 class SimulatedBatch:
-    """The mates, and the steps of the CPU: three rounds of seeding and one of rescue, and `collect` after each."""
+    """The mates, and the CPU's steps: three rounds of seeding and one of rescue, each followed by `collect`."""
 
     mates: tuple[ReadBatch, ReadBatch]
     reads: Reads
@@ -58,7 +58,7 @@ class SimulatedBatch:
 
     @property
     def parts(self) -> list[tuple[ExtensionJobs, Extensions]]:
-        """Jobs and extensions of the four."""
+        """Return jobs and extensions of the four rounds."""
         return [*(step.part for step in self.rounds), self.rescue]
 
 

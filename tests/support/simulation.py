@@ -1,4 +1,4 @@
-"""Reads of a diploid (or any other) sample with planted variants, aligned as an aligner would without a mistake."""
+"""Reads of a sample of any ploidy with planted variants, with error-free alignments."""
 
 import random
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ CODES = bytes.maketrans(b"ACGTN", bytes(range(5)))
 
 
 def codes(text: str) -> bytes:
-    """Letters to codes."""
+    """Convert letters to codes."""
     return text.encode().translate(CODES)
 
 
 class Genome:
-    """A reference with as many versions as there are lists of variants (sorted, apart from each other)."""
+    """A reference with one haplotype per list of variants (sorted, not adjacent)."""
 
     def __init__(self, name: str, reference: str, versions: Sequence[Sequence[Variant]]) -> None:
         self.name, self.reference = name, reference
         self.versions = [self._spell(variants) for variants in versions]
 
     def _spell(self, variants: Sequence[Variant]) -> list[tuple[str, int]]:
-        """(base, reference position or -1 for an inserted base) along one version."""
+        """Return (base, reference position or -1 for an inserted base) along one haplotype."""
         spelled: list[tuple[str, int]] = []
         at = 0
         for position, reference, alternate in variants:
@@ -41,7 +41,7 @@ class Genome:
     def sam_lines(
         self, generator: random.Random, pairs: int, length: int = 100, insert: int = 250, errors: float = 0.002
     ) -> list[str]:
-        """SAM text of read pairs drawn evenly over all versions, sorted by position."""
+        """Return SAM lines of read pairs drawn evenly over all haplotypes, sorted by position."""
         lines: list[tuple[int, str]] = []
         for number in range(pairs):
             version = generator.choice(self.versions)
@@ -64,7 +64,7 @@ class Genome:
 
 
 def _cigar(end: list[tuple[str, int]]) -> str:
-    """CIGAR of a stretch of a version; inserted bases at either end are soft clips."""
+    """Return the CIGAR of a stretch of a haplotype; inserted bases at either end are soft clips."""
     operations: list[str] = []
     last = None
     for _, position in end:
@@ -85,14 +85,14 @@ def _cigar(end: list[tuple[str, int]]) -> str:
 
 
 def indexed_bam(path: Path, contigs: dict[str, int], lines: Sequence[str], sample: str | None = None) -> Path:
-    """Write a sorted BAM and its index; its one read group is of `sample`, by default of the name of the file."""
+    """Write a sorted BAM and its index; its read group names `sample`, by default the file's name."""
     write_bam(path, contigs, lines, [f"@RG\tID:unit\tSM:{sample or path.stem}"], "coordinate")
     pysam.index(str(path))
     return path
 
 
 def spaced_genome(seed: int, length: int = 6000) -> str:
-    """A random sequence."""
+    """Return a random sequence."""
     return random_bases(random.Random(seed), length)
 
 

@@ -1,4 +1,4 @@
-"""Copies of the demo's reads that are spoiled in known ways: mixed with another genome, with dimers, with errors."""
+"""Copies of the demo's reads with known faults: mixed with another genome, with adapter dimers, with errors."""
 
 import gzip
 import itertools
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 DEMO = Path(__file__).resolve().parents[1] / "data" / "demo"
-REGION = (10_000_000, 10_100_000)  # of chr20, 0-based, where the demo's reads are from
+REGION = (10_000_000, 10_100_000)  # source of the demo's reads on chr20, 0-based
 DIMER = "AGATCGGAAGAGCACACGTCTGAACTCCAGTCACATCTCGTATGCCGTCTTCTGCTTGAAAAAAAAAAGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGG"
 INSERT_SIZE, DEVIATION, FEWEST_BASES = 318, 60, 110
 SNV_RATE = 0.0013
@@ -19,13 +19,13 @@ Pair = tuple[Record, Record]
 
 
 def demo_pairs(generator: random.Random, share: float) -> list[Pair]:
-    """So many of the demo's pairs."""
+    """Return a share of the demo's pairs."""
     mates = [_records(DEMO / f"NA12878_R{mate}.fastq.gz") for mate in (1, 2)]
     return [pair for pair in zip(*mates, strict=True) if generator.random() < share]
 
 
 def another_genome(generator: random.Random) -> list[str]:
-    """Two haplotypes of somebody else over the demo's region: two transitions for each transversion, het/hom 1.5."""
+    """Return two haplotypes of another person over the demo's region: ti/tv 2, het/hom 1.5."""
     with gzip.open(DEMO / "hg19.chr20.masked.fa.gz", "rt") as stream:
         chromosome = "".join(line.strip() for line in itertools.islice(stream, 1, None)).upper()
     haplotypes = [list(chromosome[slice(*REGION)]) for _ in range(2)]
@@ -42,7 +42,7 @@ def another_genome(generator: random.Random) -> list[str]:
 def pairs_of_genome(
     generator: random.Random, haplotypes: list[str], number: int, like: list[Pair], name: str = "other"
 ) -> Iterator[Pair]:
-    """Pairs drawn from haplotypes, with the lengths and qualities of others."""
+    """Draw pairs from haplotypes, with the lengths and qualities of the pairs `like`."""
     for count in range(number):
         size = max(FEWEST_BASES, round(generator.gauss(INSERT_SIZE, DEVIATION)))
         letters = generator.choice(haplotypes)
@@ -59,14 +59,14 @@ def pairs_of_genome(
 
 
 def dimers(number: int, bases: int) -> Iterator[Pair]:
-    """Pairs of two adapters that were ligated to each other."""
+    """Make pairs of two adapters that were ligated to each other."""
     for count in range(number):
         first, second = ((f"@dimer{count}/{mate}", DIMER[:bases], "+", "I" * bases) for mate in (1, 2))
         yield first, second
 
 
 def with_random_bases(generator: random.Random, pairs: Iterable[Pair], share: float) -> list[Pair]:
-    """Pairs with so many of their bases drawn by chance, of which three in four are then wrong."""
+    """Replace a share of the bases of pairs by random ones, three in four of which are then wrong."""
 
     def spoil(record: Record) -> Record:
         name, letters, plus, quality = record
@@ -77,7 +77,7 @@ def with_random_bases(generator: random.Random, pairs: Iterable[Pair], share: fl
 
 
 def write_pairs(folder: Path, name: str, pairs: Iterable[Pair]) -> dict[str, str]:
-    """Write two FASTQ files; returns the row of a sheet of units."""
+    """Write two FASTQ files; return the row of a sheet of units."""
     both, paths = list(pairs), [folder / f"{name}_R{mate}.fastq" for mate in (1, 2)]
     for mate, path in enumerate(paths):
         path.write_text("".join("\n".join(pair[mate]) + "\n" for pair in both))
