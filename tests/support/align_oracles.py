@@ -109,7 +109,7 @@ def compete(a: Place, b: Place, length: int) -> bool:
 
 
 def five_prime(place: Place, length: int) -> int:
-    """Return the contig position of the read's 5' end, clipped bases included: its first base, or one after its last."""
+    """Return the contig position of a read's 5' end, clipped bases included: its first base or its last plus 1."""
     if place.strand == 0:
         return place.position - place.read_begin
     return place.position + place.axis_end - place.axis_begin + length - place.read_end
