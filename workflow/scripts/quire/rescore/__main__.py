@@ -25,12 +25,12 @@ def main(arguments: list[str] | None = None) -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     why = commands.add_parser("why", help="explain the calls at a position")
     why.add_argument("--at", required=True, help="contig:position, 1-based, as in the VCF")
-    why.add_argument("--configfile", type=Path, help=f"of the run; {DEFAULT} by default")
+    why.add_argument("--configfile", type=Path, help=f"configuration of the run; {DEFAULT} by default")
     why.add_argument("--sample", help="only this sample, of a run with rescore.gvcf: true")
     why.add_argument("--reference", type=Path, help="folder reference/ of an index, to use without a run")
     why.add_argument("--bam", type=Path, nargs="+", help="alignments of the samples, indexed, with --reference")
-    why.add_argument("--ploidy", type=int, default=2, help="of the samples of --bam")
-    why.add_argument("--fasta", type=Path, help="of the reference, for CRAM")
+    why.add_argument("--ploidy", type=int, default=2, help="ploidy of the samples of --bam")
+    why.add_argument("--fasta", type=Path, help="FASTA of the reference, to decode CRAM")
     why.add_argument("--gvcf", action="store_true", help="explain each sample's gVCF, with --reference")
     given = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
@@ -57,7 +57,7 @@ def _lines(given: argparse.Namespace) -> Iterator[str]:
 
 
 def _of_files(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the inputs of a reference and alignments that were given."""
+    """Return the inputs from --reference and --bam."""
     if not (given.reference and given.bam):
         raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
     if not 1 <= given.ploidy <= 99:
@@ -77,7 +77,7 @@ def _of_files(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _of_run(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the inputs of a run with finished alignments."""
+    """Return the inputs from the configuration of a run with finished alignments."""
     settings = complete_settings(
         read_config_file(given.configfile or DEFAULT), read_schema(SCHEMAS / "config.schema.yaml")
     )

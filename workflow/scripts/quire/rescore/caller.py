@@ -49,7 +49,7 @@ def call_interval(request: CallingRequest) -> int:
             tally.add(called.tally)
             yield from called.lines
 
-    processes = min(request.threads, len(units))  # a virus is one unit
+    processes = min(request.threads, len(units))  # a small genome is one unit
     with calling_engine(request.device, partial(_expected_cells, job, request), processes) as (backend, engine):
         vcf.write_part(request.part, _header(job, request, backend), lines(replace(job, engine=engine)))
     logger.info("%s", sentence(tally.regions))

@@ -23,21 +23,21 @@ logger = logging.getLogger("quire.rescore")
 
 # Amounts handled at once: enough regions to fill PairHMM's lanes, in little memory. No answer depends on them.
 NEAR = 20_000
-FIRST_TILES = 10  # if the index does not tell the number of reads
+FIRST_TILES = 10  # used if the index does not give an estimate of the reads
 TILES_PER_CHUNK = 128
 READS_PER_CHUNK = 250_000
 BASES_PER_BATCH = 2_000_000
-_REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases beyond a chunk's tiles that matter to it
+_REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases around a chunk's tiles that it needs
 
 
 class Chunk(NamedTuple):
     """Some tiles of a contig with the data to call them.
 
     Attributes:
-        window: the reference, _REACH beyond the tiles.
+        window: the reference, with _REACH bases on both sides of the tiles.
         reads: of each sample, over the window.
-        tiles: numbers.
-        intervals: int64[n, 2] of the contig, in order, apart from each other; what is called starts in them.
+        tiles: numbers of the tiles.
+        intervals: int64[n, 2] of the contig, in order and disjoint; variants that start in them are called.
     """
 
     window: Window
@@ -80,9 +80,9 @@ def read_chunks(
     Args:
         job: reference, samples and settings.
         contig: name.
-        intervals: int64[n, 2] of the contig, in order, apart from each other.
+        intervals: int64[n, 2] of the contig, in order and disjoint.
         tally: counts the reads that start in the intervals.
-        look_back: bases before the intervals whose tiles are wanted too.
+        look_back: bases before the intervals whose tiles are read too.
     """
     start, end = int(intervals[0, 0]), int(intervals[-1, 1])
     tiles = tile_range(start - look_back, end)
@@ -139,7 +139,7 @@ def padded_spans(spans: NDArray[np.int64], window: Window) -> NDArray[np.int64]:
 def batches(
     job: CallingJob, window: Window, reads: Sequence[AlignedReads], spans: NDArray[np.int64]
 ) -> Iterator[RegionBatch]:
-    """Yield regions (spans, int64[n, 2]) with their reads, as many at a time as the job's engine computes well."""
+    """Yield regions (spans, int64[n, 2]) with their reads, in batches of a size that suits the job's engine."""
     padded = padded_spans(spans, window)
     for run in _runs(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
         yield RegionBatch(spans[run], padded[run], region_reads(reads, padded[run]))
@@ -150,7 +150,7 @@ def _runs(padded: NDArray[np.int64], reads: Sequence[AlignedReads], most: int) -
     bases = np.zeros(len(padded), np.int64)
     for own in reads:
         if len(own.start):
-            # The bases of the reads that start in the span: close enough to govern memory.
+            # Only reads that start in the span are counted, which is accurate enough to limit memory.
             first, last = np.searchsorted(own.aligned_start, padded.T)
             bases += own.base_offsets[last] - own.base_offsets[first]
     start, total = 0, 0

@@ -31,7 +31,7 @@ _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clip
 
 
 def compile_kernels(gvcf: bool, dragen: bool) -> None:
-    """Call SNVs, one deletion and two long indels of one sample, by gVCF and with DRAGEN's error models if asked."""
+    """Call SNVs, a deletion and two long indels of one sample; optionally by gVCF, and with DRAGEN's error models."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:

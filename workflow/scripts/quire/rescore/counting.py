@@ -20,7 +20,7 @@ from quire.rescore.variant_counts import VariantCounter
 
 Result = TypeVar("Result")
 _LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
-_FETCHING_SECONDS = 600  # for which a process waits until the others are asked too
+_FETCHING_SECONDS = 600  # most that a process waits until the others are asked too
 _own: tuple[VariantCounter, Barrier] | None = None  # set in the processes of the pool
 
 
@@ -32,11 +32,11 @@ class CountingPool:
     """
 
     def __init__(self, head: Sequence[str], processes: int) -> None:
-        """Start the processes; one process counts in this process.
+        """Start the processes, or none if `processes` is 1.
 
         Args:
             head: lines of the header.
-            processes: their number.
+            processes: number of processes; with 1, this process counts.
         """
         self.counter = VariantCounter(head)
         self._pool = None

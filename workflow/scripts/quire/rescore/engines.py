@@ -51,8 +51,8 @@ class CallingEngine(NamedTuple):
 
     Attributes:
         align: aligns haplotypes to the reference, or reads to haplotypes.
-        log10_likelihoods: float64[tasks], of reads under haplotypes.
-        batch_scale: best size of its batches, as a multiple of a batch that stays in a CPU's caches.
+        log10_likelihoods: returns float64[tasks], likelihoods of reads under haplotypes.
+        batch_scale: best size of a batch, as a multiple of a batch that stays in a CPU's caches.
     """
 
     align: Callable[[SemiglobalBatch, Scoring, Overhang], SemiglobalAlignments]
@@ -105,7 +105,7 @@ def card_engine(service: CardService, least_cells: int | None = None) -> Calling
 
 
 def cells_of_depth(bam_bytes: int, bases: int) -> float:
-    """Estimate the cells of PairHMM of calling a sample from the bytes of its compressed BAM over some bases.
+    """Estimate the PairHMM cells to call a sample from the bytes of its compressed BAM over some bases.
 
     The estimates of samples that are called jointly add up: an error becomes a haplotype if reads of one sample share
     it.
@@ -117,7 +117,7 @@ def seconds_of_pairhmm(cells: float, processes: int) -> tuple[float, float]:
     """Estimate the seconds that PairHMM takes some processes, and the seconds that they would wait for a card.
 
     The card works while other processes do other work. That takes them at least as long as PairHMM (33 core-seconds of
-    other work and 20 of PairHMM at 3,000x), so the card may take that long before anybody waits for it.
+    other work and 20 of PairHMM at 3,000x), so the card may take that long before any process waits for it.
     """
     own = cells / (CPU_CELLS_PER_SECOND * max(processes, 1))
     waited = cells / (CARD_CELLS_PER_SECOND_WAITED * max(processes, 1))
@@ -152,7 +152,7 @@ def calling_engine(
 ) -> Iterator[tuple[Backend, CallingEngine]]:
     """Choose the backend of a calling job, and hold its card while the block runs.
 
-    Yields the choice, which is also logged, and its functions, which processes that are forked in the block may use.
+    Yield the choice, which is also logged, and its functions, which processes forked in the block may use.
     "auto" takes a card if it saves enough time and is free; "gpu" always takes one and waits for it.
 
     Args:

@@ -28,7 +28,7 @@ class Filter:
         kind: one of KINDS, the records that it applies to.
         annotation: key of INFO, or QUALITY.
         bound: "minimum_" or "maximum_".
-        limit: the last value that passes.
+        limit: the lowest or highest value that passes.
     """
 
     kind: str
@@ -63,7 +63,7 @@ Filters = Mapping[str, tuple[Filter, ...]]
 
 
 def filters_of(settings: Mapping[str, Mapping[str, Any]]) -> Filters:
-    """Return the filters of the validated block `rescore.filters`; None switches one off, {} all."""
+    """Return the filters of the validated block `rescore.filters`; a limit of None switches one off, {} all."""
     return {
         kind: tuple(
             Filter(kind, key.removeprefix(bound), bound, float(limit))

@@ -1,4 +1,4 @@
-"""A calling job: which output is written, of which samples, with which settings. Nothing in it changes as it runs."""
+"""A calling job: its output, samples and settings, none of which changes as it runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from quire.rescore.window import Window
 
 
 class Output(Enum):
-    """What a calling job writes."""
+    """The output of a calling job."""
 
     VARIANTS = "variants"
     """The variants of all samples, called jointly."""
@@ -37,17 +37,17 @@ class CallingRequest(NamedTuple):
     """A piece of the genome to call.
 
     Attributes:
-        output: what is written; a gVCF is of one sample.
-        reference_directory: of the reference stage.
+        output: what to write; a gVCF has one sample.
+        reference_directory: directory written by the reference stage.
         samples: `sample`, `ploidy` and `bam` (an indexed BAM or CRAM) of each, `sex` where ploidies depend on it, and
             with DRAGEN's error models `repeats`, the file of the sample's tables (`dragen.tables`).
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         part: bgzip VCF to write, with one column for each sample.
         parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
-        ledger: JSON to write: reads of the piece by sample and by what became of them.
+        ledger: JSON to write: numbers of the piece's reads by sample and outcome (`reads.filters.FILTERS`).
         fasta: the reference as FASTA, to decode CRAM, and to be named in the header.
         threads: processes that share the piece.
-        device: what to compute on; the header says what was chosen.
+        device: requested backend; the header names the chosen one.
         ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
     """
 
@@ -70,9 +70,9 @@ class CalledSample:
 
     Attributes:
         name: of its column.
-        ploidy: where it is called.
+        ploidy: its usual ploidy, or that of the `units.Part` that is called.
         source: of its reads.
-        ploidies: by region, None where it is `ploidy` everywhere.
+        ploidies: by region; None if it is `ploidy` everywhere.
         repeats: its tables of short tandem repeats, for DRAGEN's error models only.
     """
 
@@ -85,11 +85,11 @@ class CalledSample:
 
 @dataclass(frozen=True)
 class CallingJob:
-    """Everything that stays the same from the first to the last variant.
+    """The inputs of a calling job, which are the same for all its variants.
 
     Attributes:
-        output: what is written.
-        reference: that the reads are aligned to.
+        output: what to write.
+        reference: the one to which the reads are aligned.
         samples: called jointly; one sample for a gVCF.
         parameters: the user's.
         filters: the user's, for the variants of joint calling.

@@ -1,4 +1,4 @@
-"""The ledger of calling: counts of every read by what became of it, summed over the pieces of the genome."""
+"""The ledger of calling: numbers of reads by outcome, summed over the pieces of the genome."""
 
 import json
 from collections import Counter

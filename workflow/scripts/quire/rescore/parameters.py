@@ -44,8 +44,9 @@ class CallingParameters:
     Attributes:
         minimum_quality: lowest QUAL (phred) of a variant that is written.
         minimum_mapping_quality: reads below it are not used.
-        maximum_reads_per_start: reads of a sample that start at one position; more are thinned by a hash of the name.
-        minimum_support: least number of reads on a chain of k-mers that is not the reference's (--min-pruning).
+        maximum_reads_per_start: most reads of a sample that start at one position; those kept have the smallest name
+            hashes.
+        minimum_support: least number of reads on a chain of k-mers that the reference lacks (--min-pruning).
         long_indels: True to find indels of 50 to 1,000 bases by clipped reads.
         dragen: True for the error models of GATK's DRAGEN mode.
     """

@@ -1,6 +1,6 @@
-"""Physical phasing: variants of a region whose alternates are on the same haplotypes, or never are (PGT, PID, PS).
+"""Physical phasing of the variants of a region by the haplotypes that carry their alternates (PGT, PID, PS).
 
-AssemblyBasedCallerUtils.phaseCalls. Only haplotypes that carry an allele of some call count. Two calls with one
+As in AssemblyBasedCallerUtils.phaseCalls, only haplotypes that carry an allele of some call count. Two calls with one
 alternate each are in phase if their alternates are on the same haplotypes. They are in opposite phase if no haplotype
 has both alternates and every haplotype has one of them. As in GATK, only diploid samples in gVCFs are phased.
 """

@@ -70,7 +70,7 @@ class PloidyMap:
 
     @classmethod
     def from_header(cls, lines: Sequence[str]) -> "PloidyMap | None":
-        """Read the map from the header of a gVCF; None without one."""
+        """Read the map from the header of a gVCF; return None if it has none."""
         usual, rows = None, []
         for line in lines:
             if line.startswith(f"##{HEADER_KEY}=<"):

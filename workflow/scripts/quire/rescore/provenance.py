@@ -16,7 +16,7 @@ def provenance(step: str, settings: Mapping[str, Any], fasta: str | Path | None)
     """Return the lines of the header.
 
     Args:
-        step: that made the records: rescore, or joint_genotype.
+        step: name of the step that made the records: rescore, or joint_genotype.
         settings: of the step, by key of the configuration, the same in all pieces of a run. Blocks are left out; the
             filters have header lines of their own.
         fasta: the reference; None if it is unknown.

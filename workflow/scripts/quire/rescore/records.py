@@ -73,7 +73,7 @@ def _genotype(call: Call, sample: int) -> dict[str, Value]:
 
 
 def trim_right(alleles: Sequence[bytes]) -> list[bytes]:
-    """Remove the bases that all alleles end with; one base always stays, and SPANNING is kept as it is."""
+    """Remove the bases that all alleles end with; one base always stays, and SPANNING is not changed."""
     shared = shared_end([allele for allele in alleles if allele != SPANNING])
     return [allele if allele == SPANNING else allele[: len(allele) - shared] for allele in alleles]
 

@@ -52,7 +52,7 @@ def find_regions(
         reads: of each sample.
         ploidies: of each sample.
         window: the tiles, and all bases around them on which the activity at their borders depends.
-        tiles: numbers.
+        tiles: numbers of the tiles.
     """
     start = max(0, tiles.start * TILE - BORDER_REACH)
     end = min(window.contig_length, tiles.stop * TILE + BORDER_REACH)
@@ -120,7 +120,7 @@ def unexplained_reads(site: Site, scored: RegionLikelihoods, margin: int) -> NDA
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:
-    """Return the sites to genotype, in order: of earlier deletions that span the region's sites, and the region's own.
+    """Return the sites to genotype, in order: earlier deletions that span the region's sites, then the region's own.
 
     An earlier deletion must be genotyped too, since '*' may only be written for a deletion that is called.
     """

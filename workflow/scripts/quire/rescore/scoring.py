@@ -1,4 +1,4 @@
-"""Likelihoods of the reads of assembled regions under their haplotypes, and the placement by the best of them."""
+"""Likelihoods of the reads of assembled regions under their haplotypes, and placement by the best haplotypes."""
 
 from collections.abc import Sequence
 

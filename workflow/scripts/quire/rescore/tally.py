@@ -1,4 +1,4 @@
-"""The tally of a unit: reads by what became of them, and active regions that were not assembled completely."""
+"""The tally of a unit: numbers of reads by outcome, and of active regions that were not assembled completely."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from quire.rescore.assembly import RegionAssembly
 from quire.rescore.reads.filters import FILTERS
 
 ACTIVE, NOT_ASSEMBLED, TOO_MANY_HAPLOTYPES = "active", "not_assembled", "too_many_haplotypes"
-"""Active regions; regions that no graph served, whose variants are not seen; and regions of which only the most likely
+"""Active regions; regions without a usable graph, whose variants are missed; and regions of which only the most likely
 haplotypes were kept."""
 
 
@@ -20,7 +20,7 @@ class Tally:
     """Counts of reads and active regions.
 
     Attributes:
-        reads: int64[filters] by sample: reads by what became of them, in the order of FILTERS.
+        reads: int64[filters] by sample: number of reads for each outcome, in the order of FILTERS.
         regions: active regions by the names above.
     """
 

@@ -1,6 +1,6 @@
-"""Observation of the caller's steps, for `quire.rescore.why`: the code that makes a call tells what it knows.
+"""Observation of the caller's steps for `quire.rescore.why`: each step reports its facts.
 
-The steps call `tell` with values that do not come back from them. No answer depends on the observer.
+The steps call `tell` with values that they do not return. No answer depends on the observer.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from typing import Any
 
 Observer = Callable[[str, Mapping[str, Any]], None]
-"""Is given the name of a step and its facts."""
+"""A function that receives the name of a step and its facts."""
 _observer: Observer | None = None
 
 
 def tell(step: str, **facts: Any) -> None:
-    """Tell the observer, if there is one, the facts of a step."""
+    """Report the facts of a step to the observer, if there is one."""
     if _observer is not None:
         _observer(step, facts)
 
 
 @contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Tell an observer the steps that this process takes within the block."""
+    """Report the steps of this process to an observer while the block runs."""
     global _observer
     before, _observer = _observer, observer
     try:

@@ -18,7 +18,7 @@ from quire.rescore.tally import Tally
 from quire.rescore.variants import call_chunk
 
 FIELDS_OF: Mapping[Output, Fields] = {Output.VARIANTS: FIELDS, Output.GVCF: GVCF_FIELDS}
-"""What is written of a record."""
+"""The INFO and FORMAT fields of each output."""
 
 
 class CalledUnit(NamedTuple):
@@ -26,7 +26,7 @@ class CalledUnit(NamedTuple):
 
     Attributes:
         lines: of the VCF.
-        variants: how many of them are not reference blocks.
+        variants: number of lines that are not reference blocks.
         tally: of the unit's reads and active regions.
     """
 

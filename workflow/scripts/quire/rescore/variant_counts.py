@@ -76,7 +76,7 @@ class VariantCounter:
         lines = (re.fullmatch(r"##(\w+)=([^<].*)", line.rstrip("\n")) for line in head)
         self.header = {line[1]: line[2] for line in lines if line}
         self._filtered = 0
-        # For each sample, records by (what the genotype counts as, bin of QUAL).
+        # For each sample, number of records by (counts of the genotype, bin of QUAL).
         self._found: list[Counter[tuple[Counts, int]]] = [Counter() for _ in self.samples]
         self._support = [ReadSupport(Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
         self._pairs = PairCounter(len(self.samples))

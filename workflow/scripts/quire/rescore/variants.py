@@ -34,7 +34,7 @@ from quire.simd.compiled import compiled
 
 
 def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Iterator[VariantRecord]:
-    """Yield the records of the variants of a chunk that start in its intervals, in order; regions are counted."""
+    """Yield the records of a chunk's variants that start in its intervals, in order, and count its regions."""
     window, reads, intervals = chunk.window, chunk.reads, chunk.intervals
     if not any(len(own.start) for own in reads):
         return

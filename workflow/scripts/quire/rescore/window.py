@@ -28,5 +28,5 @@ class Window:
         return self.start + len(self.codes)
 
     def between(self, start: int, end: int) -> NDArray[np.uint8]:
-        """Return the codes of [start, end), cut at the contig's end; `start` must lie in the window."""
+        """Return the codes of [start, end), cut at the window's end; `start` must lie in the window."""
         return self.codes[start - self.start : end - self.start]
