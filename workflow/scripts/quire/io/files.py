@@ -1,4 +1,4 @@
-"""Outputs that appear complete or not at all, and inputs whose compression is detected."""
+"""Output files that appear complete or not at all, and input files whose compression is detected."""
 
 import errno
 import glob
@@ -32,7 +32,7 @@ except ImportError:  # an index can be built on a card with NumPy and CuPy alone
 BGZF_END = BGZF_HEADER + bytes.fromhex("1b0003000000000000000000")
 """The empty block that closes a bgzip file (SAM specification 4.1.2)."""
 
-# End-of-file containers of CRAM by the first bytes of a file, the last of which is the major version.
+# End-of-file containers of CRAM by the first bytes of a file: magic number and major version.
 _CRAM_ENDS = {
     CRAM_MAGIC + b"\2": bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
     CRAM_MAGIC + b"\3": bytes.fromhex("0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"),
@@ -44,7 +44,7 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `final`; rename it on success, delete it on any error.
 
     Raises:
-        QuireError: the folder cannot be written or the disk is full; the final name does not appear then.
+        QuireError: the folder cannot be written or the disk is full; the final name then does not appear.
     """
     final = Path(final)
     temporary = _temporary_name(final)
@@ -55,7 +55,7 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
         os.replace(temporary, final)
     except BaseException as error:
         _discard(temporary)
-        # Errors without a number do not come from the file system (but a library that cannot be loaded, for example),
+        # An OSError without a number is not from the file system (it may be about a library that cannot be loaded),
         # except NumPy's about an array that was not written completely.
         cut_short = "requested and" in str(error)
         if isinstance(error, OSError) and (error.errno is not None or cut_short):
@@ -68,7 +68,7 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(parent: str | Path, name: str) -> Iterator[Path]:
-    """Yield an empty folder in `parent` that is deleted at the end; delete leftovers of killed jobs too.
+    """Yield an empty folder in `parent` and delete it at the end; first delete leftovers of killed jobs.
 
     Raises:
         QuireError: `parent` cannot be written or the disk is full.
@@ -89,7 +89,7 @@ def scratch_directory(parent: str | Path, name: str) -> Iterator[Path]:
 
 
 def _temporary_name(final: Path) -> Path:
-    """Return a hidden name beside `final` with the machine and the process that write it."""
+    """Return a hidden name beside `final` that contains the machine and the process."""
     return final.with_name(f".{final.name}.{_machine()}.{os.getpid()}.tmp")
 
 
@@ -98,7 +98,7 @@ def _machine() -> str:
 
 
 def _discard_leftovers(final: Path) -> None:
-    """Delete temporary files of `final` from processes of this machine that have ended."""
+    """Delete temporary files of `final` whose processes on this machine have ended."""
     prefix = f".{final.name}.{_machine()}."
     for path in final.parent.glob(glob.escape(prefix) + "*.tmp"):
         process = path.name.removeprefix(prefix).removesuffix(".tmp")
@@ -116,7 +116,7 @@ def _discard(path: Path) -> None:
 
 @contextmanager
 def atomic_directory(final: str | Path) -> Iterator[Path]:
-    """Yield a temporary directory like `atomic_path`; on success it replaces what has the final name."""
+    """Yield a temporary directory as `atomic_path` does; on success it replaces any file or folder at `final`."""
     final = Path(final)
     with atomic_path(final) as temporary:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -132,7 +132,7 @@ def write_json_atomic(path: str | Path, content: Any) -> None:
 
 
 def lacks_bgzip_end(path: str | Path) -> bool:
-    """Return True if a bgzip file lacks its closing block: a file cut between two blocks would read as complete."""
+    """Return True if a bgzip file lacks its closing block, without which a truncated file may appear complete."""
     if not is_bgzip(path):
         return False
     with open(path, "rb") as stream:
@@ -154,8 +154,8 @@ def open_input(path: str | Path) -> BufferedIOBase:
     """Open a plain, gzip or bgzip file for reading bytes.
 
     Raises:
-        InputError: the file is missing or cannot be read. A damaged gzip raises EOFError or one of DAMAGE
-            while it is read: see `read_errors`.
+        InputError: the file is missing, a pipe or unreadable. A damaged gzip raises EOFError or one of DAMAGE while
+            it is read: see `read_errors`.
     """
     try:
         if stat.S_ISFIFO(os.stat(path).st_mode):

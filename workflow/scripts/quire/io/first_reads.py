@@ -1,8 +1,8 @@
 """Checks of the first reads of a FASTQ file: interleaved mates, encoding of qualities, and UMIs.
 
-The first two mistakes would go unnoticed: interleaved mates would be mapped as single reads, and Phred+64 would give
-qualities that are 31 too high. The checks are plain Python and take one or two milliseconds, so that the sheet is
-checked before any job. Errors of the text are left to the reader (`quire.io.fastq`); mapping checks later UMIs.
+Mistakes in the first two would go unnoticed: interleaved mates would be mapped as single reads, and Phred+64 would give
+qualities that are 31 too high. The checks are plain Python and take one or two milliseconds, so that they can run
+before any job. The reader (`quire.io.fastq`) reports errors of the text, and mapping checks the other UMIs.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from quire.errors import InputError
 from quire.io.files import DAMAGE, open_input
 
-EXAMINED, PIECE = 1 << 18, 1 << 13  # bytes of text that are examined; bytes inflated at a time
+EXAMINED, PIECE = 1 << 18, 1 << 13  # bytes of text examined; bytes inflated at a time
 # Qualities of Illumina 1.3 to 1.7 are Phred+64, with no letter below '@' (';' in Solexa's scale). A file whose letters
 # start there and exceed Q50 ('S') in Phred+33, the highest that instruments write, is taken as Phred+64.
 LOWEST_OF_64, HIGHEST_OF_33 = ord(";"), ord("S")
@@ -23,7 +23,7 @@ QUALITIES = ("phred33", "phred64")
 # instrument:run:flowcell:lane:tile:x:y, after which bcl-convert appends a UMI, if there is one.
 _ILLUMINA_NAME = re.compile(r"[^:]+:\d+:(?P<flowcell>[A-Za-z0-9-]+):(?P<lane>\d+):\d+:\d+:\d+(:|$)")
 
-# After the last ':' or '_', as in `quire.align.umis`.
+# The UMI is after the last ':' or '_', as in `quire.align.umis`.
 _UMI_OF_NAME = re.compile(r"[:_][ACGTN]+([+-][ACGTN]+)*\Z")
 
 
@@ -33,8 +33,8 @@ class FirstReads(NamedTuple):
     Attributes:
         reads: number of reads examined.
         interleaved_at: 1-based number of the first record whose successor is its mate; 0 for none.
-        name: of that record.
-        lowest, highest: letters of the qualities; 0 and 0 without reads.
+        name: name of that record.
+        lowest, highest: lowest and highest letter of the qualities as ASCII; 0 and 0 without reads.
     """
 
     reads: int
@@ -50,7 +50,7 @@ class FirstReads(NamedTuple):
 
 
 def examine(path: str | Path) -> FirstReads:
-    """Examine the first reads of a FASTQ, plain, gzip or bgzip, up to a record that has not four lines.
+    """Examine the first reads of a FASTQ, plain, gzip or bgzip, up to the first record that does not have four lines.
 
     Raises:
         InputError: the file is missing or cannot be read.
@@ -84,9 +84,9 @@ def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> 
     """Raise InputError if a name does not end in a UMI.
 
     Args:
-        path: of the reads, for the message.
-        names: of its first reads, in order.
-        what: where the file is named, for the message.
+        path: file of the reads, for the message.
+        names: names of its first reads, in order.
+        what: where the user named the file, for the message.
     """
     for number, name in enumerate(names, 1):
         if not _UMI_OF_NAME.search(name):
@@ -97,13 +97,13 @@ def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> 
 
 
 def require_umis_of_reads(path: str | Path, reads: str | Path, interleaved: bool, what: str) -> None:
-    """Raise InputError if the first records of a file of UMIs have no bases or other names than the first reads.
+    """Raise InputError if the first records of a UMI file have no bases, or names that differ from the first reads'.
 
     Args:
         path: FASTQ of the UMIs.
         reads: FASTQ of the reads.
-        interleaved: `reads` has interleaved mates, which share a UMI.
-        what: where the file of UMIs is named, for the message.
+        interleaved: True if `reads` has interleaved mates, which share a UMI.
+        what: where the user named the file of UMIs, for the message.
     """
     umis = [(*_title(title), len(letters)) for title, letters in _records(_text(path))]
     for number, ((umi, _, length), name) in enumerate(
@@ -123,10 +123,10 @@ def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has
 
     Args:
         path: FASTQ, plain, gzip or bgzip.
-        interleaved: the sheet says that mates are interleaved.
+        interleaved: True if the sheet says that mates are interleaved.
         qualities: "phred33", "phred64", or "" if the sheet says nothing and Phred+33 is expected.
-        has_mates: the other mates have a file of their own.
-        what: where the file is named, for the message.
+        has_mates: True if the other mates have their own file.
+        what: where the user named the file, for the message.
     """
     first, place = examine(path), f"{what}: {path}" if what else str(path)
     if first.interleaved_at and not interleaved:
@@ -159,7 +159,7 @@ def _text(path: str | Path, size: int = EXAMINED) -> bytes:
 
 
 def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield title and qualities of the records of four lines at the beginning of a text."""
+    """Yield title and qualities of each four-line record at the beginning of a text."""
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
     for i in range(0, len(lines) - 3, 4):
         title, bases, plus, qualities = lines[i : i + 4]
@@ -169,7 +169,7 @@ def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _title(title: bytes) -> tuple[bytes, int]:
-    """Return the name without /1 or /2, and the mate by the title: 1, 2, or 0 if it does not say."""
+    """Return the name without /1 or /2, and the mate according to the title: 1, 2, or 0 if unknown."""
     name, _, comment = title[1:].replace(b"\t", b" ").partition(b" ")
     for mate, ending, start in ((1, b"/1", b"1:"), (2, b"/2", b"2:")):
         if name.endswith(ending):
@@ -180,10 +180,10 @@ def _title(title: bytes) -> tuple[bytes, int]:
 
 
 def _first_interleaved(titles: list[tuple[bytes, int]]) -> int:
-    """Return the 1-based number of the first record that its mate follows; 0 for none.
+    """Return the 1-based number of the first record whose mate follows it; 0 for none.
 
     One pair is enough if titles mark the mates. Without marks (fasterq-dump writes the same title twice), all reads
-    must be in pairs of one name, and not all have the same name.
+    must be in pairs of one name, and there must be several names.
     """
     for number in range(1, len(titles)):
         (name, mate), (other, other_mate) = titles[number - 1 : number + 1]

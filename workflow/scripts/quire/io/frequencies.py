@@ -11,19 +11,19 @@ from quire.errors import InputError
 from quire.io.files import open_input, read_errors
 
 RAREST = 0.05
-"""Least frequency of the rarer allele. The many sites below say little about mixtures."""
+"""Least frequency of the rarer allele. The many sites with a rarer one say little about mixtures of samples."""
 NOT_AUTOSOMES = frozenset(f"{prefix}{name}" for prefix in ("chr", "") for name in ("X", "Y", "M", "MT"))
 _BASES = "ACGT"
 
 
 class KnownSites(NamedTuple):
-    """Biallelic SNV sites in the order of the genome.
+    """Biallelic SNV sites in the order of the reference.
 
     Attributes:
         first: int64[contigs + 1], sites of contig c are [first[c], first[c + 1]).
         positions: int64[sites], 0-based.
         reference, alternate: uint8[sites], codes (A 0, C 1, G 2, T 3).
-        frequencies: float64[sites], of the alternate allele.
+        frequencies: float64[sites], frequencies of the alternate allele.
     """
 
     first: NDArray[np.int64]
@@ -34,14 +34,14 @@ class KnownSites(NamedTuple):
 
 
 def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites:
-    """Read biallelic SNVs with a frequency of at least RAREST on autosomes.
+    """Read biallelic SNVs on autosomes, both of whose alleles have a frequency of at least RAREST.
 
     Args:
         path: VCF, plain, gzip or bgzip, in any order.
-        lengths: of the reference's contigs; other sites are skipped.
+        lengths: lengths of the reference's contigs; sites elsewhere are skipped.
 
     Raises:
-        InputError: the file is no VCF with AF, or has no such site on the reference.
+        InputError: the file is not a VCF with AF, or has no such site on the reference.
     """
     numbers = {name: number for number, name in enumerate(lengths)}
     sites: dict[tuple[int, int], tuple[int, int, float]] = {}

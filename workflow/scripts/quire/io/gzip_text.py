@@ -1,10 +1,10 @@
-"""The text of a gzip file as a stream of bytes: one thread reads the file, and one only inflates.
+"""The text of a gzip file as a stream of bytes: one thread reads the file, and another only inflates.
 
-Plain gzip can only be inflated by one thread from beginning to end, so that this thread must not wait: a kernel calls
-ISA-L for megabytes at a time. python-isal takes the interpreter's lock for each piece of the file that it reads: see
+Only one thread can inflate plain gzip, from beginning to end, so this thread must not wait: a kernel calls ISA-L for
+megabytes at a time. python-isal would take the interpreter's lock for each piece of the file: see
 docs/decisions/0020-isa-l-from-kernels.md.
 
-A file consists of members (RFC 1952), and zeros after the last are padding. The checksum and the size of each member
+A file consists of members (RFC 1952), and zeros after the last one are padding. Checksum and size of each member
 are checked.
 """
 
@@ -28,14 +28,14 @@ from quire.io.sniff import GZIP_MAGIC
 from quire.simd.compiled import compiled
 from quire.time_spent import TimeSpent
 
-# Between two chunks the inflating thread needs the interpreter's lock. With chunks of 4 MB, 8 ms of work, it waited for
-# the lock about as long while other threads ran Python.
-READ_BYTES = 1 << 22  # of the file at a time
-CHUNK_BYTES = 1 << 24  # of the text at a time
+# Between two chunks the inflating thread needs the interpreter's lock. With chunks of 4 MB (8 ms of work) it waited for
+# the lock about as long as it worked while other threads ran Python.
+READ_BYTES = 1 << 22  # bytes of the file read at a time
+CHUNK_BYTES = 1 << 24  # bytes of a chunk of text
 READS_AHEAD, CHUNKS_AHEAD = 4, 3
 _REGISTER = 8  # bytes after a member's end that ISA-L may have read
 _FIXED_HEADER = 10
-_LEAST_LOGGED = 1 << 28  # bytes of text; less is not logged
+_LEAST_LOGGED = 1 << 28  # bytes of text; smaller files are not logged
 log = logging.getLogger("quire.fastq")
 _PADDING = 512  # zeros that are compared at a time
 _CHECKSUM, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags of a member's header
@@ -46,8 +46,8 @@ class GzipText(io.RawIOBase):
     """Stream of the inflated bytes of a gzip file.
 
     Raises:
-        BadGzipFile: at reading, after the bytes before it: a member is damaged, or bytes are no gzip.
-        EOFError: at reading, after the bytes before it: the file ends within a member.
+        BadGzipFile: a member is damaged, or bytes are not gzip; raised by reading, after the text before them.
+        EOFError: the file ends within a member; raised by reading, after the text before it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -89,8 +89,8 @@ class _Source:
     """Buffer of a file's bytes.
 
     Attributes:
-        data: uint8[].
-        at: the first byte of `data` that was not used.
+        data: uint8[], used and unused bytes.
+        at: index of the first unused byte in `data`.
     """
 
     def __init__(self, file: BinaryIO | io.RawIOBase, size: int) -> None:
@@ -100,7 +100,7 @@ class _Source:
     def more(self) -> bool:
         """Append the next piece of the file to the unused bytes; return False at the end of the file.
 
-        The last used bytes are kept before these, since ISA-L may give them back.
+        The last used bytes are kept before them, since ISA-L may give some back.
         """
         piece = next(self._pieces, None)
         if piece is None:
@@ -116,7 +116,7 @@ class _Source:
         return True
 
     def has(self, size: int) -> bool:
-        """Return True if `size` unused bytes are there, after reading more if needed."""
+        """Return True if there are `size` unused bytes, after reading more if needed."""
         while len(self.data) - self.at < size:
             if not self.more():
                 return False
@@ -128,7 +128,7 @@ class _Source:
 
 
 def _pieces(file: BinaryIO | io.RawIOBase, size: int) -> Iterator[NDArray[np.uint8]]:
-    """Yield the bytes of a file in pieces, each with room for _REGISTER bytes before it."""
+    """Yield the bytes of a file in pieces, each after _REGISTER bytes of room."""
     while True:
         piece = np.empty(_REGISTER + size, np.uint8)
         got = file.readinto(piece[_REGISTER:].data)  # type: ignore[union-attr]
@@ -140,7 +140,7 @@ def _pieces(file: BinaryIO | io.RawIOBase, size: int) -> Iterator[NDArray[np.uin
 def _texts(
     file: BinaryIO | io.RawIOBase, size: int, chunk_bytes: int, used: SimpleQueue[Any]
 ) -> Iterator[NDArray[np.uint8]]:
-    """Yield the text of all members in chunks; chunks of `used` may be overwritten."""
+    """Yield the text of all members in chunks; chunks in `used` may be overwritten."""
     source, stream = _Source(file, size), new_stream("isal_inflate_init", "isal_inflate")
     spent, begun, inflated = TimeSpent(), time.monotonic(), 0
     try:
@@ -182,7 +182,7 @@ def _texts(
 
 
 def _log_speed(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, seconds: float) -> None:
-    """Log how fast a large file was inflated, by the clock and by the processor time of this thread."""
+    """Log how fast a large file was inflated per processor time of this thread, and how the time was spent."""
     if inflated >= _LEAST_LOGGED:
         name, on_processor = getattr(file, "name", ""), max(time.thread_time(), 1e-9)
         log.info(
@@ -192,7 +192,7 @@ def _log_speed(file: BinaryIO | io.RawIOBase, inflated: int, spent: TimeSpent, s
 
 
 def _buffer(used: SimpleQueue[Any], size: int) -> NDArray[np.uint8]:
-    """Return memory for a chunk."""
+    """Return memory for a chunk, if possible that of a used one."""
     try:
         chunk: NDArray[np.uint8] = used.get_nowait()
     except Empty:
@@ -267,7 +267,7 @@ def _inflate(stream, data, at, out, filled, checksum):
         return taken, filled + written, _DAMAGED, checksum
     if room_left == 0:
         return taken, filled + written, _WANTS_ROOM, checksum
-    # Room and input are left, so that the member has ended. The rest of ISA-L's register belongs to what follows.
+    # Room and input are left, so the member has ended. The rest of ISA-L's register belongs to the bytes that follow.
     if held_left > 0:
         return taken - np.int64(state[4] >> np.uint64(32)) // 8, filled + written, _ENDED, checksum
     return taken, filled + written, _WANTS_INPUT, checksum

@@ -7,17 +7,17 @@ from quire.io.bgzf import LARGEST_BLOCK, TRAILER_BYTES
 from quire.io.isa_l import call_checksum, call_with_state, new_stream
 from quire.simd.compiled import compiled, inlined
 
-_GZIP_BYTES = 12  # of gzip's header, including the length of the extra field
+_GZIP_BYTES = 12  # size of gzip's header, including the length of the extra field
 
 # struct inflate_state (igzip_lib.h of ISA-L 2) as 64-bit words: next_out; avail_out, total_out; next_in; read_in;
 # avail_in, read_in_length; tables and internal state.
 
 
 class DamagedBlock(ValueError):
-    """Bytes that are no BGZF block, or whose data do not match their checksum.
+    """Bytes that are not a BGZF block, or a block whose data do not match its checksum.
 
     Attributes:
-        offset: of the block in the given bytes.
+        offset: offset of the block in the given bytes.
     """
 
     def __init__(self, offset: int) -> None:
@@ -30,7 +30,7 @@ def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = N
 
     Args:
         data: contiguous bytes that begin with a block.
-        before: bytes with which the result begins, such as the rest of the blocks before.
+        before: bytes to put at the start of the result, such as the unused rest of earlier blocks.
 
     Returns:
         The inflated bytes, and the size of the whole blocks in `data`; an incomplete block follows these.
@@ -78,9 +78,9 @@ def _number(data, at, size):
 
 @compiled
 def _find_blocks(data, table):
-    """Fill rows of (begin of the deflate data, their size, inflated size); return their number and the blocks' size.
+    """Fill rows of (start of the deflate data, their size, inflated size); return their number and the blocks' size.
 
-    If no block begins where one should, return -1 and that place.
+    If no block begins where one should, return -1 and that offset.
     """
     count, at = 0, 0
     while at + _GZIP_BYTES <= len(data):

@@ -23,7 +23,7 @@ _STREAM_BYTES = 1 << 18  # struct isal_zstream takes about 130 kB, struct inflat
 
 
 class Stream(NamedTuple):
-    """ISA-L's functions for one kind of stream, and memory for its struct; used by one thread at a time.
+    """ISA-L's functions for one kind of stream, and memory for its struct, for one thread at a time.
 
     Attributes:
         initialise, run, checksum: addresses of functions.
@@ -37,7 +37,7 @@ class Stream(NamedTuple):
 
 
 def new_stream(initialise: str, run: str) -> Stream:
-    """Return a stream for the named functions, its memory uninitialised."""
+    """Return a stream for the named functions, with uninitialised memory."""
     return Stream(address_of(initialise), address_of(run), address_of(CRC32), np.empty(_STREAM_BYTES // 8, np.uint64))
 
 
@@ -70,7 +70,7 @@ def call_with_state(_typing_context, address, state):
 
 @intrinsic
 def call_checksum(_typing_context, address, before, data, size):
-    """Call the C function uint32_t f(uint32_t, const unsigned char *, uint64_t) at `address`; `before` is 0 first."""
+    """Call the C function uint32_t f(uint32_t, const unsigned char *, uint64_t) at `address`; `before` starts at 0."""
 
     def generate(_context, builder, _signature, arguments):
         untyped, word, double = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)

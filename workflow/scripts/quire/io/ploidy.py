@@ -1,4 +1,4 @@
-"""Ploidies by region in: BED with a ploidy as fourth column, as for GATK's `--ploidy-regions`, and a sex."""
+"""Reading of ploidies by region: BED with a ploidy as fourth column, as for GATK's `--ploidy-regions`, and a sex."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ SEXES = {
     **dict.fromkeys(("2", "f", "xx", FEMALE), FEMALE),
     **dict.fromkeys(("0", "-9", "na", "", UNKNOWN), UNKNOWN),
 }
-"""Accepted spellings of a sex, in lower case, and their meaning: words, PED's numbers, sarek's chromosomes."""
+"""Accepted spellings of a sex in lower case (words, PED's numbers, sarek's chromosomes), and their meaning."""
 LARGEST_PLOIDY = 99
 
 
@@ -21,7 +21,7 @@ class PloidyRegion(NamedTuple):
     """A region with its ploidy.
 
     Attributes:
-        contig: name.
+        contig: name of the contig.
         start, end: 0-based, half-open.
         ploidy: number of copies; 0 if the chromosome is absent.
         sex: MALE or FEMALE if the row applies to samples of one sex; UNKNOWN for all samples.

@@ -1,4 +1,4 @@
-"""A unit's read files of any format, as batches."""
+"""Reading of a unit's files of reads, in any format, as batches."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class ReadFiles:
     """The files of one unit's reads, read one after another.
 
     Attributes:
-        fq1: FASTQ files of first mates, single-end reads or interleaved mates; empty if `bam` is not.
+        fq1: FASTQ files of first mates, single-end reads or interleaved mates; empty if `bam` is given.
         fq2: FASTQ files of second mates, one for each of `fq1`; empty for single-end reads.
         bam: BAM or CRAM files of pairs or of single reads, instead of FASTQ files.
         interleaved: the FASTQ files are interleaved, each first mate before its second mate.
@@ -51,7 +51,7 @@ class ReadFiles:
 
         Args:
             reads_per_batch: reads, or pairs, in a batch.
-            counts: the numbers of records of `bam` are added to it.
+            counts: receives the numbers of records of `bam`.
             fasta: for `bam`; see `read_alignments`.
             temporary: for `bam`; see `read_alignments`.
             threads: for `bam`; see `read_alignments`.
@@ -104,7 +104,7 @@ class ReadFiles:
 
     def warnings(self) -> list[str]:
         """Return warnings about the files, which the report shows first."""
-        # Some sequencers' software omits the closing block, so that this cannot be an error.
+        # Not an error, since some sequencers' software omits the closing block.
         return [
             f"{path} has no closing bgzip block: if it was cut there, reads are missing."
             for path in (*self.fq1, *self.fq2, *self.fq_umi)

@@ -18,23 +18,23 @@ FULL_BYTES = 1 << 20  # when a step fails, a disk with less free space counts as
 
 
 def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
-    """Write a BAM file as CRAM against a FASTA file that has its index beside it.
+    """Write a BAM file as CRAM, with a FASTA file as reference that has its index beside it.
 
-    Picard 2 reads neither version 3.1 nor tags that CRAM leaves out, hence version 3.0 with NM and MD.
+    Version 3.0 with NM and MD is for Picard 2, which does not read version 3.1 or restore tags that CRAM leaves out.
     """
     kind = ["-O", "cram,version=3.0,store_nm=1,store_md=1"]
     _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
 def to_bam(cram: Path, output: Path, reference: Path | None, threads: int) -> None:
-    """Decode a CRAM file to a lightly compressed BAM, against a FASTA file (if any) that has its index beside it."""
+    """Decode a CRAM file to a lightly compressed BAM; the FASTA file, if any, has its index beside it."""
     level = ["-b", "--output-fmt-option", "level=1"]
     given = [] if reference is None else ["-T", reference]
     _call(pysam.view, output, "--no-PG", *level, *given, "-@", _additional(threads), "-o", output, cram)
 
 
 def collate(alignments: Path, output: Path, reference: Path | None, threads: int) -> None:
-    """Write a BAM in which records of one name are adjacent, with temporary files beside it."""
+    """Write a BAM in which records of the same name are adjacent, with temporary files beside it."""
     given = [] if reference is None else ["--reference", reference]
     files = ["-T", f"{output}.part", "-o", output, alignments]
     _call(pysam.collate, output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)

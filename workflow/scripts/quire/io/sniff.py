@@ -1,6 +1,6 @@
-"""Checks of the first bytes of inputs: is a file of the type that the configuration says?
+"""Checks that the first bytes of inputs are those of the configured file type.
 
-All magic numbers of file types are defined here. These checks are cheap enough for thousands of files while Snakemake
+All magic numbers of file types are defined here. These checks are fast enough for thousands of files while Snakemake
 parses the workflow; the stages check every record.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from quire.errors import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
-BAM_MAGIC = b"BAM\x01"  # of the uncompressed content
+BAM_MAGIC = b"BAM\x01"  # first bytes of the uncompressed content
 CRAM_MAGIC = b"CRAM"
 # The first bytes of each bgzip block, up to its size: a gzip header with an extra field "BC" of two bytes, without time
 # and operating system (SAM specification, section 4.1).
@@ -24,12 +24,12 @@ _GFF3_COLUMNS = 9
 
 
 class FileType(NamedTuple):
-    """A file type that is easily given by mistake.
+    """A file type that users easily give by mistake.
 
     Attributes:
-        magic: its first bytes.
-        description: as in "this is ...".
-        remedy: what the user can do.
+        magic: first bytes of its files.
+        description: phrase that completes "this is ...".
+        remedy: advice to the user.
     """
 
     magic: bytes
@@ -104,7 +104,7 @@ def require_variants(path: str, what: str) -> None:
 
 
 def require_features(path: str, what: str) -> None:
-    """Raise InputError unless the first line of data has the columns of a GFF3; plain, gzip or bgzip."""
+    """Raise InputError unless the file, plain, gzip or bgzip, has the columns of a GFF3 in its first line of data."""
     _first_bytes(path, what)
     try:
         with gzip.open(path, "rb") if is_gzip(path) else open(path, "rb") as stream:
@@ -151,7 +151,7 @@ def _raw_bytes(path: str | Path) -> bytes:
 
 
 def _first_bytes(path: str, what: str) -> bytes:
-    """Return the first decompressed bytes after empty lines and a byte order mark."""
+    """Return the first decompressed bytes after a byte order mark and empty lines."""
     start = _raw_bytes(path)
     other = file_type(start, COMPRESSIONS)
     if other is not None:

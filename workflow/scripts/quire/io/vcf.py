@@ -1,4 +1,4 @@
-"""VCF 4.2 out: typed records to text; `vcf_parts` joins and indexes files."""
+"""Writing of VCF 4.2: typed records to text. `vcf_parts` joins and indexes files."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +22,10 @@ Value = str | int | float | Sequence[str | int | float | None] | None
 
 @dataclass(frozen=True)
 class Field:
-    """A field of INFO or FORMAT: its header line, and the format of its numbers.
+    """A field of INFO or FORMAT, with its header line and the format of its numbers.
 
     Attributes:
-        key, number, type, description: as in the header.
+        key, number, type, description: values of its header line.
         digits: format specification of its floating-point numbers, such as ".3f".
     """
 
@@ -41,8 +41,8 @@ class Field:
 
     def text(self, value: Value) -> str:
         """Return a value as the text of a record."""
-        # The most frequent types first, compared exactly: a record has about thirty values, and isinstance checks
-        # for Sequence are slow.
+        # The most frequent types come first and are compared exactly: a record has about thirty values, and
+        # isinstance checks for Sequence are slow.
         kind = type(value)
         if kind is int or kind is str:
             return str(value)
@@ -64,7 +64,7 @@ class Fields:
     """The fields that records of a file may have.
 
     Attributes:
-        info, format: by key, in the order of the header.
+        info, format: fields by key, in the order of the header.
     """
 
     info: Mapping[str, Field]
@@ -72,7 +72,7 @@ class Fields:
 
     @classmethod
     def of(cls, info: Iterable[Field], format: Iterable[Field]) -> "Fields":
-        """Create from definitions in the order of the header."""
+        """Create from fields in the order of the header."""
         return cls({field.key: field for field in info}, {field.key: field for field in format})
 
 
@@ -81,9 +81,9 @@ class VariantRecord:
     """One record of a VCF.
 
     Attributes:
-        contig: name.
+        contig: name of the contig.
         start: 0-based position of the first base of `alleles[0]`.
-        alleles: letters, the reference first; the others may include SPANNING_DELETION and NON_REFERENCE.
+        alleles: letters of each allele, reference first; the others may include SPANNING_DELETION and NON_REFERENCE.
         quality: QUAL, phred; None for no value.
         filters: names of failed filters, empty for PASS; None if no filter was applied.
         info: values of INFO by key, in output order.
@@ -128,9 +128,9 @@ def header(
     """Return the header's text.
 
     Args:
-        contigs: name and length, in the order of the reference.
-        samples: column names.
-        fields: of the records.
+        contigs: name and length in bases of each contig, in the order of the reference.
+        samples: names of the samples, in the order of their columns.
+        fields: fields of the records.
         extras: further `##key=value` lines.
         checksums: MD5 of each contig, as M5 in SAM; empty if unknown.
     """
@@ -160,7 +160,7 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
 
 
 def contig_ranks(head: Sequence[str]) -> dict[str, int]:
-    """Return the rank of each contig of a header by name."""
+    """Return the position of each contig in the header, by name."""
     return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(contig_lines(head))}
 
 

@@ -1,6 +1,6 @@
 """Join parts of a VCF from `vcf.write_part`: copy their blocks unchanged, and index the result.
 
-The header of a part has its own blocks, so that the blocks after it hold records only.
+A part's header has its own blocks, so the blocks after them hold only records.
 """
 
 import re
@@ -32,17 +32,17 @@ def join(
     """Join parts, in genome order, to one indexed bgzip VCF.
 
     Args:
-        parts: files of `write_part`, at least one; the first one's header is used.
+        parts: files from `write_part`, at least one; the header is that of the first.
         output: the VCF (.vcf.gz).
         index: the index, .csi or .tbi; its content is CSI if a contig is too long for TBI.
-        takes_lines: gets every record, or None.
+        takes_lines: called with the lines of all records, or None.
 
     Returns:
         The number of records.
 
     Raises:
-        QuireError: the parts have different samples or contigs, are damaged, cut or not in genome order, or the disk is
-            full.
+        QuireError: the parts have different samples or contigs, are damaged, truncated or not in genome order, or the
+            disk is full.
     """
     head = read_head(parts[0])
     ranks, records, last = contig_ranks(head), 0, -1
@@ -67,7 +67,7 @@ def join(
         except OSError as error:
             if error.errno is not None:
                 raise
-            # pysam hides the error number. The order of the records has been checked, so that they are not the cause.
+            # pysam hides the error number. The order of the records has been checked, so they are not the cause.
             raise QuireError(
                 f"{index}: cannot be written ({error}); check permissions and the free space there."
             ) from error
@@ -75,7 +75,7 @@ def join(
 
 
 def _check_head(part: str | Path, head: Sequence[str], first: str | Path, expected: Sequence[str]) -> None:
-    """Refuse a part whose samples or contigs are not the first's."""
+    """Refuse a part whose samples or contigs differ from the first part's."""
     if head[-1:] != expected[-1:]:
         raise QuireError(f"{part}: its samples are not those of {first}; delete the parts and run again.")
     if contig_lines(head) != contig_lines(expected):
@@ -112,7 +112,7 @@ def _last_place(part: str | Path, lines: bytes, ranks: dict[str, int], last: int
 
 
 def _ends_of_names(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the first column of each line ends: at a tab, or at the end of a line without tabs."""
+    """Return where the first column of each line ends: at its tab, or at the end of a line without tabs."""
     ends, going = begins.copy(), np.arange(len(begins))
     while going.size:
         going = going[data[ends[going]] >= ord(" ")]
@@ -121,7 +121,7 @@ def _ends_of_names(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArra
 
 
 def _changes(data: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return, for each line but the first, True if its name differs from that of the line before."""
+    """Return True for each line, from the second on, whose name differs from that of the previous line."""
     changes: NDArray[np.bool_] = lengths[1:] != lengths[:-1]
     for letter in range(int(lengths.max())):
         lines = np.flatnonzero(~changes & (lengths[1:] > letter))
@@ -142,7 +142,7 @@ def _numbers(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Yield runs of a part's blocks, with the lines of records that end in them; the header's blocks if `with_head`.
+    """Yield runs of a part's blocks with the record lines that end in them; first the header's blocks if `with_head`.
 
     Raises:
         QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
@@ -159,7 +159,7 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
             raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
         if with_head:
             yield head, b""
-        held, unfinished, closed = b"", b"", False  # the beginnings of a block and of a line
+        held, unfinished, closed = b"", b"", False  # held: the start of a block; unfinished: that of a line
         while new := stream.read(_WINDOW):
             held += new
             text, used = _inflated(part, held)

@@ -1,4 +1,4 @@
-"""Maximal exact matches: queries of any size against the pages of a reference, to MUMmer's text.
+"""Maximal exact matches of queries of any size in the pages of a reference, written as MUMmer's text.
 
-`search` (the stage) imports `tasks` (units of work of threads), `engines`, `text` and `queries`.
+`search` (the stage) uses `queries` (reading), `tasks` (units of work of threads), `engines`, `text` and `writing`.
 """

@@ -1,4 +1,4 @@
-"""The engine that finds matches on a card. One thread owns the card; the calling threads write the text."""
+"""The engine that finds matches on a card. One thread owns the card; the callers' threads write the text."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -20,12 +20,12 @@ from quire.mems.runs import reference_text
 from quire.reference import Reference
 
 log = logging.getLogger("quire.mems")
-QUERY_SHARE = 0.4  # of the memory that is free at the start, for queries and matches; pages may take the rest
-MATCH_SHARE = 0.5  # of the memory that is free when a search begins
+QUERY_SHARE = 0.4  # share for queries and matches of the memory free at the start; pages may take the rest
+MATCH_SHARE = 0.5  # share for matches of the memory free when a search begins
 
 
 class MemsCardEngine:
-    """A `MemsEngine` on a card. Prepared queries stay on the card as long as they are referenced."""
+    """A `MemsEngine` on a card, where prepared queries stay as long as they are referenced."""
 
     # The card searches a task faster than a thread writes its text, and there are several tasks per thread.
     bases_per_task = 1 << 21
@@ -35,7 +35,7 @@ class MemsCardEngine:
 
         Args:
             open_card: opens the card; called on the thread that will own it.
-            reference: the axis.
+            reference: the reference to search.
             pages: indexes of the pages of the whole axis, in order.
         """
         self._open_card, self._reference, self._indexes = open_card, reference, pages
@@ -44,7 +44,7 @@ class MemsCardEngine:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Open the card and make text and pages resident.
+        """Open the card and upload text and pages.
 
         Raises:
             QuireError: they do not fit.
@@ -63,7 +63,7 @@ class MemsCardEngine:
     def find(
         self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
-        """See `MemsEngine`; returns fewer than `limit` matches if the card has no room for more."""
+        """See `MemsEngine`; return fewer than `limit` matches if the card has no room for more."""
         leaving, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
         # Meanwhile the card serves other threads.
         matches = Matches(*(array.copy() for array in leaving.arrived()))

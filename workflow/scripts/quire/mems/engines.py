@@ -20,7 +20,7 @@ class MemsEngine(Protocol[Prepared]):
         """The bases of queries of one task."""
 
     def prepare(self, queries: Queries, reverse: bool) -> Prepared:
-        """Return queries, or their reverse complements, as `find` takes them."""
+        """Return queries, or their reverse complements, in the form that `find` takes."""
 
     def find(
         self, queries: Prepared, wanted: WantedMatches, begin: Cursor, end: int, limit: int

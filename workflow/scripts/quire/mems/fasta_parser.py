@@ -1,4 +1,4 @@
-"""The kernel that parses a FASTA of queries into flat arrays; `quire.mems.queries` calls it and words its errors.
+"""The kernel that parses a FASTA of queries into flat arrays; `quire.mems.queries` calls it and formats its errors.
 
 Text comes in pieces that may end anywhere; `state` carries over what the next piece needs.
 """
@@ -8,8 +8,8 @@ import numpy as np
 from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 from quire.simd.compiled import compiled
 
-# Fields of `state`. MODE: the part of a record that is being read. BESIDES_N: letters of the record that are codes for
-# two or three bases.
+# Fields of `state`. MODE is the part of a record that is being read. BESIDES_N counts the record's letters that are
+# codes for two or three bases.
 MODE, LINE, LETTER, RECORDS, CODES, NAMES, BESIDES_N, FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
 LINE_START, SEQUENCE, NAME, COMMENT = 0, 1, 2, 3
 # Status.
@@ -35,12 +35,12 @@ def parse(text, state, codes, offsets, names, name_offsets):
     """Parse a piece of text and append it to the arrays.
 
     Args:
-        text: uint8[].
+        text: uint8[], the piece.
         state: int64[FIELDS], updated; RECORDS counts records begun, CODES and NAMES count items written.
         codes: uint8[] with room for len(text) more items.
-        offsets: int64[] with room for one more item per `>` in the text; the last record has a start and no end yet.
-        names: uint8[], as `codes`.
-        name_offsets: int64[], as `offsets`.
+        offsets: int64[] with room for one more item per `>` in the text; the last record has a start but no end yet.
+        names: uint8[] with the same room as `codes`.
+        name_offsets: int64[] with the same room as `offsets`.
 
     Returns:
         FINE, or another status, with LINE (and LETTER) in `state`.
@@ -67,7 +67,7 @@ def parse(text, state, codes, offsets, names, name_offsets):
                 status = BAD_LETTER if state[RECORDS] > 0 else NOT_FASTA
                 state[LETTER] = letter
                 break
-        elif mode == LINE_START:  # and a record
+        elif mode == LINE_START:  # the start of a record
             if _looks_like_protein(state, offsets, used, besides_n):
                 status = PROTEIN
                 break

@@ -1,8 +1,8 @@
-"""Reading queries: FASTA or FASTQ in batches of whole queries; every error is one sentence.
+"""Reading of queries: FASTA or FASTQ in batches of whole queries, with one-sentence errors.
 
 A FASTA is read as MUMmer reads it: a name is the first word after `>`, names may be repeated, a record may be empty,
-and case does not matter. Unlike in MUMmer, U is T, and letters that are no nucleotide codes are refused, as is a record
-without a name. A FASTQ is read as everywhere in Quire (`quire.io.fastq`): names lose a trailing /1 or /2.
+and case does not matter. Unlike in MUMmer, U is T, and letters that are not nucleotide codes, and records without a
+name, are refused. A FASTQ is read as everywhere in Quire (`quire.io.fastq`): names lose a trailing /1 or /2.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from quire.simd.compiled import compiled
 
 BATCH_BASES = 1 << 22  # a batch ends with the query that reaches this number of bases
 CHUNK_BYTES = 1 << 22
-FEWEST_READS, MOST_READS = 16, 1 << 16  # of a batch of FASTQ
+FEWEST_READS, MOST_READS = 16, 1 << 16  # reads in a batch of FASTQ
 _SNIFFED_BYTES = 1 << 16
 _LONGEST_READ = 1 << 31
 
@@ -33,8 +33,8 @@ class QueryBatch(NamedTuple):
 
     Attributes:
         names: uint8[], flat.
-        name_offsets: int64[n + 1].
-        queries: on the strand of the file.
+        name_offsets: int64[n + 1], where each name begins in `names`.
+        queries: the queries, on the strand of the file.
     """
 
     names: np.ndarray
@@ -56,7 +56,7 @@ def read_queries(
         chunk_bytes: bytes of a FASTA that are read at a time.
 
     Raises:
-        InputError: one sentence naming file, record, what is wrong and what to do.
+        InputError: the file is not FASTA or FASTQ, or is damaged or empty; the message names file, record and remedy.
     """
     with read_errors(path), open_input(path) as stream:
         start = stream.read(_SNIFFED_BYTES)
@@ -79,8 +79,8 @@ def read_queries(
 
 
 def _read_fastq(path: str | Path, start: bytes, batch_bases: int) -> Iterator[QueryBatch]:
-    """Yield batches of reads, of about `batch_bases` if all reads are as long as the first ones."""
-    bytes_per_read = 4 * len(start) // max(start.count(b"\n"), 1)  # half of it bases
+    """Yield batches of reads, each of about `batch_bases` bases if all reads are as long as the first ones."""
+    bytes_per_read = 4 * len(start) // max(start.count(b"\n"), 1)  # half of them are bases
     count = min(max(2 * batch_bases // max(bytes_per_read, 1), FEWEST_READS), MOST_READS)
     for pair in read_batches(path, None, count, _LONGEST_READ):
         reads = pair.mate1
@@ -95,7 +95,7 @@ def _read_fasta(path: str | Path, batch_bases: int, chunk_bytes: int) -> Iterato
 
 
 class _FastaReader:
-    """A FASTA that is read in batches of records."""
+    """A reader of FASTA in batches of records."""
 
     def __init__(self, path: str | Path, stream: BufferedIOBase, batch_bases: int, chunk_bytes: int) -> None:
         self.path, self.stream = path, stream
@@ -166,7 +166,7 @@ class _FastaReader:
 
 
 def _with_room(array: np.ndarray, more: int, used: int | None = None) -> np.ndarray:
-    """Return an array with room for `more` items after the `used` first ones (None: after all)."""
+    """Return an array with room for `more` items after the first `used` ones (None: after all)."""
     used = len(array) if used is None else used
     if used + more <= len(array):
         return array

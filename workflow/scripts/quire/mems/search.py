@@ -1,4 +1,4 @@
-"""The stage: queries of any size against the pages of a reference, and their matches written as MUMmer's text."""
+"""The stage that finds the matches of queries of any size in the pages of a reference and writes MUMmer's text."""
 
 import logging
 import time
@@ -29,7 +29,7 @@ from quire.run.interrupts import worker_threads
 
 log = logging.getLogger("quire.mems")
 BATCHES_AHEAD = 2
-TASKS_PER_THREAD = 2  # running or waiting to be written
+TASKS_PER_THREAD = 2  # tasks running or waiting to be written
 LONGEST_MIN_LENGTH = (1 << 31) - 1
 
 
@@ -63,9 +63,10 @@ class MemsSettings:
     """The settings of a search. The answer does not depend on `threads`, `backend` and `memory`.
 
     Attributes:
-        name: of the search, for messages and the summary.
-        min_length: bases of a match, at least; 1 or more.
-        strands: whether queries are searched as given, as their reverse complements (`mummer -r`), or both (`-b`).
+        name: name of the search, for messages and the summary.
+        min_length: least number of bases of a match; 1 or more.
+        strands: search queries as given ("forward"), their reverse complements ("reverse", `mummer -r`), or both
+            ("both", `-b`).
         unique: "none": all matches (`mummer -maxmatch`); "reference": unique in the reference (`-mumreference`);
             "both": unique in the reference and in the query (`-mum`).
         threads: number of threads.
@@ -86,9 +87,9 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
 
     Args:
         inputs: reference, indexes and queries.
-        outputs: each appears whole or not at all. Matches are sorted by query in the order of the file, then by strand
-            with the query as given first, then by start in the query and in the reference (with unique "both" by start
-            in the reference).
+        outputs: files that appear whole or not at all. Matches are sorted by query in the order of the file, then by
+            strand with the query as given first, then by start in the query and in the reference (with unique "both"
+            by start in the reference).
         settings: lengths, strands, uniqueness, threads and backend.
 
     Raises:
@@ -143,7 +144,7 @@ def _search(
 
 
 def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) -> None:
-    """Search all queries with some threads, and write the results in the order of the queries."""
+    """Search all queries with `threads` threads, and write the results in the order of the queries."""
 
     def batches() -> Iterator[PreparedBatch[Prepared]]:
         return (prepare(batch, search) for batch in read_queries(queries))

@@ -1,6 +1,6 @@
-"""Units of work of threads: the matches of some queries, or of a piece of a long query, and their text.
+"""Units of work for threads: the matches of some queries, or of a stretch of a long query, and their text.
 
-A task yields its results in pieces, which bounds the matches in memory: a thread makes the first piece, and the others
+A task yields its results in pieces, which limits the matches in memory: a thread makes the first piece, and the others
 are made when it is their turn to be written.
 """
 
@@ -15,16 +15,16 @@ from quire.mems.engines import MemsEngine, Prepared
 from quire.mems.queries import QueryBatch
 from quire.mems.text import Contigs, header, text_of_matches, text_of_queries
 
-MOST_MATCHES = 1 << 20  # in a piece of a task
-FEWEST_BASES = 1 << 10  # of a task
+MOST_MATCHES = 1 << 20  # matches in a piece of a task
+FEWEST_BASES = 1 << 10  # bases of a task
 _NO_TEXT = np.empty(0, np.uint8)
 
 
 class TextPiece(NamedTuple):
-    """Text for the file: of whole queries, or of a part of one.
+    """Text for the output file, of whole queries or of a part of one.
 
     Attributes:
-        text: uint8[].
+        text: uint8[], the text.
         forward, reverse: the numbers of matches in it.
         queries: whole queries in it; 0 for a part of a query.
         matched: whole queries in it that have matches.
@@ -62,15 +62,15 @@ Result = TextPiece | UniqueMatches | EndOfStrand | EndOfQuery
 
 
 class Search(NamedTuple, Generic[Prepared]):
-    """A search.
+    """The engine and the settings of a search.
 
     Attributes:
         engine: finds the matches.
         contigs: the contigs of the reference.
-        min_length: bases of a match, at least.
+        min_length: least number of bases of a match.
         unique: "none", "reference" or "both".
-        strands: whether queries are searched as given, and as their reverse complements.
-        most_matches: in a piece of a task; does not affect the answer.
+        strands: True to search queries as given; True to search their reverse complements.
+        most_matches: largest number of matches in a piece of a task; does not affect the answer.
     """
 
     engine: MemsEngine[Prepared]
@@ -147,7 +147,7 @@ def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search
 
 
 def _all_at_once(search: Search[Prepared], strand: Prepared, begin: int, end: int) -> Matches | None:
-    """Find all matches that start in [begin, end); None if they are too many for one piece."""
+    """Find all matches that start in [begin, end); None if there are too many for one piece."""
     parts = []
     room = search.most_matches
     cursor = Cursor(begin, 0)
@@ -187,7 +187,7 @@ def _whole_queries(
 def _tasks_of_query(
     prepared: PreparedBatch[Prepared], query: int, bases_per_task: Callable[[], int], search: Search[Prepared]
 ) -> Iterator[Iterator[Result]]:
-    """Yield the tasks of a long query: for each strand its header, and the matches of one stretch of it per task."""
+    """Yield the tasks of a long query: for each strand, its header and then one task for each stretch of it."""
     offsets = prepared.batch.queries.offsets
     first, last = int(offsets[query]), int(offsets[query + 1])
     for number, strand in enumerate(prepared.strands):

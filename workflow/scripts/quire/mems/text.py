@@ -1,7 +1,7 @@
-"""MUMmer's text: a line `> name` for each query and strand, and a line for each match, its numbers 8 columns wide.
+"""MUMmer's text: a line `> name` for each query and strand, and a line for each match, with numbers 8 columns wide.
 
-With one reference sequence a line has start in the reference, start in the query and length, with positions counted
-from 1; with several, the name of the reference sequence comes first, padded with blanks to the longest name. Headers of
+A match's line has its start in the reference, its start in the query and its length; positions count from 1. If the
+reference has several sequences, its name comes first, padded with blanks to the longest name. Headers of
 reverse complements end with ` Reverse`, and their matches have positions on the reverse complement.
 """
 
@@ -20,7 +20,7 @@ from quire.simd.compiled import compiled, inlined
 REVERSE = np.frombuffer(b" Reverse", np.uint8)
 _BLANKS = np.uint64(0x2020202020202020)
 _WIDTH = 8  # columns of a number, unless it has more digits
-_MOST_NUMBER = 21  # bytes of a number and the blanks after it, at most
+_MOST_NUMBER = 21  # most bytes of a number and the blanks after it
 _BLOCK_SHIFT = 10
 
 
@@ -29,11 +29,11 @@ class Contigs(NamedTuple):
 
     Attributes:
         island_axis: int64[islands + 1], as in `Reference`.
-        to_contig: int64[islands], added to a place on the axis gives its position in the contig, from 1.
+        to_contig: int64[islands], to be added to an axis position to give the position on the contig, from 1.
         island_contig: int32[islands], the contig of each island.
         first_islands: int32[], for each 2^10 bases of the axis the island of the first base.
         columns: uint8[], flat, the text before the positions of each contig.
-        column_offsets: int64[contigs + 1].
+        column_offsets: int64[contigs + 1], where the text of each contig begins in `columns`.
     """
 
     island_axis: np.ndarray
@@ -45,7 +45,7 @@ class Contigs(NamedTuple):
 
 
 class Strand(NamedTuple):
-    """All matches of a strand by query, and whether the strand is searched at all."""
+    """All matches of a strand by query; `wanted` is False if the strand is not searched."""
 
     wanted: bool
     matches: Matches
@@ -54,7 +54,7 @@ class Strand(NamedTuple):
 def contig_columns(
     names: Sequence[str], island_axis: np.ndarray, island_start: np.ndarray, island_contig: np.ndarray
 ) -> Contigs:
-    """Return `Contigs` from the `contig_names` and arrays of a reference."""
+    """Return `Contigs` made from the contig names and the island arrays of a `Reference`."""
     longest = max(map(len, names))
     columns = [b""] if len(names) == 1 else [f"  {name:<{longest}}  ".encode() for name in names]
     blocks = np.arange(0, int(island_axis[-1]) + 1, 1 << _BLOCK_SHIFT)
@@ -74,14 +74,14 @@ def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.n
 def text_of_queries(
     batch: QueryBatch, first: int, last: int, strands: Sequence[Matches | None], contigs: Contigs
 ) -> tuple[np.ndarray, int]:
-    """Return the text of queries of a batch, and how many of them have matches.
+    """Return the text (uint8[]) of queries of a batch, and the number of those queries that have matches.
 
     Args:
         batch: the queries.
         first: the first query of the text.
         last: the query after the last one of the text.
-        strands: all their matches, by query, of the queries as given and of their reverse complements; None for a
-            strand that is not searched.
+        strands: all matches, by query, of the queries as given and of their reverse complements; None for a strand
+            that is not searched.
         contigs: the contigs of the reference.
     """
     none = Matches(*(np.empty(0, np.int64) for _ in range(3)))
@@ -99,13 +99,13 @@ def header(name: bytes, reverse: bool) -> np.ndarray:
 
 
 def _room(matches: int, contigs: Contigs) -> int:
-    """Return the most bytes that lines of matches take, and the bytes that a kernel may write after them."""
+    """Return the most bytes that the lines of matches take, plus those that a kernel may write after them."""
     return matches * (int(np.diff(contigs.column_offsets).max()) + 3 * _MOST_NUMBER + 1) + 32
 
 
 @inlined
 def _write_number(out, used, number):
-    """Write a number in _WIDTH columns, or more if it has more digits; returns its end."""
+    """Write a number in _WIDTH columns, or more if it has more digits; return its end."""
     digits = 1
     rest = number
     while rest >= 10:
@@ -131,7 +131,7 @@ def _blanks(out, used):
 
 @compiled
 def _write_matches(matches, first, last, first_base, contigs, out, used):
-    """Write the lines of matches [first, last) of a query that begins at `first_base`; returns their end."""
+    """Write the lines of matches [first, last) of a query that begins at `first_base`; return their end."""
     start, axis, length = matches
     for item in range(first, last):
         place = axis[item]
@@ -162,7 +162,7 @@ def _write_header(batch, query, reverse, out, used):
 
 @compiled
 def _write_queries(batch, first, last, strands, contigs, out):
-    """Write queries [first, last) of a batch; returns (bytes, queries with matches)."""
+    """Write queries [first, last) of a batch; return the bytes and the number of queries with matches."""
     batch, strands, contigs, out = borrowed(batch), borrowed(strands), borrowed(contigs), borrowed(out)
     offsets, items = batch.queries.offsets, np.zeros(2, np.int64)
     used, matched = 0, 0

@@ -1,4 +1,4 @@
-"""The writer of the results of tasks, which also counts them."""
+"""Writing and counting of the results of tasks."""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from quire.mems.tasks import (
 from quire.progress import Progress
 
 log = logging.getLogger("quire.mems")
-FIRST_BASES = 1 << 14  # of the first tasks; each result doubles the limit for later tasks
+FIRST_BASES = 1 << 14  # most bases of the first tasks; each result doubles the limit for later tasks
 FORGETTING = 0.9  # decay, with each result, of the highest density of matches seen
 
 
@@ -48,12 +48,12 @@ class Counts:
 
     @property
     def matches(self) -> int:
-        """The number of matches written."""
+        """Number of matches written."""
         return self.forward + self.reverse
 
     @property
     def done(self) -> int:
-        """The number of queries written."""
+        """Number of queries written."""
         return self.queries_with_matches + self.queries_without
 
     def to_json(self) -> dict[str, int]:
@@ -83,14 +83,14 @@ class Writer:
         self.counts = Counts()
         self._file, self._search = file, search
         self._candidates: list[Matches] = []
-        self._matches_of_query = 0  # of the query whose parts are being written
+        self._matches_of_query = 0  # matches of the query whose parts are being written
         self._densest = 0.0  # matches per base of recent tasks
-        self._most_bases = FIRST_BASES  # of a task; tasks are cut before the first results are known
+        self._most_bases = FIRST_BASES  # limit for a task, since tasks are cut before the first results are known
         self._progress, self._share_done = Progress(log), share_done
 
     @property
     def bases_per_task(self) -> int:
-        """The bases for a task, so that it has about half of `most_matches`; at most the engine's `bases_per_task`."""
+        """Bases of a task that has about half of `most_matches`; at most the engine's `bases_per_task`."""
         bases = int(self._search.most_matches / 2 / max(self._densest, 1e-9))
         return min(max(bases, FEWEST_BASES), self._most_bases, self._search.engine.bases_per_task)
 
