@@ -1,4 +1,4 @@
-"""One finished run of the small real set, shared by the tests that continue from it, and a small disk."""
+"""Fixtures: a finished run of the small real set, copies of it to continue from, and a small disk."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ TRUTH = {"vcf": str(SMALL / "truth.vcf.gz"), "bed": str(SMALL / "regions.bed")}
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The small real set from FASTQ to report; tests must not change its folder."""
+    """Run the small real set from FASTQ to report; tests must not change its folder."""
     run = Run(tmp_path_factory.mktemp("finished"), config={"report": {"truth": TRUTH}})
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
@@ -24,7 +24,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture
 def continued(finished: Run, tmp_path: Path) -> Callable[[], Run]:
-    """Make a copy of the finished run, with everything that Snakemake remembers of it."""
+    """Make a copy of the finished run, including Snakemake's metadata."""
 
     def copy() -> Run:
         folder = tmp_path / "continued"
@@ -36,7 +36,7 @@ def continued(finished: Run, tmp_path: Path) -> Callable[[], Run]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 300 KB."""
+    """Mount a file system of 300 KB."""
     folder = tmp_path / "small_disk"
     folder.mkdir()
     mounted = subprocess.run(

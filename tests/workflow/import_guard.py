@@ -1,7 +1,7 @@
-"""Refuses imports from outside an environment: stand_in_conda.py copies this file into each that it makes.
+"""Refuse imports from outside an environment; stand_in_conda.py copies this file into each environment that it makes.
 
-Snakemake appends its own search path to that of a script, so that the script can unpickle what it gets. A package that
-the environment lacks would be found there, on this machine and not on the user's.
+Snakemake appends its own search path to a script's, so that the script can unpickle its input. A package missing from
+the environment would be found there on this machine, but not on the user's.
 """
 
 import builtins
@@ -9,11 +9,11 @@ import json
 import os
 import sys
 
-JOURNAL = "QUIRE_IMPORT_JOURNAL"  # a file that gets a line for each process: its prefix and its last argument
+JOURNAL = "QUIRE_IMPORT_JOURNAL"  # a file that gets a line per process: its prefix and its last argument
 
 
 def refuse(folders: list[str]) -> None:
-    """Let imports of modules of these folders fail, but for Snakemake's own and what those import."""
+    """Make imports of modules of these folders fail, except Snakemake's own and their imports."""
     if JOURNAL in os.environ:
         with open(os.environ[JOURNAL], "a") as stream:
             stream.write(json.dumps([sys.prefix, sys.orig_argv[-1]]) + "\n")

@@ -52,11 +52,11 @@ class Run:
 
     @property
     def output(self) -> Path:
-        """The folder of the outputs."""
+        """Return the folder of the outputs."""
         return self.folder / self.config["output"]
 
     def write(self) -> None:
-        """Write config.yaml and the two sheets as they stand."""
+        """Write config.yaml and the two sheets in their current state."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "config.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
         for name, rows in (("samples.tsv", self.samples), ("units.tsv", self.units)):
@@ -64,7 +64,7 @@ class Run:
             (self.folder / name).write_text("\n".join(lines) + "\n")
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line of Snakemake for this run."""
+        """Return the command line of Snakemake for this run."""
         snakefile = str(self.repository / "Snakefile")
         files = ["-s", snakefile, "--directory", str(self.folder), "--configfile", str(self.folder / "config.yaml")]
         return [sys.executable, "-m", "snakemake", *files, "--cores", "2", *arguments]
@@ -73,8 +73,8 @@ class Run:
         """Run Snakemake to its end and return its status and output (stdout and stderr together).
 
         Args:
-            arguments: more of the command line.
-            variables: environment variables; an empty one is taken away.
+            arguments: further arguments of the command line.
+            variables: environment variables; an empty one is unset.
         """
         return subprocess.run(
             self.command(*arguments),
@@ -88,5 +88,5 @@ class Run:
 
 
 def errors_of(output: str) -> list[str]:
-    """The lines by which Quire says what is wrong."""
+    """Return the lines of Quire's error messages."""
     return [line for line in output.splitlines() if "quire: error: " in line]

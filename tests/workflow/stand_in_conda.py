@@ -1,8 +1,8 @@
-"""A conda for tests, where no channel can be reached: it makes environments of PyPI's packages at the same versions.
+"""A stand-in for conda in tests without channels: it makes environments of PyPI's packages at the same versions.
 
-Snakemake starts it as `conda` (see `install`) and gets from it what it would get from conda: a folder whose
-`bin/python` imports what the environment's file names, and what that needs. Transitive packages are those of the
-requirements. Whatever else the machine has stays out: see import_guard.py.
+Snakemake starts it as `conda` (see `install`) and gets the same result as from conda: a folder whose `bin/python`
+imports the packages of the environment's file and their dependencies. Transitive packages have the versions of the
+requirements. All other packages of the machine are hidden: see import_guard.py.
 """
 
 import json
@@ -19,41 +19,41 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 GUARD = Path(__file__).with_name("import_guard.py")
 LOCK = ("requirements.txt", "requirements-gpu.txt")
-# What PyPI calls a package where conda-forge and bioconda call it something else.
+# PyPI names of packages that conda-forge or bioconda names differently.
 PYPI_NAMES = {
     "cuda-nvrtc": "nvidia-cuda-nvrtc",
     "cupy": "cupy-cuda13x",
     "libdivsufsort": "pydivsufsort",
     "python-isal": "isal",
 }
-# A name without content (conda resolves CUDA's packages by it), and what conda's cupy depends on by itself.
+# Dependencies that only conda has: an empty package by which it resolves CUDA's packages, and those of its cupy.
 ONLY_CONDA = {"cuda-version"}
 OF_CUPY = ("cuda-pathfinder", "nvidia-cuda-runtime")
-# Environments that get the Python that runs: their kernels take minutes to compile, and those that the other tests have
-# compiled are for this one. The rest get the version that they pin, so that both cases are seen.
+# Environments that use the running Python: their kernels take minutes to compile, and this Python shares those that
+# other tests compiled. The others use the version that they pin, so that both cases are tested.
 WITH_THIS_PYTHON = ("align", "rescore")
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def pins(name: str) -> dict[str, str]:
-    """Versions of a requirements file by normalised package name."""
+    """Return the versions of a requirements file by normalised package name."""
     lines = (REPOSITORY / name).read_text().splitlines()
     found = [line.split(";")[0].split("==") for line in lines if line and not line.startswith(("#", "-"))]
     return {package.lower().replace("_", "-"): version for package, version in found}
 
 
 def lock() -> dict[str, str]:
-    """Versions of all packages that a run may need, by normalised name."""
+    """Return the versions of all packages that a run may need, by normalised name."""
     return {package: version for name in LOCK for package, version in pins(name).items()}
 
 
 def environment(path: Path) -> dict[str, str]:
-    """Versions of a conda environment by conda's package name."""
+    """Return the versions of a conda environment by conda's package name."""
     return dict(package.split("=", 1) for package in yaml.safe_load(path.read_text())["dependencies"])
 
 
 def interpreter(path: Path, version: str) -> str:
-    """A Python of the minor version that an environment's file names, or the one that runs if there is none."""
+    """Return a Python of the minor version in an environment's file, or the running one if none is installed."""
     if path.read_text() in [(REPOSITORY / "envs" / f"{name}.yaml").read_text() for name in WITH_THIS_PYTHON]:
         return sys.executable
     minor = ".".join(version.split(".")[:2])
@@ -84,7 +84,7 @@ def create(path: Path, prefix: Path) -> None:
 
 
 def guard(prefix: Path) -> None:
-    """Let the environment's Python refuse what it would find outside itself, in every process."""
+    """Make every process of the environment's Python refuse imports from outside it."""
     command = "import sysconfig; print(sysconfig.get_path('purelib')); print(sysconfig.get_path('stdlib'))"
     python = str(prefix / "bin/python")
     packages, library = subprocess.run(
@@ -97,7 +97,7 @@ def guard(prefix: Path) -> None:
 
 
 def install(folder: Path) -> Path:
-    """Lay out what Snakemake looks for in a conda installation; the folder for PATH is returned."""
+    """Create the files that Snakemake expects of a conda installation, and return the folder for PATH."""
     binaries = folder / "bin"
     binaries.mkdir(parents=True)
     conda = binaries / "conda"
@@ -108,7 +108,7 @@ def install(folder: Path) -> Path:
 
 
 def main(folder: str, *arguments: str) -> None:
-    """Answer the commands of conda that Snakemake gives."""
+    """Execute the conda commands that Snakemake uses."""
     match arguments:
         case ("info", "--json"):
             print(json.dumps({"conda_prefix": folder, "platform": "linux-64"}))

@@ -1,4 +1,4 @@
-"""Folders that cannot be written: the output (refused by name) and the installation (no matter)."""
+"""Read-only folders: an output is refused by name, an installation still works."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from tests.workflow.runs import REPOSITORY, Run, errors_of
 
 @pytest.fixture
 def seal() -> Iterator[Callable[[Path], None]]:
-    """Make folders read-only: by their permissions, or for root, whom these do not stop, by a mount."""
+    """Return a function that makes folders read-only: by permissions, or by a mount for root, who bypasses them."""
     sealed: list[Path] = []
 
     def seal_one(folder: Path) -> None:
@@ -39,7 +39,7 @@ def seal() -> Iterator[Callable[[Path], None]]:
 
 
 def test_output_that_cannot_be_written(seal: Callable[[Path], None], tmp_path: Path) -> None:
-    """An output in a folder that cannot be written is refused before any job."""
+    """A read-only output folder is refused before any job."""
     folder = tmp_path / "sealed"
     folder.mkdir()
     seal(folder)

@@ -1,4 +1,4 @@
-"""A reference with alternate contigs, HLA names among them, from FASTA to report: the list beside it counts."""
+"""A reference with alternate contigs, HLA names among them, and its alternate list, from FASTA to report."""
 
 import json
 import random
@@ -10,10 +10,10 @@ from tests.support.builders import Read, random_bases, reverse_complement, write
 from tests.support.read_builders import write_pairs
 from tests.workflow.runs import SMALL_UNIT, Run
 
-ALLELE = "HLA-A*01:01:01:01"  # is another version of bases 4,000 to 9,000 of chr6
-LISTED_DECOY = "chrUn_KN707606v1_decoy"  # and of it come some pairs
+ALLELE = "HLA-A*01:01:01:01"  # a version of bases 4,000 to 9,000 of chr6
+LISTED_DECOY = "chrUn_KN707606v1_decoy"  # some pairs are drawn from it
 CALLED = (5000, 6480, 8000)  # 0-based, heterozygous; the allele has the same base at the first and the last
-DIFFERENT = range(4100, 9000, 150)  # where the allele differs
+DIFFERENT = range(4100, 9000, 150)  # positions at which the allele differs
 
 
 def substituted(bases: str, places: list[int]) -> str:
@@ -40,7 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         f"{LISTED_DECOY}\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n"
     )
     pairs = []
-    for number in range(1400):  # 30 x
+    for number in range(1400):  # depth 30
         source = substituted(chromosome, [*CALLED]) if number % 2 else chromosome
         source = genome[LISTED_DECOY] if number >= 1350 else source
         size = round(generator.gauss(350, 40))
@@ -55,7 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_alternate_contigs_go_the_whole_road(run: Run) -> None:
-    """Reads lie on the chromosome with full quality, their variants are called there, and all names are told."""
+    """Reads map to the chromosome with full quality, variants are called there, and the report names all contigs."""
     with pysam.AlignmentFile(str(run.output / "align/NA12878.bam")) as alignments:
         assert [line.get("AH") for line in alignments.header.to_dict()["SQ"]] == [None, "*", None, "*"]
         covered = [r for r in alignments.fetch("chr6", 4200, 8800) if not r.is_supplementary]

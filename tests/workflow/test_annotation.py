@@ -1,4 +1,4 @@
-"""Consequences of the variants through Snakemake: as bcftools has them, in the report, and what is refused."""
+"""Variant consequences through Snakemake: equal to bcftools' and in the report; bad annotation is refused."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ chr22\ttest\tCDS\t20001\t38000\t.\t+\t0\tID=CDS:P1;Parent=transcript:T1
 
 
 def test_consequences_are_in_the_file_and_in_the_report(continued: Callable[[], Run]) -> None:
-    """Calling is not done again for them. Contigs may be named with or without chr."""
+    """Adding consequences does not repeat calling, and contigs may be named with or without chr."""
     run = continued()
     with gzip.open(run.folder / "genes.gff3.gz", "wt") as stream:
         stream.write(GENES.replace("chr22", "22"))
@@ -50,7 +50,7 @@ def test_consequences_are_in_the_file_and_in_the_report(continued: Callable[[], 
     page = (run.output / "report/report.html").read_text()
     assert f'<th scope="row">missense</th><td>{counts["variants"]["missense"]}</td>' in page
 
-    # A second run of the same files gives the same bytes.
+    # A second run on the same files gives the same bytes.
     first = annotated.read_bytes()
     annotated.unlink()
     assert run.snakemake("out/annotate/all.csq.vcf.gz").returncode == 0

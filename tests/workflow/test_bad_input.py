@@ -1,4 +1,4 @@
-"""Bad input that only a stage can see: one sentence on the terminal, nothing under a final name."""
+"""Bad input that only a stage can detect: one sentence on the terminal, and no file under a final name."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ FIRST, SECOND = SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"
 
 
 def require_one_sentence(run: Run, expected: str, *arguments: str) -> None:
-    """Run Snakemake; it must fail with one sentence of ours that contains `expected`, and with no traceback of ours."""
+    """Run Snakemake; check that it fails with one sentence from Quire that contains `expected`, without a traceback."""
     result = run.snakemake(*arguments)
     assert result.returncode != 0, result.stdout
     errors = errors_of(result.stdout)
@@ -29,12 +29,12 @@ def require_one_sentence(run: Run, expected: str, *arguments: str) -> None:
 
 
 def without_last_record(path: Path) -> bytes:
-    """The FASTQ without its last record, plain."""
+    """Return the FASTQ without its last record, uncompressed."""
     return b"".join(gzip.decompress(path.read_bytes()).splitlines(keepends=True)[:-4])
 
 
 def renamed(path: Path) -> bytes:
-    """The FASTQ with another name for record 1000, plain."""
+    """Return the FASTQ with another name for record 1000, uncompressed."""
     lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
     lines[4 * 999] = b"@somebody\n"
     return b"".join(lines)
@@ -52,7 +52,7 @@ READS: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", READS)
 def test_reads(name: str, continued: Callable[[], Run]) -> None:
-    """A bad second file of mates stops the unit, and nothing of an older run is passed off as its result."""
+    """A bad second file of mates stops the unit, and no output of an older run remains as its result."""
     content, expected = READS[name]
     run = continued()
     (run.folder / "bad_R2.fastq").write_bytes(content)
@@ -76,7 +76,7 @@ FASTAS: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", FASTAS)
 def test_reference(name: str, tmp_path: Path) -> None:
-    """A FASTA that is none stops the reference; there is no index then."""
+    """An invalid FASTA stops the reference before an index is written."""
     content, expected = FASTAS[name]
     (tmp_path / "genome.fa").write_bytes(content)
     run = Run(tmp_path, config={"reference": {"fasta": "genome.fa"}})
@@ -97,7 +97,7 @@ def test_reference(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_regions(key: str, content: bytes, expected: str, continued: Callable[[], Run]) -> None:
-    """Regions that the reference does not have, and rows that are none, are refused before any job."""
+    """Regions outside the reference and malformed rows are refused before any job."""
     run = continued()
     (run.folder / "regions.bed").write_bytes(content)
     truth = {"vcf": str(SMALL / "truth.vcf.gz"), "bed": "regions.bed"}
@@ -124,7 +124,7 @@ TOO_LONG_FOR_BAI = f"contig long has {LONG} bases but a BAI index ends at 536870
 
 
 def write_long_fasta(folder: Path) -> None:
-    """A FASTA whose contig `long` is nearly all N: half a megabyte on the disk."""
+    """Write a FASTA whose contig `long` is nearly all N; it takes half a megabyte on the disk."""
     with igzip.open(folder / "genome.fa.gz", "wb", compresslevel=1) as stream:
         stream.write(b">short\n" + b"ACGTTGCATTACGGATTCAG" * 10 + b"\n>long\n")
         for _ in range(LONG >> 20):
@@ -133,7 +133,7 @@ def write_long_fasta(folder: Path) -> None:
 
 
 def test_contig_too_long_for_bai_is_refused_when_the_reference_is_packed(tmp_path: Path) -> None:
-    """No index of it is built, let alone are reads mapped; with CSI the reference is packed."""
+    """A contig too long for BAI is refused before indexing and mapping; with CSI the reference is packed."""
     write_long_fasta(tmp_path)
     run = Run(tmp_path, config={"reference": {"fasta": "genome.fa.gz"}})
     require_one_sentence(run, TOO_LONG_FOR_BAI)
@@ -144,7 +144,7 @@ def test_contig_too_long_for_bai_is_refused_when_the_reference_is_packed(tmp_pat
     assert result.returncode == 0, result.stdout
     assert (run.output / "index/reference/manifest.json").exists()
 
-    # Now that its lengths are known, BAI is refused before any job; and the format alone packs nothing again.
+    # The lengths are now known, so BAI is refused before any job; changing the format alone does not pack again.
     run.config["align"] = {"index_format": "bai"}
     run.write()
     require_one_sentence(run, TOO_LONG_FOR_BAI)
@@ -165,7 +165,7 @@ def test_names_that_no_later_step_can_carry(with_index: bool, tmp_path: Path) ->
 
 
 def test_contig_too_long_for_bai_is_refused_by_the_index_of_the_fasta(tmp_path: Path) -> None:
-    """The FASTA's own index tells the lengths before a job runs; an older one tells nothing."""
+    """A FASTA's index gives the contig lengths before any job; an index older than its FASTA is ignored."""
     fasta, index = tmp_path / "genome.fa", tmp_path / "genome.fa.fai"
     fasta.write_text(">long\nACGTTGCATTACGGATTCAG\n")
     index.write_text(f"long\t{LONG}\t6\t20\t21\n")
@@ -176,7 +176,7 @@ def test_contig_too_long_for_bai_is_refused_by_the_index_of_the_fasta(tmp_path: 
 
 
 def test_index_of_another_fasta(finished: Run, tmp_path: Path) -> None:
-    """A shared index is refused when the FASTA is not the one it was made of, even with an older time stamp."""
+    """A shared index is refused if it was made from another FASTA, even if that FASTA has an older time stamp."""
     sequence = gzip.decompress((SMALL / "genome.fa.gz").read_bytes())
     (tmp_path / "genome.fa").write_bytes(sequence.replace(b"ACTCAAGATA", b"ACTCAAGATT", 1))
     os.utime(tmp_path / "genome.fa", (1, 1))
@@ -189,7 +189,7 @@ def test_index_of_another_fasta(finished: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("array", ["page_0/blocks.npy", "page_0/suffix_array.npy", "reference/text.npy"])
 def test_damaged_index(array: str, continued: Callable[[], Run]) -> None:
-    """One flipped bit in an array of the index is noticed and the file named."""
+    """One flipped bit in an array of the index is detected, and the file is named."""
     run = continued()
     path = run.output / "index" / array
     content = bytearray(path.read_bytes())
@@ -201,7 +201,7 @@ def test_damaged_index(array: str, continued: Callable[[], Run]) -> None:
 
 
 def test_disk_full(small_disk: Path, finished: Run, tmp_path: Path) -> None:
-    """A full disk is one sentence, and no half of a file stands under a final name."""
+    """A full disk gives one sentence, and no partial file has a final name."""
     run = Run(
         tmp_path / "run",
         config={
@@ -215,7 +215,7 @@ def test_disk_full(small_disk: Path, finished: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("bytes_left", "job"), [(8_000, "reference:"), (100_000, "page_0")])
 def test_disk_full_of_the_index(bytes_left: int, job: str, small_disk: Path, tmp_path: Path) -> None:
-    """While the reference is packed, and while a page is indexed."""
+    """A full disk is reported while the reference is packed and while a page is indexed."""
     fill(small_disk, bytes_left)
     index = {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(small_disk)}
     run = Run(tmp_path / "run", config={"reference": index})
@@ -225,7 +225,7 @@ def test_disk_full_of_the_index(bytes_left: int, job: str, small_disk: Path, tmp
 
 
 def test_temporary_folder_full(small_disk: Path, tmp_path: Path) -> None:
-    """The sentence names it, with what is free there, and the variable that names another."""
+    """The sentence names the temporary folder, its free space, and the variable that sets another one."""
     fill(small_disk, 40_000)
     run = Run(tmp_path / "run")
     folders = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "TMPDIR": str(small_disk)}
@@ -247,5 +247,5 @@ def test_folder_of_kernels_full(small_disk: Path, tmp_path: Path) -> None:
 
 
 def fill(disk: Path, bytes_left: int) -> None:
-    """Leave so many bytes of a disk free."""
+    """Fill a disk up to `bytes_left` free bytes."""
     (disk / "filling").write_bytes(bytes(shutil.disk_usage(disk).free - bytes_left))

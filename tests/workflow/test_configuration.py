@@ -1,4 +1,4 @@
-"""Every mistake in the configuration or the sheets is one sentence, before any job starts."""
+"""Mistakes in the configuration or the sheets: each gives one sentence before any job starts."""
 
 import gzip
 import os
@@ -28,7 +28,7 @@ SCHEMAS = REPOSITORY / "workflow" / "schemas"
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """A correct run whose files are copies in its own folder; the test makes one mistake in it."""
+    """Return a correct run with copies of the files in its own folder; the test makes one mistake in it."""
     for path in SMALL.iterdir():
         shutil.copy(path, tmp_path / path.name)
     monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def load(run: Run) -> config.Configuration:
-    """Load the configuration as common.smk does, from what stands on disk."""
+    """Load the configuration from disk, as common.smk does."""
     return config.load(yaml.safe_load((run.folder / "config.yaml").read_text()), SCHEMAS)
 
 
@@ -68,7 +68,7 @@ def link(run: Run, name: str, target: str) -> None:
 
 
 def set_key(dotted: str, value: object) -> Callable[[Run], None]:
-    """A mistake: one configuration key, by its dotted name, with another value."""
+    """Return a mistake that sets one configuration key, given by its dotted name."""
 
     def change(run: Run) -> None:
         *blocks, key = dotted.split(".")
@@ -81,12 +81,12 @@ def set_key(dotted: str, value: object) -> Callable[[Run], None]:
 
 
 def set_unit(**values: str) -> Callable[[Run], None]:
-    """A mistake: values of the first unit."""
+    """Return a mistake that sets values of the first unit."""
     return lambda run: run.units[0].update(values)
 
 
 def set_search(tool: str, *names: str, **keys: object) -> Callable[[Run], None]:
-    """Searches of an exact tool under these names, all with the same keys."""
+    """Return a change that adds searches of an exact tool under these names, all with the same keys."""
     return lambda run: run.config.update({tool: [{"name": name, **keys} for name in names]})
 
 
@@ -374,7 +374,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistake_is_one_sentence(name: str, run: Run) -> None:
-    """One mistake in an otherwise right run raises InputError with the sentence."""
+    """One mistake in an otherwise correct run raises InputError with the sentence."""
     mistake, expected = MISTAKES[name]
     mistake(run)
     run.write()
@@ -386,7 +386,7 @@ def test_mistake_is_one_sentence(name: str, run: Run) -> None:
 
 
 def test_defaults_go_by_the_error_model(run: Run) -> None:
-    """With `dragen` limits are those of GATK's DRAGEN mode; what the user gives stays, in blocks as well."""
+    """With `dragen`, default limits are those of GATK's DRAGEN mode; the user's values override them, in blocks too."""
     run.config["rescore"] = {"error_model": "dragen", "filters": {"snv": {"minimum_QD": 1}}}
     run.write()
     rescore = load(run).settings["rescore"]
@@ -399,7 +399,7 @@ def test_defaults_go_by_the_error_model(run: Run) -> None:
 
 
 def test_right_run_loads_with_defaults(run: Run) -> None:
-    """Defaults come from the schema; the index lies under the output; library and ploidy have their types."""
+    """Defaults come from the schema; the index is below the output folder; library and ploidy have their types."""
     second_unit(run, library="", platform="")
     run.write()
     loaded = load(run)
@@ -412,7 +412,7 @@ def test_right_run_loads_with_defaults(run: Run) -> None:
 
 
 def test_searches_get_their_defaults(run: Run) -> None:
-    """Each entry of a list has the defaults of its keys; numbers may come as text from the command line."""
+    """Each entry of a list gets the defaults of its keys; numbers may be text from the command line."""
     set_search("complete", "x", "y", reads="NA12878_R1.fastq.gz", max_differences="3")(run)
     set_search("pairwise", "x", query="genome.fa.gz", target="genome.fa.gz:chr22:1-1,000", scores={"match": 2})(run)
     run.write()
@@ -428,7 +428,7 @@ def test_searches_get_their_defaults(run: Run) -> None:
     "left_out",
     [
         {"samples": "", "units": ""},
-        {"samples": None, "units": None},  # the keys, and there is no config/samples.tsv in this folder
+        {"samples": None, "units": None},  # the keys are absent, and this folder has no config/samples.tsv
     ],
 )
 def test_exact_tools_need_no_samples(left_out: dict[str, str | None], run: Run) -> None:
@@ -446,7 +446,7 @@ def test_exact_tools_need_no_samples(left_out: dict[str, str | None], run: Run) 
 
 
 def test_sheets_that_are_there_by_default_count(run: Run) -> None:
-    """Who adds a search to a run that relies on the default sheets keeps its samples."""
+    """Adding a search to a run that relies on the default sheets keeps the run's samples."""
     (run.folder / "config").mkdir()
     for sheet in ("samples.tsv", "units.tsv"):
         shutil.copy(run.folder / sheet, run.folder / "config" / sheet)
@@ -469,20 +469,20 @@ def test_sheets_that_are_there_by_default_count(run: Run) -> None:
     ],
 )
 def test_a_fasta_and_its_region_are_told_apart(text: str, expected: tuple[str, str | None], run: Run) -> None:
-    """Colons may stand in paths and in names of contigs."""
+    """Paths and contig names may contain colons."""
     shutil.copy(run.folder / "genome.fa.gz", run.folder / "with:colon.fa")
     assert fasta_and_region(text) == expected
 
 
 def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
-    """`align:` with nothing below it is what is left when a user comments its keys out."""
+    """An empty block such as `align:`, left when a user comments out its keys, has all defaults."""
     run.config |= {"align": None, "report": {"truth": None}}
     run.write()
     assert load(run).settings["report"] == {"known_sites": "", "truth": {"vcf": "", "bed": "", "sample": ""}}
 
 
 def test_numbers_given_on_the_command_line(run: Run) -> None:
-    """Snakemake's `--config` leaves numbers and truth values inside of blocks as text; they count as such."""
+    """Snakemake's `--config` leaves numbers and booleans inside blocks as text; they are converted."""
     given = parse_config(
         [
             "index={sampling_distance: 192}",
@@ -503,7 +503,7 @@ def test_numbers_given_on_the_command_line(run: Run) -> None:
 
 @pytest.mark.parametrize("memory", ["4GB", "1.5GB", "800MB", "auto"])
 def test_memory_that_loads_can_be_read(memory: str, run: Run) -> None:
-    """What the schema lets pass, jobs understand."""
+    """Every memory size that the schema accepts can be parsed by the jobs."""
     run.config |= {"device": {"backend": "gpu", "memory": memory}}
     run.write()
     assert (parse_memory(load(run).settings["device"]["memory"]) is None) is (memory == "auto")
@@ -523,7 +523,7 @@ SHEETS = {
 
 @pytest.mark.parametrize("name", SHEETS)
 def test_sheets_as_people_save_them(name: str, run: Run) -> None:
-    """Line ends, spaces, empty lines and a byte order mark do not change what a sheet says."""
+    """Line ends, spaces, empty lines and a byte order mark do not change a sheet's content."""
     expected = load(run)
     for sheet in ("samples.tsv", "units.tsv"):
         changed = SHEETS[name]((run.folder / sheet).read_text())
@@ -534,7 +534,7 @@ def test_sheets_as_people_save_them(name: str, run: Run) -> None:
 
 
 def test_lines_are_counted_with_comments(run: Run) -> None:
-    """A mistake behind comments is named by the line that an editor shows."""
+    """A mistake after comments is reported with the line number that an editor shows."""
     replace(run, "samples.tsv", b"# a comment\n\nsample\tploidy\n# another\nNA12878\tmany\n")
     with pytest.raises(InputError, match=r"samples.tsv, line 5: ploidy 'many' must be"):
         load(run)
@@ -544,7 +544,7 @@ def test_lines_are_counted_with_comments(run: Run) -> None:
 
 
 def test_other_columns_are_metadata(run: Run) -> None:
-    """Columns that mean nothing to Quire are kept as they stand, for the report."""
+    """Columns that Quire does not use are kept unchanged for the report."""
     assert load(run).metadata == {"samples": [], "units": []}
     run.samples = [{"sample": "NA12878", "tissue": "blood", "collected": "2026-11-02"}]
     run.units[0] |= {"library": "", "machine": "A00296"}
@@ -592,7 +592,7 @@ def test_words_in_any_case(sheet: str, column: str, written: str, read: str, run
     ],
 )
 def test_sheet_of_another_shape(content: bytes, expected: str, run: Run) -> None:
-    """A sheet that is no tab-separated table with the right columns is refused by name."""
+    """A sheet that is not a tab-separated table with the right columns is refused by name."""
     replace(run, "units.tsv", content)
     with pytest.raises(InputError, match=expected) as caught:
         load(run)
@@ -630,7 +630,7 @@ def test_every_key_has_a_description_and_a_line_in_the_handbook() -> None:
 
 
 def test_snakemake_shows_the_sentence_alone(tmp_path: Path) -> None:
-    """Through Snakemake a mistake is the sentence and exit status 1: no traceback, no output."""
+    """Snakemake prints only the sentence and exits with status 1: no traceback, no output."""
     run = Run(tmp_path / "run", config={"reference": {"fasta": "no.fa"}})
     result = run.snakemake()
     assert result.returncode == 1
@@ -642,7 +642,7 @@ def test_snakemake_shows_the_sentence_alone(tmp_path: Path) -> None:
 
 
 def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
-    """In a fresh clone the plain command names the first key to edit."""
+    """In a fresh clone, the default command names the first key to edit."""
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     run = Run(tmp_path)
     command = [part for part in run.command("-n") if part not in ("--configfile", str(tmp_path / "config.yaml"))]
@@ -669,7 +669,7 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     (None, "the configuration does not exist (relative to "),
 ])  # fmt: skip
 def test_a_file_that_is_no_configuration(text: bytes | None, sentence: str, run: Run) -> None:
-    """It is one sentence, with the line."""
+    """An invalid configuration file gives one sentence with the line."""
     if text is not None:
         replace(run, "bad.yaml", text)
     with pytest.raises(InputError) as caught:
@@ -683,7 +683,7 @@ def test_a_file_that_is_no_configuration(text: bytes | None, sentence: str, run:
 
 @pytest.mark.parametrize("profile", ["default", "slurm"])
 def test_a_named_file_that_is_no_configuration(profile: str, run: Run) -> None:
-    """One sentence, from Quire's profiles, since Snakemake reads such a file before the workflow."""
+    """With Quire's profiles, an invalid file, which Snakemake reads before the workflow, gives one sentence."""
     replace(run, "bad.yaml", b"reference:\n\tfasta: x\n")
     chosen = ["--workflow-profile", str(REPOSITORY / "profiles" / profile)]
     for name, sentence in (
@@ -698,7 +698,7 @@ def test_a_named_file_that_is_no_configuration(profile: str, run: Run) -> None:
 
 
 def test_what_snakemake_says_of_a_named_file(run: Run) -> None:
-    """Without Quire's profiles it is as config/README.md shows it, and `make check` has the sentence."""
+    """Without Quire's profiles the message is the one in config/README.md, and `make check` prints the sentence."""
     shown = " ".join((REPOSITORY / "config/README.md").read_text().split())
     replace(run, "bad.yaml", b"reference:\n\tfasta: x\n")
     for name, said in (
@@ -728,7 +728,7 @@ def test_named_files_are_found_on_a_command_line(arguments: list[str], run: Run)
 
 
 def test_a_key_without_a_value_is_one_left_out(run: Run) -> None:
-    """`umi:` and `umi: null` are what people write; where null means something it stays; unknown keys are told."""
+    """`umi:` and `umi: null` mean the default, except where null is a value; unknown keys are reported."""
     run.config |= {"align": {"umi": None, "low_depth": None}, "rescore": None, "device": {"memory": None}}
     run.config["report"] = {"known_sites": None}
     run.write()
@@ -748,24 +748,24 @@ def test_a_key_without_a_value_is_one_left_out(run: Run) -> None:
 
 
 def test_json_is_a_configuration(run: Run) -> None:
-    """With tabs too, which YAML does not have."""
+    """A JSON file is accepted, even with tabs, which YAML forbids."""
     replace(run, "config.json", b'{\n\t"reference": {"fasta": "x"}\n}')
     assert read_config_file(Path("config.json")) == {"reference": {"fasta": "x"}}
 
 
 def test_anchors_and_merge_keys_are_no_keys_that_stand_twice(run: Run) -> None:
-    """However they are nested; a key may also go by a word and a number."""
+    """Anchors and merge keys are not duplicate keys, however nested; nor are the keys 1 and "1"."""
     text = b"a: {inner: &x {<<: &y {k: 1}, k: 2, l: [*y, *y]}}\nb: {<<: *x, m: 3}\nc: &z {k: 4, d: *x}\n1: a\n'1': b\n"
     replace(run, "config.yaml", text)
     inner = {"k": 2, "l": [{"k": 1}, {"k": 1}]}
     content = {"a": {"inner": inner}, "b": {**inner, "m": 3}, "c": {"k": 4, "d": inner}, 1: "a", "1": "b"}
     assert read_config_file(Path("config.yaml")) == content
-    replace(run, "config.yaml", b"a: &a {b: 1, c: *a}\n")  # holds itself
+    replace(run, "config.yaml", b"a: &a {b: 1, c: *a}\n")  # contains itself
     assert read_config_file(Path("config.yaml"))["a"]["b"] == 1
 
 
 def test_without_a_run(run: Run) -> None:
-    """`python -m quire.run` says what a run would say, and nothing is written."""
+    """`python -m quire.run` prints the messages of a run and writes nothing."""
 
     def said() -> tuple[int, str]:
         command = [sys.executable, "-m", "quire.run", "--configfile", "config.yaml"]
@@ -783,7 +783,7 @@ def test_without_a_run(run: Run) -> None:
 
 
 def test_the_file_that_is_read_by_default(tmp_path: Path) -> None:
-    """Through Snakemake: where it is missing, and where it is no YAML, the sentence is the last and stands once."""
+    """If the default file is missing or not YAML, Snakemake's last line is the sentence, printed once."""
     run = Run(tmp_path)
     command = [part for part in run.command("-n") if part not in ("--configfile", str(tmp_path / "config.yaml"))]
     run.command = lambda *arguments: command
@@ -798,7 +798,7 @@ def test_the_file_that_is_read_by_default(tmp_path: Path) -> None:
 
 
 def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:
-    """gVCFs that join in are refused where samples are called at once, and where a file is missing."""
+    """Other runs' gVCFs are refused if samples are called together, or if a file is missing."""
     (run.folder / "other.g.vcf.gz").write_bytes(b"x")
     run.config["rescore"] = {"more_gvcfs": ["other.g.vcf.gz"]}
     run.write()
@@ -821,7 +821,7 @@ NAMING = {
 @pytest.mark.parametrize("key", NAMING)
 @pytest.mark.parametrize("source", ["fasta", "index", "gzip"])
 def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run) -> None:
-    """Before any job, whether or not the FASTA has an index; the name that the reference has is said."""
+    """Contigs are checked before any job, with or without a FASTA index; the message names the reference's contig."""
     fasta = run.folder / "genome.fa"
     fasta.write_bytes(b">first one\n" + b"A" * 104 + b"\n>chr22\tx\n" + b"ACGT\n" * 30 + b">last\n" + b"A" * 107)
     if source == "index":
@@ -844,7 +844,7 @@ def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run)
         assert said.startswith(f"{key}: {name}: ")
         assert sentence.format(other=other) in said
         assert said.endswith(f"{hint}.")
-    # A table may have other contigs too, wherever they stand.
+    # A table may also list other contigs, in any position.
     more = text.replace(b"{known}", b"first").replace(b"{other}", b"last")
     lines = more if key not in ("annotate.gff3", "report.known_sites") else more + more.splitlines()[-1][4:] + b"\n"
     replace(run, name, lines)
@@ -874,7 +874,7 @@ UMI_TEXT = "@r{0}:AC\nACGT\n+\nIIII\n"
 
 @pytest.mark.parametrize("turn", ["", "yes"])
 def test_umis_are_looked_at_before_any_job(turn: str, run: Run) -> None:
-    """In the names of the first reads, of FASTQ and of BAM, and in files of their own."""
+    """UMIs are checked before any job: in the first read names of FASTQ and BAM, and in UMI files."""
     twice = 2 if turn else 1
     set_key("align.umi", "name")(run)
     run.units = [{**run.units[0], "fq1": "r.fq", "fq2": "", "interleaved": turn}]
@@ -920,7 +920,7 @@ def test_umis_of_a_bam_are_looked_at_before_any_job(run: Run) -> None:
 
 
 def test_an_indexed_table_is_not_read(run: Run) -> None:
-    """Its index names its contigs."""
+    """An indexed table is not read, because its index names its contigs."""
     for name in ("truth.vcf.gz", "truth.vcf.gz.tbi"):
         if (SMALL / name).exists():
             shutil.copy(SMALL / name, run.folder / name)

@@ -1,4 +1,4 @@
-"""DRAGEN's error models through Snakemake: tables of each sample, then calls at once and by gVCF."""
+"""DRAGEN's error models through Snakemake: tables of each sample, then joint calls and calls by gVCF."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.workflow.test_road import finished_rules
 
 
 def test_calls_with_tables_of_the_sample(finished: Run, continued: Callable[[], Run]) -> None:
-    """The sample is calibrated once; its calls are nearly the default's; pieces do not show; gVCFs call the same."""
+    """The sample is calibrated once; calls are nearly the default's, independent of pieces, and the same by gVCF."""
     run = continued()
     run.config["rescore"] = {"error_model": "dragen"}
     run.write()

@@ -1,6 +1,6 @@
-"""Each conda environment names, at exact versions, what its scripts import, equal to the requirements.
+"""Conda environments: each pins its scripts' imports at the versions of the requirements.
 
-And each is made, of PyPI's packages, and the rules run in it: see stand_in_conda.py.
+Each environment is also built from PyPI's packages, and the rules run in it: see stand_in_conda.py.
 """
 
 import ctypes
@@ -27,11 +27,11 @@ from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.stand_in_conda import PYPI_NAMES, pins
 from tests.workflow.test_annotation import GENES
 
-# CuPy and what it needs stand in an environment of their own, which rules take where device.backend is gpu.
+# CuPy and its dependencies have their own environment, which rules use if device.backend is gpu.
 GPU_ENVIRONMENT = "gpu"
 GPU_PACKAGES = {"cupy-cuda13x", "nvidia-cuda-nvrtc"}
 CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
-# These import the package of the stage whose calling may look for a card, and never look for one.
+# These scripts import the package of a stage that may use a card, but never look for one themselves.
 LOOK_FOR_NO_CARD = {
     "calibrate_repeats.py",
     "check_gvcfs.py",
@@ -43,10 +43,10 @@ SEARCHES = {
     "mems": [{"name": "x", "queries": _GENOME, "min_length": 100}],
     "pairwise": [{"name": "x", "query": f"{_GENOME}:chr22:1-2000", "target": f"{_GENOME}:chr22:1001-3000"}],
 }
-# What a machine's driver must support; the other environments know of no CUDA.
+# Packages that depend on the machine's driver; the other environments have no CUDA packages.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
 CONDA_NAMES = {name: conda_name for conda_name, name in PYPI_NAMES.items()}
-# What a module loads without importing a package. Conda has the library alone, under the library's own version.
+# Libraries that a module loads without importing a package. Conda has only the library, with the library's version.
 LOADED_PACKAGES = {"quire/algorithms/suffix_array/cpu.py": "pydivsufsort"}
 LIBRARY = "libdivsufsort"
 REQUIREMENT = re.compile(r'[\w.-]+==[\w.]+(; sys_platform == "linux")?')
@@ -58,7 +58,7 @@ RULE = re.compile(
 
 
 def rules() -> list[tuple[str, str]]:
-    """(script, environment) of every rule that runs a script; twice for a rule that may run on a card."""
+    """Return (script, environment) of every rule that runs a script; twice for a rule that may run on a card."""
     texts = [path.read_text() for path in sorted((REPOSITORY / "workflow/rules").glob("*.smk"))]
     pairs = []
     for found in (found for text in texts for found in RULE.finditer(text)):
@@ -68,13 +68,13 @@ def rules() -> list[tuple[str, str]]:
 
 
 def environment(name: str) -> dict[str, str]:
-    """Versions of a conda environment by conda's package name."""
+    """Return the versions of a conda environment by conda's package name."""
     return stand_in_conda.environment(REPOSITORY / "envs" / f"{name}.yaml")
 
 
 @cache
 def imported_modules(script: str) -> frozenset[str]:
-    """Top-level modules that a script imports, at any depth through the library."""
+    """Return the top-level modules that a script imports, at any depth through the library."""
     modules: set[str] = set()
     for path in sources.dependencies(sources.SCRIPTS / script):
         if path.suffix == ".py":
@@ -84,7 +84,7 @@ def imported_modules(script: str) -> frozenset[str]:
 
 @cache
 def imported_packages(script: str) -> frozenset[str]:
-    """PyPI names of the third-party packages that a script needs, CuPy apart: it need not be installed here."""
+    """Return the PyPI names of a script's third-party packages except CuPy, which need not be installed here."""
     modules = imported_modules(script) - sys.stdlib_module_names - {"quire"} - CUPY_MODULES
     providers = packages_distributions()
     files = {path.relative_to(sources.SCRIPTS).as_posix() for path in sources.dependencies(sources.SCRIPTS / script)}
@@ -93,7 +93,7 @@ def imported_packages(script: str) -> frozenset[str]:
 
 
 def test_every_rule_is_seen() -> None:
-    """The search above finds a rule for every script, so that none escapes the next test."""
+    """`rules` finds a rule for every script, so that the next test covers all of them."""
     assert {script for script, _ in rules()} == {path.name for path in sources.SCRIPTS.glob("*.py")}
 
 
@@ -116,7 +116,7 @@ def test_environment_holds_nothing_else(name: str) -> None:
         if used == name:
             needed |= {CONDA_NAMES.get(package, package) for package in imported_packages(script)}
     if "numba" in needed:
-        needed.add("llvmlite")  # the half of Numba that is pinned beside it
+        needed.add("llvmlite")  # Numba's other half, pinned with it
     found = environment(name)
     assert set(found) <= needed
     assert all(re.fullmatch(r"\d+(\.\d+)+", version) for version in found.values())
@@ -131,7 +131,7 @@ def test_requirements_are_exact_and_nested() -> None:
 
 
 def test_packages_for_cards_stand_apart() -> None:
-    """Nobody without a card installs CuPy; both files for cards add the same kinds of package at the same CuPy."""
+    """CuPy is installed only for cards, and both files for cards add the same packages at the same version of CuPy."""
     newer, older = pins("requirements-gpu.txt"), pins("requirements-gpu-cuda12.txt")
     run = pins("requirements.txt")
     assert not set(run) & (set(newer) | set(older))
@@ -140,7 +140,7 @@ def test_packages_for_cards_stand_apart() -> None:
     tested = pins("requirements-test.txt")
     for packages in (newer, older):
         assert all(tested.get(name, version) == version for name, version in packages.items())
-    # The compiler and the headers that CuPy includes are of one CUDA, that which conda's pin names.
+    # The compiler and CuPy's headers are of the CUDA version that conda's pin names.
     assert newer["nvidia-cuda-nvrtc"].startswith(environment(GPU_ENVIRONMENT)["cuda-version"] + ".")
     for packages, suffix in ((newer, ""), (older, "-cu12")):
         compiler, headers = (packages[f"nvidia-cuda-{part}{suffix}"].split(".")[:2] for part in ("nvrtc", "runtime"))
@@ -148,16 +148,16 @@ def test_packages_for_cards_stand_apart() -> None:
 
 
 def test_scripts_that_look_for_a_card_can_have_cupy() -> None:
-    """A rule whose script may import CuPy takes the environment that holds it, and no other rule does."""
+    """Exactly the rules whose scripts may import CuPy use the environment with CuPy."""
     with_cupy = {script for script, _ in rules() if CUPY_MODULES & imported_modules(script)}
-    # The kernels that are compiled are those that the CPU runs.
+    # compile_kernels.py compiles only the CPU's kernels.
     without = {"compile_kernels.py", *LOOK_FOR_NO_CARD}
     assert without < with_cupy
     assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy - without
 
 
 def test_both_ways_sort_suffixes_by_the_same_library() -> None:
-    """The library in PyPI's package is of the version that the environments pin."""
+    """PyPI's package contains the library at the version that the environments pin."""
     library = cpu._library()
     library.divsufsort_version.restype = ctypes.c_char_p
     pinned = {environment(name)[LIBRARY] for name in environments() if LIBRARY in environment(name)}
@@ -165,20 +165,20 @@ def test_both_ways_sort_suffixes_by_the_same_library() -> None:
 
 
 def test_every_pin_stands_in_the_table_of_recipes() -> None:
-    """docs/environments.md says for each package of each environment where its recipe was seen."""
+    """docs/environments.md lists where the recipe of each package of each environment was found."""
     rows = re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", (REPOSITORY / "docs/environments.md").read_text(), re.MULTILINE)
     pinned = {pin for name in environments() for pin in environment(name).items()}
     assert pinned == set(rows)
 
 
 def environments() -> list[str]:
-    """Names of the environments."""
+    """Return the names of the environments."""
     return sorted(path.stem for path in (REPOSITORY / "envs").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
 def index_of_packages(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skip where pip reaches no packages."""
+    """Skip the test if pip cannot reach a package index."""
     folder = tmp_path_factory.mktemp("reached")
     command = ["download", "--quiet", "--no-deps", "--no-cache-dir", "--retries=1", "--timeout=20", "--dest", folder]
     smallest = f"markupsafe=={pins('requirements.txt')['markupsafe']}"
@@ -189,21 +189,21 @@ def index_of_packages(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture
 def big_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder that is not kept: environments are large."""
+    """Return a folder that is deleted after the test, because environments are large."""
     folder = tmp_path / "environments"
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def assert_locked(prefix: Path) -> None:
-    """Whatever pip put into an environment is pinned in the requirements, at that version."""
+    """Check that every package that pip installed into an environment has the version pinned in the requirements."""
     locked = stand_in_conda.lock()
     for found in distributions(path=[str(path) for path in prefix.glob("lib/python*/site-packages")]):
         assert locked.get(found.name.lower().replace("_", "-")) == found.version, found.name
 
 
 def test_guard_hides_what_the_environment_lacks(tmp_path: Path) -> None:
-    """Of the driver's packages a script may import Snakemake, and nothing that it imports itself."""
+    """A script may import Snakemake from the driver's packages, but not Snakemake's dependencies."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True)
     stand_in_conda.guard(tmp_path)
     code = f"import sys; sys.path.append({sysconfig.get_path('purelib')!r}); import "
@@ -213,10 +213,10 @@ def test_guard_hides_what_the_environment_lacks(tmp_path: Path) -> None:
         assert status == 0 or "but in the environment of Snakemake" in ran.stderr
 
 
-@pytest.mark.timeout(1200)  # four environments, and kernels that may have to be compiled
+@pytest.mark.timeout(1200)  # four environments, and possibly kernels to compile
 @pytest.mark.usefixtures("index_of_packages")
 def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) -> None:
-    """`--use-conda` from FASTQ to report, where a script imports nothing but what its own environment holds."""
+    """With `--use-conda`, every rule from FASTQ to report imports only from its own environment."""
     run = Run(tmp_path / "run", config={"report": {"truth": TRUTH}, **SEARCHES})
     sites, genes = run.folder / "sites.vcf", run.folder / "genes.gff3"
     sites.write_text("##fileformat=VCFv4.2\nchr22\t20000\t.\tA\tC\t.\tPASS\tAF=0.4\n")
@@ -224,8 +224,8 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
     run.config["report"]["known_sites"], run.config["annotate"] = sites.name, {"gff3": genes.name}
     path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
     journal = tmp_path / "journal"
-    for gvcf in (False, True):  # both ways to call have rules of their own
-        # With a target, a rule counts over it; with DRAGEN's error models, one looks at repeats.
+    for gvcf in (False, True):  # joint and gVCF calling have different rules
+        # A target adds a rule that counts over it; DRAGEN's error models add one that scans repeats.
         models = "dragen" if gvcf else "gatk"
         run.config["rescore"] = {"gvcf": gvcf, "intervals": TRUTH["bed"], "error_model": models}
         run.write()
@@ -246,7 +246,7 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
 
 @pytest.mark.usefixtures("index_of_packages")
 def test_environment_for_cards_imports_all_modules(big_folder: Path) -> None:
-    """Every module behind the scripts that may run on a card, CuPy's users too, imports in their environment."""
+    """Every module that scripts for cards import, CuPy's users included, imports in their environment."""
     stand_in_conda.create(REPOSITORY / "envs" / f"{GPU_ENVIRONMENT}.yaml", big_folder)
     assert_locked(big_folder)
     files = {

@@ -1,4 +1,4 @@
-"""The exact tools through Snakemake, in a run without samples, and by their command lines: the same answers."""
+"""The exact tools in a Snakemake run without samples, and by their command lines: the answers are the same."""
 
 import csv
 import gzip
@@ -30,11 +30,11 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 class Inputs(NamedTuple):
-    """What the searches are about.
+    """Inputs of the searches.
 
     Attributes:
-        genome: the letters of the one contig.
-        reads: where each read was drawn, None for one that was not; by name.
+        genome: letters of the only contig.
+        reads: origin of each read by name, None for a read that was not drawn from the genome.
         pair: the query of the alignment.
     """
 
@@ -44,7 +44,7 @@ class Inputs(NamedTuple):
 
 
 def edited(bases: str, generator: random.Random, count: int) -> str:
-    """Some bases substituted, inserted or deleted, away from the ends."""
+    """Substitute, insert or delete some bases, away from the ends."""
     letters = list(bases)
     for place in generator.sample(range(5, len(bases) - 5), count):
         kind = generator.randrange(3)
@@ -54,7 +54,7 @@ def edited(bases: str, generator: random.Random, count: int) -> str:
 
 @pytest.fixture(scope="module")
 def inputs() -> Inputs:
-    """The genome of the small set, and sequences drawn from it."""
+    """Return the genome of the small set, and sequences drawn from it."""
     generator = random.Random(11)
     genome = "".join(gzip.decompress((SMALL / "genome.fa.gz").read_bytes()).decode().split("\n")[1:]).upper()
     reads: dict[str, int | None] = {f"read{number}": generator.randrange(0, 39_900) for number in range(60)}
@@ -63,7 +63,7 @@ def inputs() -> Inputs:
 
 @pytest.fixture(scope="module")
 def searched(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, str]:
-    """A finished run of all three tools, without sheets, with small pages; and what Snakemake printed."""
+    """Run all three tools without sheets, with small pages; return the run and Snakemake's output."""
     run = Run(tmp_path_factory.mktemp("searched"))
     generator = random.Random(12)
     with (run.folder / "reads.fq").open("w") as stream:
@@ -108,7 +108,7 @@ def searched(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 
 def test_a_run_without_samples_ends_with_its_report(searched: tuple[Run, str]) -> None:
-    """Each tool's files, the report of them, the last words; nothing of the road from FASTQ to VCF."""
+    """The run ends with each tool's files, their report and the last words; no step from FASTQ to VCF runs."""
     run, printed = searched
     assert finished_rules(printed) == {
         *("pack_reference", "index_page", "compile_kernels", "write_report"),
@@ -143,7 +143,7 @@ def test_a_run_without_samples_ends_with_its_report(searched: tuple[Run, str]) -
 
 
 def test_every_drawn_read_is_found(searched: tuple[Run, str], inputs: Inputs) -> None:
-    """Each read lies where it was drawn, its records are as many as are counted, and edlib confirms each record."""
+    """Each read is found at its origin, the counts equal the number of records, and edlib confirms each record."""
     run, _ = searched
     found: dict[str, list[pysam.AlignedSegment]] = {}
     with pysam.AlignmentFile(str(run.output / "complete/reads.bam"), check_sq=False) as bam:
@@ -170,7 +170,7 @@ def test_every_drawn_read_is_found(searched: tuple[Run, str], inputs: Inputs) ->
 
 
 def test_matches_are_maximal_and_complete(searched: tuple[Run, str], inputs: Inputs) -> None:
-    """Every shared word of the least length lies in a match, and every match can be extended on neither side."""
+    """Every shared word of the minimal length is in a match, and no match can be extended on either side."""
     run, _ = searched
     queries = dict(re.findall(r">(\w+)\n(\w+)", (run.folder / "other.fa").read_text()))
     found: dict[tuple[str, bool], set[tuple[int, int, int]]] = {}
@@ -205,7 +205,7 @@ def test_matches_are_maximal_and_complete(searched: tuple[Run, str], inputs: Inp
 
 
 def test_the_alignment_is_optimal(searched: tuple[Run, str], inputs: Inputs) -> None:
-    """The score is parasail's, and the CIGAR of the PAF scores it again."""
+    """The score is parasail's, and the CIGAR of the PAF has the same score."""
     run, _ = searched
     (line,) = (run.output / "pairwise/pair.paf").read_text().splitlines()
     fields = line.split("\t")
@@ -242,7 +242,7 @@ def command(run: Run, tool: str, *arguments: str) -> subprocess.CompletedProcess
 
 
 def test_command_lines_give_the_answers_of_the_run(searched: tuple[Run, str], tmp_path: Path) -> None:
-    """With one thread, and an index of one page that is built on the way."""
+    """Command lines with one thread, and an index of one page built on demand, give the run's answers."""
     run, _ = searched
     index = ["--reference", GENOME, "--index-directory", str(tmp_path / "index"), "--threads", "1"]
     (pair,) = run.config["pairwise"]
@@ -268,7 +268,7 @@ def test_command_lines_give_the_answers_of_the_run(searched: tuple[Run, str], tm
 
 
 def test_more_output_than_the_disk_holds(searched: tuple[Run, str], small_disk: Path) -> None:
-    """One sentence, and no half of the matches under their name."""
+    """A full disk gives one sentence, and no partial file of matches."""
     run, _ = searched
     genome = ["--reference", GENOME, "--index-directory", str(run.output / "index"), "--queries", GENOME]
     result = command(run, "mems", *genome, "--min-length", "8", "--output", str(small_disk / "self.mems"))
@@ -278,7 +278,7 @@ def test_more_output_than_the_disk_holds(searched: tuple[Run, str], small_disk: 
 
 
 def test_targets(searched: tuple[Run, str]) -> None:
-    """A tool is a target of its own; one without searches says so."""
+    """Each tool is a target; a tool without searches gives a message."""
     run, _ = searched
     forced = planned(run.snakemake("--dry-run", "--forceall", "mems").stdout)
     assert {"find_mems", "mems"} <= forced
@@ -290,7 +290,7 @@ def test_targets(searched: tuple[Run, str]) -> None:
 
 
 def test_bad_inputs_of_searches(searched: tuple[Run, str], tmp_path: Path) -> None:
-    """What only the stages see: one sentence each, and nothing under a final name."""
+    """Mistakes that only the stages can detect give one sentence each, and no file under a final name."""
     finished, _ = searched
     run = Run(tmp_path / "run")
     (run.folder / "short.fq").write_text("@short\nACGTA\n+\nIIIII\n")

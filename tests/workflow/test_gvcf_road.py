@@ -1,4 +1,4 @@
-"""Calling by gVCF through Snakemake: jobs of each sample, joint genotyping, and gVCFs of other runs that join in."""
+"""Calling by gVCF through Snakemake: jobs per sample, joint genotyping, and gVCFs from other runs."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from tests.workflow.test_road import finished_rules
 
 
 def renamed(gvcf: Path, target: Path, old: str, new: str) -> None:
-    """A copy of a gVCF under another sample's name, with its index."""
+    """Copy a gVCF under another sample's name, with its index."""
     with pysam.BGZFile(str(gvcf), "rb", None) as stream, pysam.BGZFile(str(target), "wb", None) as copy:
         for line in stream:
             named = line.startswith(b"#CHROM")
@@ -22,12 +22,12 @@ def renamed(gvcf: Path, target: Path, old: str, new: str) -> None:
 
 
 def unphased(fields: list[str]) -> list[str]:
-    """The alleles of the first sample's genotype; only the road by gVCF knows their order."""
+    """Return the alleles of the first sample's genotype, sorted; only calling by gVCF phases them."""
     return sorted(sample_of(fields)["GT"].replace("|", "/").split("/"))
 
 
 def test_gvcfs_of_this_run_and_of_others(finished: Run, continued: Callable[[], Run]) -> None:
-    """The calls are those of calling at once; pieces do not show; a gVCF that joins in costs its genotyping alone."""
+    """Calls equal those of joint calling, do not depend on pieces, and an added gVCF repeats only genotyping."""
     run = continued()
     run.config["rescore"] = {"gvcf": True}
     run.write()
@@ -72,7 +72,7 @@ def test_gvcfs_of_this_run_and_of_others(finished: Run, continued: Callable[[], 
 
 
 def test_ploidy_goes_by_region_and_sex(continued: Callable[[], Run]) -> None:
-    """Called again at one copy where the regions say so for the sample's sex, on both roads; mapping stays."""
+    """A change of ploidy by region and sex repeats calling, joint and by gVCF, but not mapping."""
     run = continued()
     (run.folder / "ploidy.bed").write_text("chr22\t0\t20000\t1\tmale\nchr22\t0\t40001\t3\tfemale\n")
     run.samples = [{"sample": "NA12878", "ploidy": "2", "sex": "1"}]

@@ -1,4 +1,4 @@
-"""What the headers of BAM and VCF say of how the files were made: enough to make them again, and nothing of the day."""
+"""Headers of BAM and VCF: they record enough to repeat the run, and nothing that depends on the date."""
 
 import gzip
 import hashlib
@@ -15,7 +15,7 @@ from tests.workflow.runs import REPOSITORY, SMALL, Run
 
 
 def checksum_of_contig() -> str:
-    """MD5 of the one contig of the small set, as SAM's M5."""
+    """Return the MD5 of the only contig of the small set, as in SAM's M5."""
     lines = gzip.decompress((SMALL / "genome.fa.gz").read_bytes()).split(b"\n")[1:]
     return hashlib.md5(b"".join(lines).upper()).hexdigest()
 
@@ -33,7 +33,7 @@ def test_header_of_the_alignments(finished: Run) -> None:
 
 
 def test_the_command_of_the_alignments_can_be_run_again(finished: Run) -> None:
-    """In the folder of the run it gives the records, apart from what sorting and marking add."""
+    """Run in the same folder, the header's command gives the same records, apart from sorting and marking."""
     with pysam.AlignmentFile(str(finished.output / "align/NA12878.bam")) as stream:
         command = stream.header.to_dict()["PG"][0]["CL"]
         expected = sorted(_unmarked(record) for record in stream.fetch(until_eof=True))
@@ -52,7 +52,7 @@ def _unmarked(record: pysam.AlignedSegment) -> str:
 
 
 def test_every_option_stands_in_the_command() -> None:
-    """What a command line says is what the @PG line of its unit says."""
+    """The options of a command line are those in the @PG line of its unit."""
     for words in (
         "--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --fq-umi a_3.fq b_3.fq --qualities phred64 --clip-adapters --umis",
         "--fq1 'a b.fq' --interleaved --clip-poly-g --sample x --unit y --library z --platform ONT",

@@ -1,4 +1,4 @@
-"""Every way to hand in the same reads gives the same records, through Snakemake."""
+"""Inputs of the same reads in different formats give the same records through Snakemake."""
 
 import gzip
 import json
@@ -17,13 +17,13 @@ MATES = [SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"]
 
 
 def reads(path: Path) -> list[str]:
-    """The records of a FASTQ."""
+    """Return the records of a FASTQ."""
     with FastxFile(str(path)) as stream:
         return [f"{read}\n" for read in stream]
 
 
 def write_forms(folder: Path) -> list[dict[str, str]]:
-    """The small set in other forms: rows of the sheet of units, one sample each."""
+    """Write the small set in other formats; return rows of the sheet of units, one sample each."""
     folder.mkdir()
     first, second = (reads(path) for path in MATES)
     for number, cut in enumerate((slice(0, 2000), slice(2000, None)), 1):
@@ -50,14 +50,14 @@ def write_forms(folder: Path) -> list[dict[str, str]]:
 
 
 def sheet(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Rows with all columns."""
+    """Return the rows with all columns."""
     columns = ("sample", "unit", "fq1", "fq2", "bam", "interleaved", "qualities")
     return [{column: row.get(column, "lane_1" if column == "unit" else "") for column in columns} for row in rows]
 
 
 @pytest.fixture(scope="module")
 def forms(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The alignments of the small set in all forms, with the index of the finished run."""
+    """Map the small set in all formats, with the index of the finished run."""
     folder = tmp_path_factory.mktemp("inputs") / "run"
     rows = write_forms(folder)
     (folder / "genome.fa").write_bytes(gzip.decompress((SMALL / "genome.fa.gz").read_bytes()))
@@ -77,7 +77,7 @@ def forms(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def records(path: Path) -> Iterator[str]:
-    """The records without their read group, which names the sample."""
+    """Yield the records without their read group, which names the sample."""
     with pysam.AlignmentFile(str(path)) as stream:
         for record in stream.fetch(until_eof=True):
             record.set_tag("RG", None)
@@ -91,7 +91,7 @@ def test_records_do_not_depend_on_the_form_of_the_input(sample: str, forms: Run,
 
 
 def test_alignments_are_mapped_anew(forms: Run, finished: Run) -> None:
-    """Of a sorted CRAM the reads are put in pairs; read groups are the sheet's; the ledger counts what is left out."""
+    """Reads of a sorted CRAM are paired; read groups are the sheet's; the ledger counts omitted records."""
     expected = sorted(records(finished.output / "align/NA12878.bam"))
     assert sorted(records(forms.output / "align/mapped.bam")) == expected
     with pysam.AlignmentFile(str(forms.output / "align/mapped.bam")) as stream:
@@ -106,7 +106,7 @@ def test_alignments_are_mapped_anew(forms: Run, finished: Run) -> None:
 
 
 def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> None:
-    """Mates in turn are not mapped as single reads, nor Phred+64 as Phred+33: a sentence before any job."""
+    """Interleaved mates given as single reads, and Phred+64 given as Phred+33, are refused before any job."""
     shutil.copy(forms.folder / "turn.fq", tmp_path / "turn.fq")
     unit = {**SMALL_UNIT, "fq1": "turn.fq", "fq2": "", "interleaved": "", "qualities": ""}
     for said, expected in (
@@ -139,7 +139,7 @@ def test_columns_of_ones_own_are_in_the_report_and_run_nothing_else(continued: C
 
 
 def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None:
-    """With both keys other bases are aligned, the ledger says how many, and the reads are the same."""
+    """With both keys set, fewer bases are aligned, the ledger counts the clipped ones, and the reads are the same."""
     unit = {key: value for key, value in SMALL_UNIT.items() if key not in ("fq1", "fq2")}
     run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}})
     run.config["reference"]["index_directory"] = str(finished.output / "index")
@@ -150,7 +150,7 @@ def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None
             for number, record in enumerate(records_of_mate):
                 title, bases, _, qualities = record.splitlines()
                 insert = 40 + number % 100
-                # The mates of an insert: its two ends, here those of the first mate's beginning.
+                # The two mates of a short insert: both ends of it, made from the start of the first mate.
                 whole = first[number].splitlines()[1][:insert]
                 whole = whole if mate == 1 else whole.translate(str.maketrans("ACGTN", "TGCAN"))[::-1]
                 read = (whole + "AGATCGGAAGAGCACACGTCTGAACTCCAGTCAC" + "G" * 150)[: len(bases)]
@@ -172,13 +172,13 @@ def test_ends_are_clipped_and_not_trimmed(finished: Run, tmp_path: Path) -> None
 
 
 def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
-    """RX is what names end in, or what a file says; marks are those of `samtools markdup --barcode-tag RX`."""
+    """RX is the UMI from the read name or from a file; marks equal those of `samtools markdup --barcode-tag RX`."""
     run = Run(tmp_path, config={"reference": {"fasta": str(SMALL / "genome.fa.gz")}, "align": {"umi": "name"}})
     run.config["reference"] |= {"index_directory": str(finished.output / "index"), "assembly": "GRCh38 of a test"}
     names = {}
     for mate, path in enumerate(MATES, 1):
         with (tmp_path / f"{mate}.fq").open("w") as stream:
-            # All pairs twice, so that there are duplicates, of which one in two has the same UMI.
+            # Every pair occurs twice, so that there are duplicates; half of these have the same UMI.
             for number, record in enumerate(read for read in reads(path)[:1500] for _ in range(2)):
                 title, bases, _, qualities = record.splitlines()
                 umi = "AC+GT" if number % 2 == 0 or number % 4 == 1 else "TT+GT"
@@ -200,7 +200,7 @@ def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
         assert [duplicate for _, _, duplicate in found] == [record.is_duplicate for record in stream]
     assert 1300 < sum(duplicate for _, _, duplicate in found) < 1800
 
-    # The same UMIs from a file of their own; they do not stand in the names as they are then.
+    # The same UMIs in a separate file; the names then have none.
     with (tmp_path / "umi.fq").open("w") as stream:
         for title in (tmp_path / "1.fq").read_text().splitlines()[::4]:
             umi = title.rpartition(":")[2].replace("+", "")

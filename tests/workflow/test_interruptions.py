@@ -1,4 +1,4 @@
-"""A job, or Snakemake itself, killed with SIGKILL in any stage: the same command gives the same results."""
+"""Jobs, or Snakemake itself, killed with SIGKILL in any stage: the same command then gives the same results."""
 
 import os
 import re
@@ -27,20 +27,22 @@ RESULTS = ("align/NA12878.bam", "rescore/all.vcf.gz", "ledger/NA12878.lane_1.jso
 
 
 def results(run: Run) -> dict[str, bytes]:
-    """What must not depend on an interruption."""
+    """Return the contents that must not depend on an interruption."""
     return {name: (run.output / name).read_bytes() for name in RESULTS}
 
 
 def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool, retries: int = 0) -> str:
-    """Start Snakemake so that `rule` runs, and kill the job, or everything, once the job is at work.
+    """Start Snakemake so that `rule` runs, and kill the job, or everything, once the job has started its work.
 
     Args:
-        run, rule, log: the run, the rule of its job and the job's log.
+        run: the run.
+        rule: rule of the job.
+        log: log of the job.
         whole: kill Snakemake and all its jobs.
-        retries: how often Snakemake may begin a job again.
+        retries: number of times that Snakemake may start a job again.
 
     Returns:
-        What Snakemake printed.
+        Snakemake's output.
     """
     with (run.folder / "terminal.txt").open("w") as terminal:
         snakemake = subprocess.Popen(
@@ -54,7 +56,7 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool, retries: int
         while not jobs:
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             jobs = jobs_of(psutil.Process(snakemake.pid), rule)
-        # Snakemake takes the old log away; the job writes a new one when its own work begins.
+        # Snakemake deletes the old log; the job writes a new one when its own work begins.
         while not (log.exists() and log.stat().st_size):
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
             time.sleep(0.001)
@@ -67,7 +69,7 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool, retries: int
 
 
 def jobs_of(snakemake: psutil.Process, rule: str) -> list[psutil.Process]:
-    """The processes that run the script of a rule."""
+    """Return the processes that run the script of a rule."""
     with suppress(psutil.NoSuchProcess):
         return [
             process
@@ -78,7 +80,7 @@ def jobs_of(snakemake: psutil.Process, rule: str) -> list[psutil.Process]:
 
 
 def log_of(run: Run, rule: str) -> Path:
-    """The log of the rule's only job in the small set."""
+    """Return the log of the rule's only job in the small set."""
     names = {
         "pack_reference": "pack_reference.log",
         "index_page": "index_page/0.log",
@@ -93,7 +95,7 @@ def log_of(run: Run, rule: str) -> Path:
 
 @pytest.mark.parametrize("rule", STAGES)
 def test_killed_job_is_made_up_for(rule: str, finished: Run, continued: Callable[[], Run]) -> None:
-    """The job dies, the last line says so, and the same command finishes with the same results."""
+    """A killed job is reported in the last line, and the same command finishes with the same results."""
     run = continued()
     said = kill_in_the_middle(run, rule, log_of(run, rule), whole=False)
     assert errors_of(said) == said.splitlines()[-1:]
@@ -105,7 +107,7 @@ def test_killed_job_is_made_up_for(rule: str, finished: Run, continued: Callable
 
 
 def test_killed_snakemake_is_made_up_for(finished: Run, continued: Callable[[], Run]) -> None:
-    """Everything dies at once, as in a power cut: unlock, and the same command finishes with the same results."""
+    """After everything is killed at once, as in a power cut, unlocking and the same command give the same results."""
     run = continued()
     kill_in_the_middle(run, "map_unit", log_of(run, "map_unit"), whole=True)
     assert "removed with the --unlock argument" in " ".join(run.snakemake().stdout.split())
@@ -116,7 +118,7 @@ def test_killed_snakemake_is_made_up_for(finished: Run, continued: Callable[[], 
 
 
 def test_killed_job_is_tried_again_with_more_memory(finished: Run, continued: Callable[[], Run]) -> None:
-    """As one is that a cluster kills for its memory: twice as much is asked for, and the same results come out."""
+    """A job killed as a cluster does for its memory is retried with twice as much, and gives the same results."""
     run = continued()
     said = kill_in_the_middle(run, "finish_sample", log_of(run, "finish_sample"), whole=False, retries=1)
     assert re.search(
@@ -132,7 +134,7 @@ def test_killed_job_is_tried_again_with_more_memory(finished: Run, continued: Ca
 
 
 def test_a_job_that_says_what_is_wrong_does_not_work_again(continued: Callable[[], Run]) -> None:
-    """A damaged file is not mapped twice: further attempts repeat the sentence."""
+    """After a damaged file, further attempts repeat the sentence without mapping again."""
     run = continued()
     content = Path(run.units[0]["fq1"]).read_bytes()
     (run.folder / "bad.fq.gz").write_bytes(content[: len(content) // 2])

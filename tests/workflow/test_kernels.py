@@ -1,4 +1,4 @@
-"""What `compile_kernels` compiles is what the jobs of a run use, so that none of them compiles anything in silence."""
+"""`compile_kernels` compiles exactly the kernels that the jobs of a run use, so that no job compiles silently."""
 
 import logging
 import os
@@ -12,9 +12,9 @@ from quire import kernels, sources
 from tests.workflow.runs import REPOSITORY
 
 DEMO = REPOSITORY / "tests" / "data" / "demo"
-# In one process each stage is compiled, or loaded, and then runs on the demo's reads. A kernel has an overload for each
-# kind of arguments that it has code for, whether that was compiled or lay on the disk: what a job adds is one
-# that `compile_kernels` did not know.
+# In one process, each stage is compiled or loaded, and then runs on the demo's reads. A kernel has an overload for each
+# signature that it has code for, compiled or loaded from disk. An overload that a job adds is one that
+# `compile_kernels` missed.
 PROGRAM = """
 import logging, sys
 from pathlib import Path
@@ -109,7 +109,7 @@ def test_jobs_compile_nothing(tmp_path: Path) -> None:
 def test_the_log_says_nothing_of_tiny_samples(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What the terminal shows of a long job is how far its log says it is."""
+    """Messages about the tiny samples that compile kernels are not logged: the terminal would show them as progress."""
     monkeypatch.setitem(kernels.STAGES, "tiny", lambda: logging.getLogger("quire.align").info("2 of 2 records sorted"))
     monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
     monkeypatch.setattr(kernels.stamps, "remember", lambda *_: None)
@@ -126,8 +126,10 @@ def test_the_log_says_nothing_of_tiny_samples(
 def test_a_stage_is_not_stamped_where_sources_changed(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its kernels were not kept, and the stamp would be that of other sources. Same texts are the same source, also
-    where the clock of the file server is ahead."""
+    """A stage is not stamped if its sources changed during compilation: its kernels would get another version's stamp.
+
+    Files with equal text count as unchanged, even if the file server's clock is ahead.
+    """
     source, other, stamped = tmp_path / "source.py", tmp_path / "other.py", []
     for path in (source, other):
         path.write_text("")

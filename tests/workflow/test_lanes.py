@@ -1,4 +1,4 @@
-"""A lane that is added is mapped alone, thresholds of finishing map nothing, and the results are those of a new run."""
+"""An added lane is mapped alone, changed finishing thresholds map nothing, and results equal those of a new run."""
 
 import gzip
 from collections.abc import Callable
@@ -18,7 +18,7 @@ ALIGNED = (
 
 
 def mapped(run: Run) -> dict[str, bool]:
-    """For each unit whose job ran last, whether its reads were mapped; those of others were taken back."""
+    """Return, for each unit whose job ran last, True if its reads were mapped, False if its records were reused."""
     logs = (run.output / "logs/map_unit").glob("*.log")
     said = {log.name.split(".")[1]: log.read_text() for log in logs}
     assert all(("reads mapped" in text) != ("records taken back" in text) for text in said.values())
@@ -30,9 +30,9 @@ def aligned(run: Run) -> dict[str, bytes]:
 
 
 def test_a_lane_that_is_added_is_mapped_alone(continued: Callable[[], Run]) -> None:
-    """The other is taken back, though thresholds of finishing change too; whoever forces mapping has both mapped.
+    """The other lane is reused even if thresholds of finishing change too; forcing the rule maps both.
 
-    The new lane has pairs that the first has, so that there are more duplicates than before.
+    The new lane repeats pairs of the first, so that there are more duplicates than before.
     """
     run = continued()
     lane = {"unit": "lane_2"}

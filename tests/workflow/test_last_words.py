@@ -1,4 +1,4 @@
-"""What a user sees at the end of a run, what Snakemake's own report holds, and Quire as a part of another workflow."""
+"""The last lines of a run, Snakemake's own report, and Quire as a module of another workflow."""
 
 import os
 import re
@@ -15,7 +15,7 @@ RESULTS = r"alignments +out/align/NA12878\.bam\nvariants +out/rescore/all\.vcf\.
 
 
 def test_a_run_ends_with_its_summary(continued: Callable[[], Run]) -> None:
-    """What came out, with warnings; not before it is made, and not where only a part is asked for."""
+    """A run ends with its results and warnings, but not before they exist or if only a part was requested."""
     run = continued()
     shutil.rmtree(run.output / "report")
     run.config["rescore"] = {"minimum_quality": 1e9}
@@ -31,14 +31,14 @@ def test_a_run_ends_with_its_summary(continued: Callable[[], Run]) -> None:
     assert "reads in" in last
     assert "warning     NA12878: No variant was called." in last
     assert "Finished" not in last
-    # A run that makes a part of it again leaves the older summary unsaid.
+    # A run that repeats a part of the summary does not print the older one.
     again = run.snakemake("--forcerun", "gather_variants", "--", "out/rescore/all.vcf.gz")
     assert "gather_variants" in finished_rules(again.stdout)
     assert not re.search(RESULTS, again.stdout)
 
 
 def test_every_job_that_fails_has_the_last_word(continued: Callable[[], Run]) -> None:
-    """Two units with truncated files: two sentences at the very end, each once."""
+    """Two units with truncated files give two sentences at the very end, each once."""
     run = continued()
     run.units = []
     for number in "12":
@@ -57,7 +57,7 @@ def test_every_job_that_fails_has_the_last_word(continued: Callable[[], Run]) ->
 
 
 def test_the_report_of_snakemake_holds_small_results(continued: Callable[[], Run]) -> None:
-    """`snakemake --report` works with what requirements.txt installs, and packs neither alignments nor variants."""
+    """`snakemake --report` works with the packages of requirements.txt, and packs neither alignments nor variants."""
     run = continued()
     result = run.snakemake("--report", "run.html")
     assert result.returncode == 0, result.stdout
@@ -70,7 +70,7 @@ def test_the_report_of_snakemake_holds_small_results(continued: Callable[[], Run
 
 
 def test_what_else_snakemake_offers_is_as_documented(finished: Run) -> None:
-    """`--archive` without conda, and `--generate-unit-tests` outside of the clone: config/README.md says the same."""
+    """`--archive` without conda and `--generate-unit-tests` outside the clone behave as config/README.md says."""
     documented = " ".join((REPOSITORY / "config/README.md").read_text().split())
     without = {"PATH": os.pathsep.join(p for p in os.environ["PATH"].split(":") if not (Path(p) / "conda").exists())}
     said = "Error running conda info. Is conda installed and accessible?"
@@ -112,7 +112,7 @@ onerror:
 
 @pytest.fixture
 def module(finished: Run, tmp_path: Path) -> Run:
-    """A workflow with Quire as a module whose rules get a prefix, over the index of `finished`."""
+    """Return a workflow with Quire as a module whose rules get a prefix, using the index of `finished`."""
     fasta = {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(finished.output / "index")}
     run = Run(tmp_path / "run", config={"reference": fasta})
     (run.folder / "Snakefile").write_text(MODULE)
@@ -127,7 +127,7 @@ def module(finished: Run, tmp_path: Path) -> Run:
 
 
 def test_a_module_of_another_workflow(module: Run) -> None:
-    """No warning, every rule under its prefix, the same last words."""
+    """A module's run gives no warning, prefixes every rule, and prints the same last lines."""
     planned = module.snakemake("--dry-run")
     assert planned.returncode == 0, planned.stdout
     assert planned.stdout.startswith("Assuming unrestricted shared filesystem usage.\n")
@@ -145,7 +145,7 @@ def test_a_module_of_another_workflow(module: Run) -> None:
 
 
 def test_a_module_that_fails(module: Run) -> None:
-    """The handler of the module tells the sentence."""
+    """The handler of the module prints the sentence."""
     (module.folder / "bad.fq").write_text("@read\nACGT\n+\nII\n")
     module.units = [{**SMALL_UNIT, "fq1": "bad.fq", "fq2": ""}]
     module.write()
@@ -156,7 +156,7 @@ def test_a_module_that_fails(module: Run) -> None:
 
 
 def test_a_module_with_another_folder(module: Run) -> None:
-    """`prefix:` is refused in a sentence that names the key to use."""
+    """`prefix:` is refused with a sentence that names the key to use."""
     (module.folder / "Snakefile").write_text(
         MODULE.replace('config["quire"]\n', 'config["quire"]\n    prefix: "sub"\n')
     )
@@ -167,7 +167,7 @@ def test_a_module_with_another_folder(module: Run) -> None:
 
 
 def test_single_keys_on_the_command_line(module: Run, finished: Run) -> None:
-    """`--config` replaces single keys, inside of a block of the module and in a run by itself; the others stay."""
+    """`--config` replaces single keys, in a module's block and in a run of Quire alone; other keys stay."""
     for run, given in ((module, "quire={output: elsewhere}"), (finished, "output=elsewhere")):
         planned = run.snakemake("--dry-run", "--config", given)
         assert planned.returncode == 0, planned.stdout

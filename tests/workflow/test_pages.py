@@ -1,4 +1,4 @@
-"""Pages in a browser, on paper and for axe-core, and the folder for MultiQC in MultiQC: a sample's, and a cohort's."""
+"""Report pages of a sample and a cohort in a browser, in print and in axe-core, and the MultiQC folder in MultiQC."""
 
 import json
 import struct
@@ -19,7 +19,7 @@ WIDTHS = [420, 1400]
 
 @pytest.fixture(scope="module")
 def pages(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of the finished run, and one of its sample under four names."""
+    """Return the page of the finished run, and a page of its sample under four names."""
     folder, align = tmp_path_factory.mktemp("cohort"), finished.output / "align"
     content = json.loads((finished.output / "rescore/variants.json").read_text())
     (one,) = content["samples"].values()
@@ -44,7 +44,7 @@ def pages(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 @pytest.mark.parametrize("name", ["sample", "cohort"])
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make page-tools)")
 def test_anybody_can_use_the_page(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
-    """axe-core finds nothing, on a telephone in the dark and on a desk in the light; nothing is too wide."""
+    """axe-core finds no fault on a dark telephone or a light desktop screen, and no element is too wide."""
     script = f"""{AXE.read_text()};
         document.querySelectorAll("details").forEach((one) => {{ one.open = true; }});
         told.violations = (await axe.run()).violations.map((one) => `${{one.id}}: ${{one.nodes[0].html}}`);"""
@@ -59,7 +59,7 @@ def test_anybody_can_use_the_page(name: str, pages: dict[str, Path], tmp_path: P
 @in_a_browser
 @pytest.mark.parametrize("name", ["sample", "cohort"])
 def test_nothing_is_hidden_beside_a_table(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
-    """On a telephone the verdicts, and on a desk the samples, too, are seen without scrolling; so are all labels."""
+    """Verdicts (on a desktop also samples) and all labels are visible without scrolling."""
     script = """
         document.querySelectorAll("details").forEach((one) => { one.open = true; });
         const around = [...document.querySelectorAll(told.width < 500 ? ".checks" : "table")];
@@ -78,7 +78,7 @@ def test_nothing_is_hidden_beside_a_table(name: str, pages: dict[str, Path], tmp
 
 @in_a_browser
 def test_what_is_looked_for_is_found(tmp_path: Path) -> None:
-    """A page that is too wide, without alternatives for its pictures, in grey on white."""
+    """The checks find a page's faults: too wide, images without alternative text, and grey text on white."""
     bad = tmp_path / "bad.html"
     bad.write_text(
         '<body><img src="x.png"><p style="color:#bbb">pale</p><table style="width:900px"><td>x</table></body>'
@@ -109,7 +109,7 @@ def test_a_table_sorts_and_filters(pages: dict[str, Path], tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["sample", "cohort"])
 @pytest.mark.skipif(PDFTOTEXT is None, reason="pdftotext is not installed (apt-get install poppler-utils)")
 def test_print_keeps_all_columns(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
-    """Every word of every table stands on the paper as often as in the page, also of those that are closed."""
+    """Every word of every table, collapsed ones included, is printed as often as it occurs in the page."""
     script = """
         document.querySelectorAll("details").forEach((one) => { one.open = true; });
         told.cells = [...document.querySelectorAll("th, td")].map((cell) => cell.innerText);"""
@@ -123,7 +123,7 @@ def test_print_keeps_all_columns(name: str, pages: dict[str, Path], tmp_path: Pa
 @in_a_browser
 @pytest.mark.skipif(PDFTOTEXT is None, reason="pdftotext is not installed (apt-get install poppler-utils)")
 def test_print_repeats_the_names_of_columns(tmp_path: Path) -> None:
-    """On every page of a table that a script sorts."""
+    """Tables that a script sorts repeat their column names on every printed page."""
     style, script = ((REPOSITORY / "workflow/report" / name).read_text() for name in ("page.css", "page.js"))
     rows = "".join(f"<tr><th scope=row>sample</th><td>{number}</td></tr>" for number in range(150))
     head = "<thead><tr><th scope=col>Sample</th><th scope=col>Depth</th></tr></thead>"
@@ -141,7 +141,7 @@ def test_print_repeats_the_names_of_columns(tmp_path: Path) -> None:
 @in_a_browser
 @pytest.mark.parametrize("width", WIDTHS)
 def test_screenshots_show_the_page(width: int, pages: dict[str, Path], tmp_path: Path) -> None:
-    """Of the size that was asked for, and not of one colour."""
+    """Screenshots have the requested size and more than one colour."""
     picture = tmp_path / f"{width}.png"
     chromium(tmp_path, pages["sample"], f"--window-size={width},900", f"--screenshot={picture}")
     content = picture.read_bytes()
@@ -151,7 +151,7 @@ def test_screenshots_show_the_page(width: int, pages: dict[str, Path], tmp_path:
 
 @pytest.mark.skipif(not MULTIQC.exists(), reason="MultiQC is not installed (make page-tools)")
 def test_multiqc_finds_its_files(finished: Run, tmp_path: Path) -> None:
-    """Each by the module that it is for, with the figures of the summary; and nothing is said to be wrong."""
+    """Each file is found by its MultiQC module, with the figures of the summary and without warnings."""
     command = [str(MULTIQC), "--no-ansi", "--outdir", str(tmp_path), str(finished.output / "report")]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""The whole road on real reads, through Snakemake: outputs, ledgers, what runs again and what does not."""
+"""The whole workflow on real reads, through Snakemake: outputs, ledgers, and the jobs that run again after a change."""
 
 import gzip
 import json
@@ -20,31 +20,31 @@ PAIRS = 4949
 
 
 def planned(output: str) -> set[str]:
-    """Names of the rules that a dry run lists in its table of jobs."""
+    """Return the names of the rules that a dry run lists in its table of jobs."""
     table = re.search(r"^job +count\n[- ]+\n(.*?)\ntotal", output, re.MULTILINE | re.DOTALL)
     return {line.split()[0] for line in table.group(1).splitlines()} if table else set()
 
 
 def finished_rules(output: str) -> set[str]:
-    """Names of the rules whose jobs a run has finished, by Quire's lines or, where it is a module, Snakemake's."""
+    """Return the rules whose jobs finished, from Quire's lines or, for a module, Snakemake's."""
     ours = re.findall(r"^[\d:]{8}  (\w+)(?: \S+)? done in [\d.,]+ s", output, re.MULTILINE)
     return {*ours, *re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", output)}
 
 
 def records(path: Path) -> list[str]:
-    """All records of an alignment file as text."""
+    """Return all records of an alignment file as text."""
     with pysam.AlignmentFile(str(path), check_sq=False) as alignments:
         return [record.to_string() for record in alignments.fetch(until_eof=True)]
 
 
 def calls(path: Path) -> list[str]:
-    """All records of a VCF as text."""
+    """Return all records of a VCF as text."""
     with pysam.VariantFile(str(path)) as variants:
         return [str(record) for record in variants]
 
 
 def edited_copy(folder: Path, module: str, addition: str) -> Path:
-    """Copy the installation, with something added to the end of one module of the library."""
+    """Copy the installation, and append text to one module of the library."""
     for name in ("workflow", "profiles", "envs"):
         shutil.copytree(
             REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
@@ -56,7 +56,7 @@ def edited_copy(folder: Path, module: str, addition: str) -> Path:
 
 
 def test_outputs_have_their_fixed_names(finished: Run) -> None:
-    """Everything that issue 2 names is there, and nothing temporary is left."""
+    """Every output that issue 2 names exists, and no temporary file is left."""
     names = (
         "align/NA12878.bam",
         "align/NA12878.bam.bai",
@@ -84,7 +84,7 @@ def test_outputs_have_their_fixed_names(finished: Run) -> None:
 
 
 def test_no_read_is_lost(finished: Run) -> None:
-    """Every read of the FASTQ files is in the BAM once, unmapped ones too, and the ledgers say so."""
+    """Every read of the FASTQ files is in the BAM once, unmapped reads included, and the ledgers agree."""
     with pysam.AlignmentFile(str(finished.output / "align/NA12878.bam")) as bam:
         primary = [(r.query_name, r.is_read2) for r in bam.fetch(until_eof=True) if not r.flag & 0x900]
     assert len(primary) == len(set(primary)) == 2 * PAIRS
@@ -95,7 +95,7 @@ def test_no_read_is_lost(finished: Run) -> None:
 
 
 def test_counts_are_those_of_samtools_and_bcftools(finished: Run, tmp_path: Path) -> None:
-    """What finishing and gathering counted of real reads and calls."""
+    """Counts of real reads and calls by finishing and gathering equal those of samtools and bcftools."""
     bam, fasta = finished.output / "align/NA12878.bam", tmp_path / "genome.fa"
     fasta.write_bytes(gzip.decompress((SMALL / "genome.fa.gz").read_bytes()))
     pysam.faidx(str(fasta))
@@ -132,7 +132,7 @@ def test_another_target_maps_nothing_again(continued: Callable[[], Run], tmp_pat
 
 
 def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
-    """The log, the headers of BAM and VCF, the ledger and the report tell what the kernels ran on, and why."""
+    """Log, headers of BAM and VCF, ledger and report record the backend of the kernels and the reason for it."""
     ledger = json.loads((finished.output / "ledger/NA12878.lane_1.json").read_text())
     chosen, unit = ledger["backend"], ledger["unit"]
     assert chosen["reason"].endswith(".")
@@ -156,7 +156,7 @@ def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
 
 
 def test_no_card_where_one_is_demanded(continued: Callable[[], Run]) -> None:
-    """One sentence with a remedy, and no BAM; but results that are there are not made again for another backend."""
+    """A demanded but missing card gives one sentence with a remedy and no BAM; existing results stay valid."""
     run = continued()
     run.config |= {"device": {"backend": "gpu"}}
     run.write()
@@ -173,7 +173,7 @@ def test_no_card_where_one_is_demanded(continued: Callable[[], Run]) -> None:
 
 
 def test_variants_agree_with_the_truth(finished: Run) -> None:
-    """The calls of the small set, held against Genome in a Bottle by the report itself."""
+    """The report's comparison of the small set's calls with Genome in a Bottle passes."""
     summary = json.loads((finished.output / "report/summary.json").read_text())
     assert summary["truth"]["snv"]["recall"] >= 0.95
     assert summary["truth"]["snv"]["precision"] >= 0.9
@@ -182,7 +182,7 @@ def test_variants_agree_with_the_truth(finished: Run) -> None:
 
 
 def test_calling_sees_every_placed_record(finished: Run) -> None:
-    """The ledger of calling, counted by the caller, holds as many reads as the index of the BAM counts records."""
+    """The caller's ledger counts as many reads as the BAM's index counts records."""
     ledger = json.loads((finished.output / "rescore/ledger.json").read_text())
     for sample, counts in ledger["samples"].items():
         with pysam.AlignmentFile(str(finished.output / f"align/{sample}.bam")) as alignments:
@@ -191,7 +191,7 @@ def test_calling_sees_every_placed_record(finished: Run) -> None:
 
 
 def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
-    """By the configuration alone; the record is that of the VCF."""
+    """In the folder of a run, the configuration alone is enough, and the record is the VCF's."""
     wanted = str(calls(finished.output / "rescore/all.vcf.gz")[3])
     contig, position = wanted.split("\t")[:2]
     command = [sys.executable, "-m", "quire.rescore", "why", "--at", f"{contig}:{position}"]
@@ -237,7 +237,7 @@ def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
 def test_edited_module_runs_again_what_depends_on_it(
     edited: str, expected: set[str], continued: Callable[[], Run], tmp_path: Path
 ) -> None:
-    """Editing a library module re-runs the rules whose scripts import it and what follows them, and no others."""
+    """Editing a library module re-runs exactly the rules whose scripts import it and the rules after them."""
     run = continued()
     run.repository = edited_copy(tmp_path / "edited", "report/summary.py", "")
     assert "Nothing to be done" in run.snakemake("-n").stdout
@@ -246,7 +246,7 @@ def test_edited_module_runs_again_what_depends_on_it(
 
 
 def test_other_pages_index_and_map_again(finished: Run, continued: Callable[[], Run]) -> None:
-    """Another page size over a finished run makes everything again, with the same answers."""
+    """Another page size after a finished run repeats everything, with the same answers."""
     run = continued()
     run.config["reference"] = {**run.config["reference"], "page_size": 20000}
     run.write()
@@ -260,7 +260,7 @@ def test_other_pages_index_and_map_again(finished: Run, continued: Callable[[], 
 
 
 def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -> None:
-    """Smaller pieces over a finished run are called anew and gathered, and nothing before them runs."""
+    """Smaller pieces after a finished run repeat only calling and gathering."""
     run = continued()
     run.config["rescore"] = {"interval_size": 15000}
     run.write()
@@ -279,7 +279,7 @@ def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -
 
 
 def test_one_answer_for_other_pages_batches_and_pieces(finished: Run, tmp_path: Path) -> None:
-    """Pages of 10 kb, batches of 500 pairs and pieces of 7 kb give the records and the calls of the plain run."""
+    """Pages of 10 kb, batches of 500 pairs and pieces of 7 kb give the records and calls of the default run."""
     settings = {
         "reference": {"fasta": str(SMALL / "genome.fa.gz"), "page_size": 10000},
         "align": {"reads_per_batch": 500},
@@ -295,7 +295,7 @@ def test_one_answer_for_other_pages_batches_and_pieces(finished: Run, tmp_path: 
 
 
 def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> None:
-    """Two samples, one of two lanes of which one is single-end; CRAM; regions; an index made beforehand and shared."""
+    """A run works with two samples, two lanes of one (one of them single-end), CRAM, regions, and a shared index."""
     folder = tmp_path / "run"
     folder.mkdir()
     with pysam.FastxFile(str(SMALL / "NA12878_R1.fastq.gz")) as reads:

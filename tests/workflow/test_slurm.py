@@ -23,7 +23,7 @@ absent = [name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ
 def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
     """Every job goes through Slurm, in few submissions, and the results are those of a workstation.
 
-    The job that maps asks for the cluster's only card, and is told its number.
+    The mapping job requests the cluster's only card, and receives its number.
     """
     run = Run(tmp_path / "run", config=finished.config)
     command = [str(REPOSITORY / "tests/workflow/slurm_demo.sh"), str(run.folder / "config.yaml"), str(run.folder)]
@@ -44,13 +44,13 @@ def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
     assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
 
 
-# Stands for sbatch: keeps what it is asked and refuses.
+# A stand-in for sbatch: it records its arguments and fails.
 SBATCH = """#!/bin/sh
 echo "$@" >>"$REQUESTS"
 echo sbatch: error: invalid partition specified >&2
 exit 1
 """
-# Snakemake's plugin waits for ever where one of these is missing. The account `none` means that the cluster has none.
+# Snakemake's plugin hangs if one of these is missing. The account `none` means that the cluster has none.
 PROGRAMS_OF_SLURM = {"sbatch": SBATCH, "sacct": "#!/bin/sh\necho none\n"} | dict.fromkeys(
     ("sinfo", "squeue", "sacctmgr", "sshare", "scontrol", "scancel"), "#!/bin/sh\n"
 )
@@ -58,7 +58,7 @@ PROGRAMS_OF_SLURM = {"sbatch": SBATCH, "sacct": "#!/bin/sh\necho none\n"} | dict
 
 @pytest.mark.parametrize(("backend", "expected"), [("gpu", ["--gpus=1"]), ("auto", [])])
 def test_a_group_of_pages_asks_for_one_card(backend: str, expected: list[str], tmp_path: Path) -> None:
-    """Two pages in one submission share a card; with `auto` none is asked for."""
+    """Two pages in one submission share a card; with `auto` no card is requested."""
     reference = {"fasta": str(SMALL / "genome.fa.gz"), "page_size": 25_000}
     run = Run(tmp_path / "run", config={"reference": reference, "device": {"backend": backend}})
     manifest = "out/index/reference/manifest.json"
@@ -71,7 +71,7 @@ def test_a_group_of_pages_asks_for_one_card(backend: str, expected: list[str], t
 
 
 def test_a_job_that_is_refused_says_why(tmp_path: Path) -> None:
-    """The sentence in the log of an earlier run is not repeated."""
+    """A refused job reports the reason, and does not repeat the sentence in the log of an earlier run."""
     run = Run(tmp_path / "run")
     log = run.output / "logs/pack_reference.log"
     log.parent.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_a_job_that_is_refused_says_why(tmp_path: Path) -> None:
 
 
 def refused(run: Run, folder: Path, *arguments: str) -> tuple[str, list[str]]:
-    """What a run says all of whose jobs Slurm refuses, and what it asked of Slurm."""
+    """Return the output of a run whose jobs Slurm refuses, and its requests to Slurm."""
     programs = folder / "programs"
     programs.mkdir()
     for name, script in PROGRAMS_OF_SLURM.items():

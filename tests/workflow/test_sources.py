@@ -1,4 +1,4 @@
-"""The digest of a rule's sources follows imports, kernels included, and nothing else; and who may import whom."""
+"""Digests of rules' sources follow imports, kernels included, and nothing else; packages import in one order."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ LIBRARY = sources.SCRIPTS / "quire"
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A small library: a script that imports a package, which imports a kernel module from inside a function.
+    """Write a small library: a script that imports a package, which imports a kernel module inside a function.
 
     The module names one kernel of its folder, which includes headers of another folder.
     """
@@ -47,13 +47,13 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    """Forget what was read of the sources."""
+    """Clear the caches of the sources."""
     for function in (sources.imports, sources.named_kernels, sources._module_file, sources._content_digest):
         function.cache_clear()
 
 
 def test_dependencies_follow_imports(tree: Path) -> None:
-    """Packages on the way, relative and late imports, circles, kernels and their headers are found; the rest is not."""
+    """Parent packages, relative and late imports, cycles, kernels and their headers are found; nothing else is."""
     found = {path.relative_to(tree).as_posix() for path in sources.dependencies(tree / "job.py")}
     assert found == {
         "job.py",
@@ -82,7 +82,7 @@ def test_dependencies_follow_imports(tree: Path) -> None:
     ],
 )
 def test_digest_changes_with_what_is_imported(changed: str, job: bool, other: bool, tree: Path) -> None:
-    """Editing a file changes the digests of the scripts that depend on it and of no others."""
+    """Editing a file changes the digests of exactly the scripts that depend on it."""
     before = {script: sources.digest(script) for script in ("job.py", "other.py")}
     with (tree / changed).open("a") as stream:
         stream.write("\nedited = 1\n" if changed.endswith(".py") else "\nint edited;\n")
@@ -92,7 +92,7 @@ def test_digest_changes_with_what_is_imported(changed: str, job: bool, other: bo
 
 
 def test_digest_ignores_comments_and_docstrings(tree: Path) -> None:
-    """An edit of prose triggers no rerun."""
+    """Editing comments or docstrings triggers no rerun."""
     inner, kernel = tree / "quire/stage/inner.py", tree / "quire/kernels/fast.cu"
     digests = set()
     for prose in ("Run.", "Run fast."):
@@ -147,12 +147,12 @@ def test_every_kernel_is_named_by_a_module() -> None:
 
 
 def package_of(path: Path) -> str:
-    """The top-level package or module of the library that a file belongs to."""
+    """Return the top-level package or module of the library that a file belongs to."""
     return path.relative_to(LIBRARY).parts[0].removesuffix(".py")
 
 
 def imported_packages() -> dict[str, set[str]]:
-    """For each top-level package and module of the library the others that are imported anywhere in it."""
+    """Return the library's top-level packages and modules, each with the others that it imports anywhere."""
     found: dict[str, set[str]] = {package_of(path): set() for path in LIBRARY.rglob("*.py")}
     for path in LIBRARY.rglob("*.py"):
         names = [imported.name.split(".") for imported in sources.imports(path)]
@@ -162,10 +162,7 @@ def imported_packages() -> dict[str, set[str]]:
 
 
 def test_the_table_of_the_architecture_is_true() -> None:
-    """docs/architecture.md names every package of the library, in an order in which each imports from above alone.
-
-    The column "reads" holds what a package imports, no less and no more.
-    """
+    """docs/architecture.md names every package of the library, in an order in which each imports only earlier ones."""
     text = (REPOSITORY / "docs/architecture.md").read_text()
     table = text.split("| package | what | reads |")[1].split("\n\n")[0].splitlines()[2:]
     rows = [[re.findall(r"`(\w+)`", cell) for cell in line.split("|")] for line in table]
@@ -183,7 +180,7 @@ def test_the_table_of_the_architecture_is_true() -> None:
 
 
 def test_class_names_are_unique() -> None:
-    """A name means one class of the library, so that it can be spoken of without its module."""
+    """Every class name is unique in the library, so that it can be used without its module."""
     places: dict[str, list[str]] = {}
     for path in sorted(LIBRARY.rglob("*.py")):
         for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(), re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Ruined samples through the whole road: what was planted is flagged, and a clean sample beside them is not."""
+"""Spoiled samples through the whole workflow: planted faults are flagged, and a clean sample of the same run is not."""
 
 import gzip
 import json
@@ -17,16 +17,16 @@ from tests.support.spoiled_reads import (
 )
 from tests.workflow.runs import Run
 
-SHARE = 0.33  # of the demo's 52x
+SHARE = 0.33  # share of the demo's 52x
 OTHER = 0.35
 SEX_CONTIGS = {"chrX": 30_000, "chrY": 20_000}
-# The sex that the sheet names, and copies of X and Y for two of the autosomes: the mixture's tube was mistaken.
+# The sheet's sex, and copies of X and Y per two copies of the autosomes: the mixture's tube was swapped.
 SEXES = {"clean": ("female", 2, 0), "mixture": ("male", 2, 0), "noisy": ("male", 1, 1)}
 
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    """What the summary says of three samples: clean, a mixture as issue 14 has it, and one with 4 % random bases."""
+    """Return the summaries of three samples: clean, a mixture as in issue 14, and one with 4 % random bases."""
     folder = tmp_path_factory.mktemp("spoiled")
     generator = random.Random(14)
     clean = demo_pairs(generator, SHARE)
@@ -38,7 +38,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     samples = {"clean": clean, "mixture": mixture, "noisy": with_random_bases(generator, clean, 0.04)}
     contigs = {name: "".join(generator.choices("ACGT", k=length)) for name, length in SEX_CONTIGS.items()}
     genome = gzip.decompress((DEMO / "hg19.chr20.masked.fa.gz").read_bytes())
-    known = sum(map(genome.count, b"ACGTacgt"))  # most of it without reads, so that the mean depth is low
+    known = sum(map(genome.count, b"ACGTacgt"))  # mostly without reads, so that the mean depth is low
     for sample, (_, *copies) in SEXES.items():
         for (name, sequence), copy in zip(contigs.items(), copies, strict=True):
             pairs = round(number * copy / 2 * len(sequence) / known)
@@ -46,7 +46,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     fasta = folder / "genome.fa"
     more = "".join(f">{name}\n{sequence}\n" for name, sequence in contigs.items())
     fasta.write_bytes(genome + more.encode())
-    # The truth's SNVs as if they were common: their frequencies matter little where the other person has none of them.
+    # The truth's SNVs as common sites: their frequencies hardly matter where the other person has none of them.
     sites = folder / "sites.vcf"
     lines = gzip.decompress((DEMO / "giab_v3.3.2.vcf.gz").read_bytes()).decode().splitlines()
     known = [line.split("\t")[:7] for line in lines if not line.startswith("#")]
@@ -71,13 +71,13 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
 
 
 def verdicts(sample: dict) -> dict[str, str]:
-    """Verdicts by criterion."""
+    """Return verdicts by criterion."""
     return {check["criterion"]: check["verdict"] for check in sample["checks"]}
 
 
 def test_a_clean_sample_is_not_failed(judged: dict[str, dict]) -> None:
     assert judged["clean"]["verdicts"]["fail"] == 0
-    # Not judged: GC bias on a target.
+    # GC bias is not judged on a target.
     assert judged["clean"]["verdicts"]["not judged"] == 1
     found = verdicts(judged["clean"])
     assert {key for key, verdict in found.items() if verdict == "look"} <= {"same_person"}
@@ -85,7 +85,7 @@ def test_a_clean_sample_is_not_failed(judged: dict[str, dict]) -> None:
 
 
 def test_a_mixture_is_flagged(judged: dict[str, dict]) -> None:
-    """35 % reads of another genome, 5 % dimers, 2 % errors: each is told by the checks that are about it."""
+    """35 % reads of another genome, 5 % dimers and 2 % errors are each detected by the corresponding checks."""
     found = verdicts(judged["mixture"])
     assert found["contamination"] == found["het_hom"] == "fail"
     assert found["mismatches"] in ("look", "fail")
@@ -101,7 +101,7 @@ def test_random_bases_are_flagged(judged: dict[str, dict]) -> None:
 
 
 def test_sex_is_told_by_the_depth_of_x_and_y(judged: dict[str, dict]) -> None:
-    """As planted; a sample whose sheet says otherwise is flagged, the others are not."""
+    """The planted sex is found; only the sample whose sheet contradicts it is flagged."""
     seen = {name: sample["sex"]["seen"] for name, sample in judged.items()}
     assert seen == {"clean": "female", "mixture": "female", "noisy": "male"}
     assert {name: verdicts(sample)["sex"] for name, sample in judged.items()} == {

@@ -1,4 +1,4 @@
-"""Stages as targets, samples that are added, and samples and lanes that are taken away."""
+"""Stages as targets, and added and removed samples and lanes."""
 
 import re
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from tests.workflow.runs import SMALL_UNIT, Run, errors_of
 
 
 def planned(output: str) -> dict[str, int]:
-    """How many jobs of each rule a dry run counts."""
+    """Return the number of jobs of each rule in a dry run."""
     table = output.split("Job stats:")[1].split("total")[0]
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
 
 
 def test_a_stage_ends_where_it_is_asked_to(continued: Callable[[], Run]) -> None:
-    """`--until` a rule, with a target of a stage."""
+    """`--until` a rule works with the target of a stage."""
     run = continued()
     result = run.snakemake("call", "--until", "finish_sample", "--dry-run", "--forcerun", "map_unit")
     assert result.returncode == 0, result.stdout
@@ -33,7 +33,7 @@ def test_a_stage_ends_where_it_is_asked_to(continued: Callable[[], Run]) -> None
     ],
 )
 def test_stages_are_targets(target: str, last: str, continued: Callable[[], Run]) -> None:
-    """Each ends with the rule that makes its results."""
+    """Each target ends with the rule that makes its results."""
     run = continued()
     result = run.snakemake(target, "--dry-run", "--forcerun", "map_unit")
     assert result.returncode == 0, result.stdout
@@ -44,7 +44,7 @@ def test_stages_are_targets(target: str, last: str, continued: Callable[[], Run]
 
 
 def test_a_sample_that_is_added_is_mapped_alone(continued: Callable[[], Run]) -> None:
-    """Nothing of the others is mapped or sorted again."""
+    """No other sample is mapped or sorted again."""
     run = continued()
     (run.folder / "second.fq").write_text("@a\nACGT\n+\nIIII\n")
     run.samples = [*run.samples, {"sample": "second", "ploidy": "2"}]
@@ -58,7 +58,7 @@ def test_a_sample_that_is_added_is_mapped_alone(continued: Callable[[], Run]) ->
 
 
 def test_what_the_sheets_name_no_longer_is_said(continued: Callable[[], Run]) -> None:
-    """After the run, once for each, and the files stay."""
+    """Samples that the sheets no longer name are each reported once after the run, and their files stay."""
     run = continued()
     (run.output / "align/former.counts.json").write_text("{}")
     (run.output / "ledger/NA12878.lane_0.json").write_text("{}")
@@ -68,7 +68,7 @@ def test_what_the_sheets_name_no_longer_is_said(continued: Callable[[], Run]) ->
     said = re.findall(r"^leftover +(\S+) is of an earlier run", result.stdout, re.MULTILINE)
     assert said == ["former", "NA12878.lane_0"]
     assert (run.output / "align/former.counts.json").exists()
-    # A line where a job begins and one where it ends; what Snakemake says of it besides is in its log.
+    # A line when a job begins and one when it ends; Snakemake's further output about it is in its log.
     ends = r"^[\d:]{8}  write_report done in [\d.]+ s; 1 of 2 steps \(50%\) done$"
     assert re.search(r"^[\d:]{8}  write_report$", result.stdout, re.MULTILINE)
     assert re.search(ends, result.stdout, re.MULTILINE)
