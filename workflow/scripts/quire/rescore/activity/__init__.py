@@ -1,9 +1,9 @@
 """The activity profile: the probability of a variant at every position, before any assembly.
 
-ReferenceConfidenceModel.calcGenotypeLikelihoodsOfRefVsAny per position and sample (evidence against the reference is a
-differing base, a deleted base, or a base next to an indel or a soft clip), AlleleFrequencyCalculator for the
-probability of any variant, BandPassActivityProfile for smoothing. The raw value of a position depends only on the reads
-over it.
+Follows ReferenceConfidenceModel.calcGenotypeLikelihoodsOfRefVsAny per position and sample (evidence against the
+reference is a differing base, a deleted base, or a base next to an indel or a soft clip), AlleleFrequencyCalculator for
+the probability of any variant, and BandPassActivityProfile for smoothing. The raw value of a position depends only on
+the reads over it.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _weights(
 ) -> NDArray[np.float64]:
     """Return the weights before smoothing of the positions from `start` on that `reference` covers.
 
-    Without evidence against the reference it is the most likely genotype at any qualities, and the weight is 0.
+    Without evidence against the reference, it is the most likely genotype whatever the qualities, so the weight is 0.
     """
     doubted = np.zeros(len(reference), np.uint8)
     for reads in samples:
@@ -151,7 +151,7 @@ class PlaceSums(NamedTuple):
 
     Attributes:
         log10: float64[places, genotypes], log10 likelihoods.
-        clips: float64[places], good soft-clipped bases of the reads whose base there is next to a soft clip.
+        clips: float64[places], good soft-clipped bases of reads with a base at the place that is next to a soft clip.
         clipped_reads: int64[places], number of these reads.
     """
 
@@ -236,7 +236,7 @@ def phred_rounded(log10: NDArray[np.float64]) -> NDArray[np.float64]:
 def posterior_terms(ploidy: int) -> NDArray[np.float64]:
     """Return float64[ploidy + 1]: log10 ratio of the prior of n alternates to that of none.
 
-    AlleleFrequencyCalculator.calculateSingleSampleBiallelicNonRefPosterior.
+    Follows AlleleFrequencyCalculator.calculateSingleSampleBiallelicNonRefPosterior.
     """
     copies = np.arange(ploidy)
     # Factors between successive terms, from the binomial coefficient and both gamma functions.

@@ -30,8 +30,8 @@ class Stretch(NamedTuple):
         start: first position, 0-based.
         depth: int32[positions].
         phreds: int32[positions, genotypes], PL of the reference against any other allele.
-        variants: records that start in the stretch, in order, also outside the intervals: bases that their deletions
-            remove belong to no block.
+        variants: records that start in the stretch, in order, including those outside the intervals, since bases that
+            their deletions remove belong to no block.
         deleted: spans of long deletions, which belong to no block wherever the deletions start.
     """
 
@@ -79,8 +79,8 @@ def with_blocks(
     Args:
         contig: name.
         stretches: in order, without gaps.
-        intervals: int64[n, 2] of the contig, in order, apart from each other.
-        reference: letters of spans of the contig.
+        intervals: int64[n, 2] of the contig, in order and disjoint.
+        reference: returns the reference's letters of a span.
         ploidy: of the sample.
     """
     waiting: Stretch | None = None
@@ -128,7 +128,7 @@ def _records(
     for start, end in intervals.tolist():
         wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = True
     written = [record for record in stretch.variants if wanted[record.start - stretch.start]]
-    # A variant covers the reference up to its end or the next variant, whose own end counts from then on.
+    # A variant covers the reference up to its end or the start of the next variant, whose end counts from there on.
     starts = [record.start for record in stretch.variants]
     wanted[: max(0, min(covered, *starts[:1], stretch.end) - stretch.start)] = False
     for record, following in zip(stretch.variants, [*starts, stretch.end][1:], strict=True):

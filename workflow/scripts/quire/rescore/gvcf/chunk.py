@@ -41,10 +41,10 @@ LOOK_BACK = REGION_PADDING
 
 
 def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
-    """Return variants and confidence of some tiles of the job's one sample; regions are counted.
+    """Return variants and confidence of some tiles of the job's one sample, and count their regions.
 
-    Only regions that overlap the intervals are handled, and active regions whose deletions may reach into them: a block
-    of the bases that such a deletion removes would be written by no job, wherever the genome is cut.
+    Only regions that overlap the intervals are handled, and active regions whose deletions may reach into them: the
+    bases that such a deletion removes belong to no block, wherever the genome is cut.
     """
     window, reads, tiles, intervals = chunk
     ploidy = job.samples[0].ploidy
@@ -85,7 +85,7 @@ def _call_regions(
     regions: Sequence[AssembledRegion],
     confidence: ChunkConfidence,
 ) -> Iterator[VariantRecord]:
-    """Yield the records of the variants of assembled regions; positions of the whole batch go into `confidence`."""
+    """Yield the records of assembled regions' variants, and add all positions of the batch to `confidence`."""
     called: list[AssembledRegion] = []
     if regions:
         scored, placement = score_regions(job, window, batch, regions)
@@ -108,7 +108,7 @@ def _call_regions(
 def _records(
     contig: str, region: AssembledRegion, calls: Sequence[tuple[GvcfCall, dict[str, float]]], ploidy: int
 ) -> Iterator[VariantRecord]:
-    """Yield the records of a region's calls, phased where the haplotypes tell the phase."""
+    """Yield the records of a region's calls, phased where the haplotypes determine the phase."""
     sites = [call.site for call, _ in calls]
     found = phases(sites, region.haplotypes) if ploidy == PHASED_PLOIDY else [None] * len(calls)
     for (call, tests), phase in zip(calls, found, strict=True):

@@ -1,7 +1,7 @@
 """Genotypes of one sample with `<NON_REF>`, which stands for any allele that was not assembled.
 
-AlleleLikelihoods.updateNonRefAlleleLikelihoods and GenotypingEngine.calculateGenotypes as HaplotypeCaller runs them for
-a gVCF: every allele is kept, since joint genotyping decides later which of them are real.
+Follows AlleleLikelihoods.updateNonRefAlleleLikelihoods and GenotypingEngine.calculateGenotypes as HaplotypeCaller runs
+them for a gVCF: every allele is kept, since joint genotyping decides later which of them are real.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class GvcfCall:
         site: with the alleles that are written, without `<NON_REF>`.
         quality: QUAL.
         phreds: int64, PL of the genotypes of the alleles and `<NON_REF>`, which is the last.
-        genotype: allele numbers, NO_CALL throughout when uncertain.
+        genotype: allele numbers; all NO_CALL if uncertain.
         genotype_quality: GQ.
         allele_depths: int64[alleles], AD.
         strands: int64[4], clear reads for the reference and for any other allele, forward and reverse.
@@ -84,7 +84,7 @@ def call_gvcf_site(
         mapping_quality: uint8[reads].
         ploidy: of the sample.
         covered: True if an earlier deletion spans the site, so that SPANNING may be written.
-        model: of GATK's DRAGEN mode; genotype and QUAL then come from posteriors.
+        model: error model of GATK's DRAGEN mode; genotype and QUAL then come from posteriors.
 
     Returns:
         The call, or None if no alternate allele is possible at all.
@@ -130,7 +130,7 @@ def call_gvcf_site(
         posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
         genotype = genotype_members(ploidy, len(kept) + 1, posterior.number)
         quality, site_quality = posterior.quality, posterior.no_variant
-    if len(kept) in genotype:  # <NON_REF> is called: write the reference with PLs of 0, that is without any evidence
+    if len(kept) in genotype:  # <NON_REF> is called: write the reference with PLs of 0, which means no evidence
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
     groups = allele_groups(clear, [numbers[a] for a in kept])
     strands = np.zeros(4, np.int64)

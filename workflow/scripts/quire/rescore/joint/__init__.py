@@ -1,4 +1,4 @@
-"""Joint genotyping: the gVCFs of a cohort to one VCF (GenotypeGVCFs).
+"""Joint genotyping of the gVCFs of a cohort into one VCF (GenotypeGVCFs).
 
 All files are swept together, and only the current record of each is held, so memory does not grow with the genome.
 At every position where some sample may have a variant, `merge` expresses all samples in the same alleles, `genotype`
@@ -37,22 +37,22 @@ from quire.rescore.provenance import provenance
 from quire.rescore.records import shared_end
 
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
-"""The fields that are written if every position is."""
+"""The fields of a VCF of every position."""
 
 
 class JointRequest(NamedTuple):
     """A piece of the genome to genotype.
 
     Attributes:
-        reference_directory: of the reference stage.
-        gvcfs: bgzip with an index beside each; Quire's or GATK's, of one or more samples each.
+        reference_directory: directory written by the reference stage.
+        gvcfs: bgzip with an index next to each; Quire's or GATK's, of one or more samples each.
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         part: bgzip VCF to write; every sample is a column, in the order of the files.
-        minimum_quality: QUAL (phred) from which a variant is written.
+        minimum_quality: lowest QUAL (phred) of a variant that is written.
         header_extras: further header lines.
         fasta: the reference, to be named in the header.
         threads: processes that share the piece.
-        filters: the validated block `rescore.filters`; None for none.
+        filters: the validated block `rescore.filters`; None for no filters.
         all_sites: True to write every position, see `all_sites`.
     """
 
@@ -120,7 +120,7 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
     """Check the gVCFs of further samples.
 
     Args:
-        reference_directory: of the reference stage.
+        reference_directory: directory written by the reference stage.
         gvcfs: as in `JointRequest`.
         samples: names that the files must not have.
 
@@ -194,7 +194,7 @@ def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
 
 
 def _first_reaching(gvcfs: Sequence[Gvcf], contig: str, position: int) -> int:
-    """Return the first start of the variants that span a position; the position itself without any."""
+    """Return the first start of the variants that span a position; the position itself if there are none."""
     reaching = [
         record.start for gvcf in gvcfs for record in gvcf.records(contig, position, position + 1) if record.is_variant
     ]
@@ -213,7 +213,7 @@ def _site(
     site = merge_site(position, reaching, sizes, letter)
     if None not in reaching:
         return site
-    # Of samples without a record only the ploidy is known, if the header of their file gives it.
+    # For samples without a record, only the ploidy is known, if the header of their file gives it.
     samples: list[SampleAtSite | None] = list(site.samples)
     at = 0
     for gvcf, record, size in zip(gvcfs, reaching, sizes, strict=True):

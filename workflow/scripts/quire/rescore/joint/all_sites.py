@@ -1,7 +1,7 @@
 """Records of positions without a variant, for a VCF of every position.
 
-GenotypeGVCFs with --include-non-variant-sites, except for RGQ: here it is the phred by which the reference is more
-likely than anything else, from the likelihoods of all alleles. GATK writes the quality of the dropped genotype,
+As in GenotypeGVCFs with --include-non-variant-sites, except for RGQ: here it is the phred by which the reference is
+more likely than anything else, from the likelihoods of all alleles. GATK writes the quality of the dropped genotype,
 whatever that genotype was.
 """
 
@@ -25,15 +25,15 @@ _USUAL_PLOIDY = 2
 Letters = Callable[[int, int], str]
 """Returns the reference letters of a span of the current contig."""
 SiteRecord = Callable[[int, Sequence[GvcfRecord | None], str], VariantRecord | None]
-"""Returns the record of a variant at a position, given the records that span it and the reference's letter, or None."""
+"""Returns the record of a variant at a position or None, given the records that span it and the reference's letter."""
 
 
 class ReferenceRun(NamedTuple):
-    """Consecutive positions without variant and with equal values.
+    """Consecutive positions without a variant and with equal values.
 
     Attributes:
         record: of the first position.
-        letters: of the reference, at all positions.
+        letters: of the reference, one per position.
     """
 
     record: VariantRecord
@@ -57,12 +57,12 @@ def between_variants(
         start: 0-based.
         end: position after the last.
         gvcfs: the files.
-        letters: of the reference.
+        letters: returns the reference's letters of a span.
         deletion_at: makes the record of a position that a deletion removes in a sample.
     """
-    for first, behind in pairwise(_borders(contig, span, start, end, gvcfs)):
+    for first, after in pairwise(_borders(contig, span, start, end, gvcfs)):
         reaching = span.reaching(first)
-        bases = letters(first, behind)
+        bases = letters(first, after)
         if not any(record is not None and record.start < first and _deletes(record) for record in reaching):
             yield ReferenceRun(reference_record(contig, first, reaching, gvcfs), bases)
             continue
@@ -98,7 +98,7 @@ def _deletes(record: GvcfRecord) -> bool:
 def reference_record(
     contig: str, position: int, reaching: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf]
 ) -> VariantRecord:
-    """Return the record of a position without variant; its reference allele is a placeholder.
+    """Return the record of a position without a variant; its reference allele is a placeholder.
 
     Args:
         contig: name.
@@ -144,7 +144,7 @@ def _sample(record: GvcfRecord, column: int, position: int) -> dict[str, Value]:
 
 
 def _reference_quality(record: GvcfRecord, column: int, position: int, ploidy: int) -> int | None:
-    """Return the phred by which genotypes that keep the position are more likely; at least 0, None without data."""
+    """Return the phred by which genotypes that keep the position are more likely (at least 0); None without data."""
     values = record.samples[column]
     phreds = integers(values.get("PL"))
     if not phreds:

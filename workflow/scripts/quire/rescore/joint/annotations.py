@@ -1,6 +1,6 @@
 """INFO of a cohort's site, from the called genotypes and the counts of reads in the gVCFs.
 
-The annotator classes of GATK by the same names (ExcessHet, InbreedingCoeff, RMSMappingQuality, QualByDepth, ...).
+Follows GATK's annotator classes of the same names (ExcessHet, InbreedingCoeff, RMSMappingQuality, QualByDepth, ...).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from quire.rescore.joint.inputs import GvcfRecord
 from quire.rescore.phasing import FIELDS as PHASE_FIELDS
 from quire.rescore.records import FIELDS as VARIANT_FIELDS
 
-_FEWEST_STRANDS = {"FS": 2, "SOR": 0}  # a sample counts if it has more clear reads
+_FEWEST_STRANDS = {"FS": 2, "SOR": 0}  # a sample counts if it has more clear reads than this
 
 FIELDS = Fields.of(
     info=VARIANT_FIELDS.info.values(),

@@ -1,6 +1,6 @@
 """Genotypes of a cohort at a site, from the likelihoods in its gVCFs.
 
-GenotypingEngine.calculateGenotypes and AlleleSubsettingUtils as GenotypeGVCFs runs them.
+Follows GenotypingEngine.calculateGenotypes and AlleleSubsettingUtils as GenotypeGVCFs runs them.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class JointCall:
 
     @property
     def deletion_end(self) -> int:
-        """Last position that a written deletion removes; before the site without one."""
+        """Last position that a written deletion removes; -1 if there is no deletion."""
         longest = max(len(self.alleles[0]) - len(allele) for allele in self.alleles)
         return self.site.start + longest if longest else -1
 
@@ -132,7 +132,7 @@ def _subset(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> NDArray[
 
 
 def _genotype(sample: SampleAtSite | None, alleles: int, kept: Sequence[int]) -> JointGenotype:
-    """Genotype a sample; reads without a preference make no call, and without reads PL, GQ and AD are empty."""
+    """Genotype a sample; equal likelihoods give no call, and without reads PL, GQ and AD are empty."""
     if sample is None or sample.phreds is None:
         ploidy = _USUAL_PLOIDY if sample is None else sample.ploidy
         return JointGenotype((NO_CALL,) * ploidy, None, None, (), None if sample is None else sample.depth, sample)

@@ -1,6 +1,6 @@
 """Input gVCFs: checked once when opened, then read one record at a time and parsed lazily.
 
-Most records are reference blocks, of which only position and kind are used. The rest of a line is parsed only when a
+Most records are reference blocks. Of a block, only position and kind are used. The rest of a line is parsed only when a
 site that overlaps it is genotyped.
 """
 
@@ -36,7 +36,7 @@ class GvcfRecord:
     __slots__ = ("__dict__", "_rest", "alternates", "reference", "source", "start")
 
     def __init__(self, line: str, source: "Gvcf") -> None:
-        """Parse the columns that are needed of every record."""
+        """Parse the columns that every record needs."""
         _, position, _, self.reference, alternates, self._rest = line.split("\t", 5)
         self.start = int(position) - 1
         self.alternates = _NONE_SPELT if alternates == NON_REFERENCE else tuple(alternates.split(","))
@@ -92,7 +92,7 @@ class Gvcf:
     Attributes:
         path: as given.
         samples: names.
-        ploidies: from the header, which has them in Quire's files; else None.
+        ploidies: from the header, which has them in Quire's files; None in other files.
     """
 
     def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:

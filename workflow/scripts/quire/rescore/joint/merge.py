@@ -1,8 +1,8 @@
 """The samples of many gVCFs at one site: alleles merged, and each sample's likelihoods for the merged alleles.
 
-ReferenceConfidenceVariantContextMerger: for an allele that a sample does not have, it has the likelihoods of
-`<NON_REF>`. If a sample's record starts before the site, its deletion over the site is '*', and every other allele is
-`<NON_REF>`.
+As in ReferenceConfidenceVariantContextMerger, a sample has the likelihoods of `<NON_REF>` for every allele that its
+record does not name. If a sample's record starts before the site, its deletion over the site is '*', and every other
+allele is `<NON_REF>`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ class SampleAtSite:
         phreds: int64[genotypes] of the site's alleles; None if unknown.
         allele_depths: AD of the site's alleles; empty if unknown.
         depth: DP, or MIN_DP of a block; None if unknown.
-        quality: GQ of the record; None without.
-        strands: SB of the record; None without.
+        quality: GQ of the record; None if it has none.
+        strands: SB of the record; None if it has none.
         is_reference: True if the record calls the reference or has no call.
-        phase: PGT, PID and PS of the record; None without.
+        phase: PGT, PID and PS of the record; None if it has none.
     """
 
     ploidy: int
@@ -55,7 +55,7 @@ class JointSite:
     Attributes:
         start: 0-based.
         alleles: letters, the reference's first.
-        samples: in the order of the columns; None for one without a record here.
+        samples: in the order of the columns; None for a sample without a record here.
         records: that start at the site.
         depth: reads of all samples.
     """
@@ -74,7 +74,7 @@ def merge_site(
 
     Args:
         start: 0-based position.
-        records: for each file the record that spans the position, None without.
+        records: for each file the record that spans the position, or None.
         sizes: number of samples of each file.
         letter: of the reference at the position, needed if no record starts there.
     """
@@ -155,14 +155,14 @@ def _phase(values: Mapping[str, str]) -> Phase | None:
 
 
 def unknown_sample(ploidy: int) -> SampleAtSite:
-    """Return a sample of which only the ploidy is known."""
+    """Return a sample with nothing known but its ploidy."""
     return SampleAtSite(ploidy, None, (), None, None, None, False, None)
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
     """Return the index of the record's allele that represents an allele of the site.
 
-    Of several deletions over the site, it is the one whose homozygous genotype is the most likely.
+    Among several deletions over the site, it is the one whose homozygous genotype is the most likely.
     """
     found = [i for i, name in enumerate(named) if i > 0 and name == allele]
     if not found:
@@ -179,7 +179,7 @@ def _by_quality(quality: int, alleles: int) -> NDArray[np.int64]:
 
 
 def integers(text: str | None) -> list[int]:
-    """Parse integers separated by commas; a missing text, or one with a dot, gives none."""
+    """Parse integers separated by commas; a missing text, or one with a dot, gives an empty list."""
     return [int(item) for item in text.split(",")] if text and "." not in text else []
 
 

@@ -8,7 +8,7 @@ from quire.rescore.joint.inputs import Gvcf, GvcfRecord
 
 
 class Span(NamedTuple):
-    """Positions without the start of a record, except at the first.
+    """Consecutive positions; records start only at the first.
 
     Attributes:
         start, end: 0-based, half-open.

@@ -1,5 +1,5 @@
 """Reads as the caller sees them.
 
-`source` fetches those of a stretch of genome, `filters` says which are used, `aligned` works out adaptor and soft clips
-once, `clipping` cuts them to each active region.
+`source` fetches the reads of a span, `filters` decides which are used, `aligned` determines adaptor and soft clips
+once, and `clipping` cuts reads to each active region.
 """

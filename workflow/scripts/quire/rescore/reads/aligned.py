@@ -39,7 +39,7 @@ class AlignedReads(NamedTuple):
     Attributes:
         aligned_start, aligned_end: int64[n], span of the alignment in the BAM.
         start, end: int64[n], span with reverted soft clips.
-        keep_from, keep_to: int64[n], bases at reference positions outside are adaptor.
+        keep_from, keep_to: int64[n], bases at reference positions outside this span are adaptor.
         mate_start: int64[n], NO_MATE if the mate is absent, unmapped or on another contig.
         usable: uint8[n], 0 for reads that are assembled but not genotyped (mate on another contig).
         reverse, mapping_quality: uint8[n].

@@ -1,8 +1,8 @@
 """Reads clipped to active regions: soft clips reverted; poor ends, adaptor and bases outside the region removed.
 
-AssemblyBasedCallerUtils.finalizeRegion and FragmentUtils.adjustQualsOfOverlappingPairedFragments: where two mates cover
-the same bases, they are one observation. So the quality of agreeing bases is capped at half that of a PCR error, and
-contradicting bases get quality 0.
+Follows AssemblyBasedCallerUtils.finalizeRegion and FragmentUtils.adjustQualsOfOverlappingPairedFragments. Where two
+mates cover the same bases, they are one observation. So the quality of agreeing bases is capped at half that of a PCR
+error, and contradicting bases get quality 0.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from quire.simd.compiled import compiled, inlined
 
 HALF_PCR_ERROR_QUALITY = 20
 INSERTED = -1
-_AT_ONCE = 16  # positions, of 32 bits
+_AT_ONCE = 16  # positions (32 bits each) that are compared at once
 
 
 class RegionReads(NamedTuple):
@@ -31,7 +31,7 @@ class RegionReads(NamedTuple):
         sample: int32[n].
         start, end: int64[n], reference span of the remaining bases, 0-based, half-open.
         usable, reverse, mapping_quality: uint8[n], as in `AlignedReads`.
-        before, behind: int32[n], bases removed at the read's start and end, bases clipped in the BAM included.
+        before, behind: int32[n], bases removed at the read's start and end, including those clipped in the BAM.
         base_offsets: int64[n + 1].
         bases, qualities: uint8 codes and phreds.
         positions: int32 per base: its reference position, INSERTED for inserted bases.
@@ -141,7 +141,7 @@ def _clip_reads(reads, spans):
     longest = np.int64(0)
     for i in range(len(aligned_start)):
         longest = max(longest, aligned_end[i] - aligned_start[i])
-    clipped = _room_for(reads, spans, longest)
+    clipped = _allocate(reads, spans, longest)
     region_offsets, source, starts, ends = clipped.region_offsets, clipped.source, clipped.start, clipped.end
     before, behind, offsets, positions = clipped.before, clipped.behind, clipped.base_offsets, clipped.positions
     n = 0
@@ -178,7 +178,7 @@ def _clip_reads(reads, spans):
 
 
 @compiled
-def _room_for(reads, spans, longest):
+def _allocate(reads, spans, longest):
     """Allocate arrays for all reads that overlap the spans, once for each overlap."""
     aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
     n, bases = 0, 0
@@ -288,14 +288,14 @@ def aligned_span(positions, begin, end):
 def bases_within(reads, i, low, high):
     """Find the run of bases of read i from the first to the last that is aligned within [low, high).
 
-    Inserted bases next to the run belong to it. Without any base aligned within, the run is empty.
+    Inserted bases next to the run belong to it. If no base is aligned within, the run is empty.
 
     Returns:
         The first base and the end, as indices into the bases of all reads.
     """
     start, stop, positions = reads.base_offsets[i], reads.base_offsets[i + 1], reads.positions
     first, end = start, stop
-    # Skip _AT_ONCE bases at a time at first, since most are far outside.
+    # First skip _AT_ONCE bases at a time, since most are far outside.
     while first + _AT_ONCE <= stop and _most(positions, first) < low:
         first += _AT_ONCE
     while first < stop and positions[first] < low:

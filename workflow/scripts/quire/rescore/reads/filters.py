@@ -35,7 +35,7 @@ UNMAPPED, SECONDARY, DUPLICATE, FAILED, LOW_MAPPING_QUALITY, MALFORMED, NO_COPIE
 
 
 def judge(records: Records, minimum_mapping_quality: int) -> NDArray[np.uint8]:
-    """Return uint8[n]: the filter of each record, an index into FILTERS, without absent chromosomes and thinning."""
+    """Return uint8[n]: the index into FILTERS of each record, before `no_copies` and `thinned` are decided."""
     verdicts: NDArray[np.uint8] = _judge(records.data, records.starts, records.fixed, minimum_mapping_quality)
     return verdicts
 
@@ -46,9 +46,9 @@ def count_verdicts(
     """Count the reads that start in the owned spans, by verdict.
 
     Args:
-        verdicts: of the reads.
-        positions: of their starts.
-        owned: int64[n, 2], half-open spans in order, apart from each other.
+        verdicts: of each read.
+        positions: start of each read, 0-based.
+        owned: int64[n, 2], half-open spans in order and disjoint.
     """
     span = np.searchsorted(owned[:, 1], positions, side="right")
     # Of all spans that end after a position, only the first may hold it.

@@ -39,7 +39,7 @@ class ReadSource:
         return self._alignments.bytes_over(contig, start, end)
 
     def estimated_reads(self, contig: str, start: int, end: int) -> int | None:
-        """Estimate the number of reads that start in a span, rather too high; None if the index does not tell."""
+        """Estimate the number of reads that start in a span, rather too high; None if the index does not give sizes."""
         size = self._alignments.compressed_bytes(contig, start, end)
         return None if size is None else size // self._compressed
 

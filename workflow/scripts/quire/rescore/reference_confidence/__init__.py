@@ -1,9 +1,9 @@
 """The confidence that a sample carries only the reference, for every position without a variant.
 
-ReferenceConfidenceModel: at every position, the reads over it are tested for two things. First a substitution: each
-base is evidence for the reference or for any other allele, by its quality. Second an indel that starts there: a read
-counts as evidence against it only if no indel of up to ten bases explains the read as well as its alignment does. The
-less confident result is written.
+As in ReferenceConfidenceModel, the reads over every position are tested for two things. The first is a substitution:
+each base is evidence for the reference or for any other allele, by its quality. The second is an indel that starts
+there: a read counts as evidence against it only if no indel of up to ten bases explains the read as well as its
+alignment does. The less confident result is written.
 
 `oracle` does the same in plain Python; `columns` lays reads out against the reference, as clipped or after realignment.
 """

@@ -47,7 +47,7 @@ def placed_columns(reads: RegionReads, placement: Placement) -> ReadColumns:
 
 @compiled
 def clipped_placement(reads, regions, padded):
-    """Return the columns of `Placement` of the usable reads, cut to the spans.
+    """Return the fields of the `Placement` of the usable reads, cut to the spans.
 
     Args:
         reads: of one sample, in regions.
@@ -84,7 +84,7 @@ def clipped_placement(reads, regions, padded):
 
 @compiled
 def _columns(bases, qualities, placement):
-    """Return the columns of `ReadColumns` after the first."""
+    """Return the fields of `ReadColumns` after the first."""
     n = len(placement.first_base)
     start = np.zeros(n, np.int64)
     query_length = np.empty(n, np.int64)
@@ -120,7 +120,7 @@ def _columns(bases, qualities, placement):
 
 @compiled
 def placement_spans(placement):
-    """Return int64[reads] twice: start and end of each read on the reference, both 0 without aligned bases."""
+    """Return int64[reads] twice: start and end of each read on the reference, both 0 if it has no aligned bases."""
     positions, offsets = placement.positions, placement.position_offsets
     n = len(placement.first_base)
     start = np.zeros(n, np.int64)

@@ -40,7 +40,7 @@ class _ReadOverSpan(NamedTuple):
 
 @compiled
 def span_confidence(reads, spans, padded, reference, low, table, indels):
-    """Return the columns of `Confidence`.
+    """Return the fields of `Confidence`.
 
     Args:
         reads: `ReadColumns`, as in `reference_confidence`.

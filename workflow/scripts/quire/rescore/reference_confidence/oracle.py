@@ -35,7 +35,7 @@ def confidence_at(
     """Return depth and PLs at a position.
 
     Args:
-        reads: all reads, also ones that do not cover the position.
+        reads: all reads, including those that do not cover the position.
         position: 0-based.
         reference: codes of the padded span.
         reference_start: position of its first base.
@@ -68,7 +68,7 @@ def is_informative(read: Read, column: int, reference: Sequence[int], shift: int
 
     Args:
         read: any.
-        column: of the read.
+        column: index of a column of the read.
         reference: codes of the padded span.
         shift: index in the reference of the read's first column.
     """

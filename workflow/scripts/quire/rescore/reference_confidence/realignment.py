@@ -1,8 +1,8 @@
-"""Placement of reads on the reference through the haplotype that explains each best.
+"""Placement of reads on the reference through the best haplotype of each.
 
-AssemblyBasedCallerUtils.realignReadsToTheirBestHaplotype and AlignmentUtils.createReadAlignedToRef: a read is aligned
-to its haplotype, and this alignment is transferred to the reference by the haplotype's alignment. Ends that the aligner
-clips count as inserted bases.
+Follows AssemblyBasedCallerUtils.realignReadsToTheirBestHaplotype and AlignmentUtils.createReadAlignedToRef. A read is
+aligned to its haplotype, and this alignment is transferred to the reference by the haplotype's alignment. Ends that the
+aligner clips count as inserted bases.
 """
 
 from collections.abc import Sequence
@@ -122,7 +122,7 @@ def _placement(
     window: Window,
     engine: CallingEngine,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Place reads and return the columns of `Placement` after the first.
+    """Place reads and return the fields of `Placement` after the first.
 
     Args:
         reads: clipped reads of all regions.

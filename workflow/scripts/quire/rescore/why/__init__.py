@@ -1,6 +1,6 @@
 """An explanation of one position, step by step, and why a call was or was not made there.
 
-The position is called like a unit of a run (`units.call_unit`). `listener` keeps the facts that the steps tell
+The position is called like a unit of a run (`units.call_unit`). `listener` keeps the facts that the steps report
 (`quire.rescore.trace`), and `words` prints them. The command is `python -m quire.rescore why --at chr20:10001298`.
 """
 

@@ -29,8 +29,8 @@ class Pile:
     """A sample's reads over the position.
 
     Attributes:
-        verdicts: reads by what became of them, names of FILTERS.
-        alleles: the used reads by their allele at the position: a base, "deleted", or a base and "+insertion".
+        verdicts: number of reads by outcome, names of FILTERS.
+        alleles: number of used reads by their allele at the position: a base, "deleted", or a base and "+insertion".
     """
 
     verdicts: Counter[str]
@@ -44,7 +44,7 @@ class RegionStory:
     Attributes:
         span, padded: 0-based, half-open.
         reads: number of assembled reads.
-        graphs: that were tried.
+        graphs: the graphs that were tried.
         sequences: number of distinct haplotypes, the reference included.
         aligned: the haplotypes that could be aligned to the reference.
         region: the region as it is genotyped; None without variants.

@@ -1,4 +1,4 @@
-"""The story of a position, in lines of text."""
+"""Lines of text that explain a position by its `Story`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,8 +26,8 @@ def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[
     """Yield all lines.
 
     Args:
-        job: that was run.
-        story: the facts that its steps told.
+        job: the job that was run.
+        story: the facts that its steps reported.
         records: lines of the VCF that were written for the position.
     """
     contig, position = story.contig, story.position
