@@ -79,4 +79,4 @@ def test_names_that_say_nothing_are_told(tmp_path: Path) -> None:
     lines = [line for i in range(3) for line in paired_lines(f"SRR1.{i}", "chr1", (100, 300), 50, "S.a", "I")]
     finish(tmp_path, [unit_file(tmp_path, "a", "lib", lines, CONTIGS)], contigs=CONTIGS, optical_distance=100)
     (warning,) = json.loads((tmp_path / "out" / "S.json").read_text())["warnings"]
-    assert warning.startswith("library lib: 4 duplicates have names without tile and coordinates, so that it cannot be")
+    assert warning.startswith("library lib: 4 duplicates have names without tile and coordinates and are not counted")

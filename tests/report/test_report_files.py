@@ -89,7 +89,7 @@ def test_counts_that_are_none_are_named(tmp_path, content):
     broken = tmp_path / "broken.json"
     broken.write_text(content)
     for read in (read_sample_counts, read_variants):
-        with pytest.raises(QuireError, match=r"broken\.json: holds no counts of this version"):
+        with pytest.raises(QuireError, match=r"broken\.json: has no counts of this version"):
             read(broken)
 
 

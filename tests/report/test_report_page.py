@@ -224,7 +224,7 @@ def test_the_sample_of_the_truth_is_found(run, tmp_path):
     truth = {"vcf": str(run.vcf), "bed": ""}
     assert choose_sample(["a", "sample"], truth) == "sample"
     assert choose_sample(["alone"], truth) == "alone"
-    with pytest.raises(InputError, match="truth is of sample sample, which is none of a, b"):
+    with pytest.raises(InputError, match=r"sample sample of the truth is not in the sheet \(a, b\)"):
         choose_sample(["a", "b"], truth)
 
 

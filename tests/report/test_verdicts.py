@@ -91,7 +91,7 @@ def test_what_is_out_of_range_is_seen_there_alone(key: str, changes: dict, verdi
 @pytest.mark.parametrize(
     ("keys", "changes", "setting", "reason"),
     [
-        ("ti_tv het_hom indel_snv", {}, Setting(None, False, False), "the reference is no known human assembly"),
+        ("ti_tv het_hom indel_snv", {}, Setting(None, False, False), "the reference is not a known human assembly"),
         ("gc_bias ti_tv het_hom indel_snv", {}, Setting("GRCh38", True, True), "the target is a panel or an exome"),
         ("gc_bias", {}, Setting("GRCh38", True, False), "reads are expected on the target alone"),
         ("het_hom allele_balance contamination", {"ploidy": 1}, GENOME, "the sample's ploidy is 1"),

@@ -1,5 +1,5 @@
 "use strict";
-// Tables that are sorted by a click on a column's name and filtered by words; without it the page only lacks that.
+// Sort tables by a click on a column's name and filter them by text; the rest of the page works without JavaScript.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const value = (row, at) => row.cells[at].dataset.value ?? row.cells[at].textContent.trim();
@@ -36,6 +36,6 @@ for (const tools of document.querySelectorAll(".tools")) {
   marked.addEventListener("change", show);
   tools.hidden = false;
 }
-// A printed page shows all of it.
+// Open all sections before printing.
 addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((closed) => { closed.open = true; closed.dataset.opened = ""; }));
 addEventListener("afterprint", () => document.querySelectorAll("details[data-opened]").forEach((opened) => { opened.open = false; delete opened.dataset.opened; }));

@@ -111,7 +111,7 @@ def take_back(
     all_records = sum(one["records"] for one in kept.values())
     if all_records > MOST_TIMES * own["records"]:
         log.info(
-            "%s has %d records, %d of them of this unit: mapping takes less than reading them", alignments, all_records,
+            "%s has %d records, %d of them of this unit: mapping is faster than reading them", alignments, all_records,
             own["records"],
         )  # fmt: skip
         return False
@@ -122,7 +122,7 @@ def take_back(
         return False
     write_json_atomic(outputs.insert_size, own["insert_size"])
     write_json_atomic(outputs.ledger, own["ledger"])
-    log.info("%d records taken back from %s", records, alignments)
+    log.info("%d records recovered from %s", records, alignments)
     return True
 
 

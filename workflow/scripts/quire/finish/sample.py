@@ -158,8 +158,8 @@ def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCo
 def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:
     """Return the warnings of the ledger, which the report shows at its top."""
     return [
-        f"library {c.library}: {c.unreadable} duplicates have names without tile and coordinates, so that it cannot be "
-        "said whether they are optical; leave align.optical_distance empty for reads that other machines named."
+        f"library {c.library}: {c.unreadable} duplicates have names without tile and coordinates and are not counted "
+        "as optical; leave align.optical_distance empty for reads with other names."
         for c in counts
         if c.unreadable
     ]

@@ -71,6 +71,6 @@ def choose_sample(names: Sequence[str], truth: Mapping[str, str]) -> str:
     if len(names) == 1 and not truth.get("sample"):
         return names[0]
     raise InputError(
-        f"{truth['vcf']}: the truth is of sample {wanted}, which is none of {', '.join(names[:5])}; "
+        f"{truth['vcf']}: sample {wanted} of the truth is not in the sheet ({', '.join(names[:5])}); "
         "name the truth's sample as in the sheet (bcftools reheader -s)."
     )

@@ -265,4 +265,4 @@ def _read(path: str | Path, version: int) -> dict[str, Any]:
 
 
 def _is_none(path: str | Path, error: Exception) -> QuireError:
-    return QuireError(f"{path}: holds no counts of this version ({error!r}); delete it and run the workflow again.")
+    return QuireError(f"{path}: has no counts of this version ({error!r}); delete it and run the workflow again.")

@@ -151,7 +151,7 @@ def _gc_bias(sample: Mapping[str, Any], setting: Setting) -> Measured:
 
 def _evenness(sample: Mapping[str, Any], _: Setting) -> Measured:
     if sample["coverage"]["mean"] < LEAST_DEPTH_FOR_EVENNESS:
-        return Measured(reason=f"chance alone is uneven below a mean coverage of {LEAST_DEPTH_FOR_EVENNESS:g}")
+        return Measured(reason=f"coverage is uneven by chance below a mean of {LEAST_DEPTH_FOR_EVENNESS:g}")
     value = sample["coverage"]["fold_80"]
     return Measured(reason="a fifth of the target has no read") if value is None else Measured(value)
 
@@ -159,7 +159,7 @@ def _evenness(sample: Mapping[str, Any], _: Setting) -> Measured:
 def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool = False) -> str:
     """Return why the usual ranges of human genomes do not apply to this sample, or an empty string."""
     if setting.human is None:
-        return "the reference is no known human assembly"
+        return "the reference is not a known human assembly"
     if setting.panel:
         return "the target is a panel or an exome, where other values are usual"
     if diploid and sample["ploidy"] != 2:
@@ -205,7 +205,7 @@ def _balance(sample: Mapping[str, Any], _: Setting) -> Measured:
     if sample["ploidy"] != 2:
         return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
     if balance["sites"] < FEWEST_HETS:
-        return Measured(reason=f"fewer than {FEWEST_HETS} heterozygous SNVs with 10 reads and more")
+        return Measured(reason=f"fewer than {FEWEST_HETS} heterozygous SNVs with at least 10 reads")
     share = balance["outside_percent"] / 100
     margin = 200 * sqrt(share * (1 - share) / balance["sites"])
     return Measured(100 * share, 100 * share - margin, 100 * share + margin)
@@ -253,14 +253,14 @@ CRITERIA = (
         "the library may have had too little DNA",
         OWN, _figure("reads", "duplicates_percent", "no read is mapped")),
     Criterion("insert_size", "Insert size, median", "read lengths", 2, 1.5, None, 1, None,
-        "mates read the same bases twice, and below 1 the adapter behind them",
+        "mates overlap, and below 1 they read into the adapter",
         OWN, _figure("insert_size", "read_lengths", _SINGLE)),
     Criterion("insert_spread", "Insert size, quartile range over median", "", 2, None, 0.6, None, 1.2,
         "fragments are of very different length; was size selection left out?",
         OWN, _figure("insert_size", "spread", _SINGLE)),
     Criterion("mismatches", "Mismatches and gaps", "% of aligned bases", 2, None, 1, None, 2,
         "the run may have failed, or the sample is far from the reference",
-        "1 %: Phred 20, and ten times what two people differ by; " + OWN,
+        "1 %: Phred 20, and ten times the difference between two people; " + OWN,
         _mismatches),
     Criterion("adapters", "Reads with an adapter", "%", 2, None, 2, None, 10,
         "fragments are shorter than the reads, or adapters are ligated to each other",
@@ -271,12 +271,12 @@ CRITERIA = (
         "Picard CollectGcBiasMetrics: AT_DROPOUT and GC_DROPOUT; the bound is " + OWN, _gc_bias),
     Criterion("coverage", "Mean coverage", "", 1, 15, None, 5, None,
         "genotypes need more reads",
-        "gnomAD v3 leaves genomes below 15 out (its release notes of 2019)", _figure("coverage", "mean", "")),
-    Criterion("breadth", "Target at 10 reads and more", "%", 2, 95, None, 80, None,
+        "gnomAD v3 excludes genomes below 15 (release notes of 2019)", _figure("coverage", "mean", "")),
+    Criterion("breadth", "Target at 10 or more reads", "%", 2, 95, None, 80, None,
         "if only part of the reference was sequenced, name it in rescore.intervals",
         OWN, _figure("coverage", "breadth_10x_percent", "")),
     Criterion("evenness", "Evenness (fold 80 penalty)", "", 2, None, 1.8, None, 3,
-        "much deeper in some places than in others",
+        "coverage is much deeper in some places than in others",
         "Picard, FOLD_80_BASE_PENALTY; 1.0 is ideal; the bound is " + OWN, _evenness),
     Criterion("ti_tv", "Ti/Tv", "", 2, 1.9, 2.2, 1.6, 2.6,
         "false calls pull it towards 0.5",
@@ -290,7 +290,7 @@ CRITERIA = (
         _indels),
     Criterion("missing", "Missing genotypes", "% of records", 2, None, 5, None, 20,
         "the sample has too few reads where others have variants",
-        "PLINK leaves samples with more than 10 % out by default (--mind 0.1)", _missing),
+        "PLINK excludes samples above 10 % by default (--mind 0.1)", _missing),
     Criterion("allele_balance", "Heterozygous SNVs with unbalanced alleles", "%", 2, None, 5, None, 15,
         "the reads may be of more than one sample",
         "0.2 to 0.8 at depth 10: gnomAD's filter of genotypes (Karczewski et al. 2020, Nature 581:434); the share: "
@@ -299,13 +299,13 @@ CRITERIA = (
     Criterion("contamination", "Reads of another person", "%", 2, None, USUAL_CONTAMINATION, None,
         FAILING_CONTAMINATION,
         "DNA of another person may be in the sample",
-        "gnomAD v3 leaves samples above 5 % out (its notes of 2019); method after VerifyBamID (Jun et al. 2012)",
+        "gnomAD v3 excludes samples above 5 % (release notes of 2019); method after VerifyBamID (Jun et al. 2012)",
         _contamination),
     Criterion("sex", "Sex by X and Y (0: as in the sheet)", "", 0, None, 0, None, 0.5,
-        "a swap of samples, or of lines in the sheet",
-        "X 1 and Y 0 of the autosomes' depth in women, 0.5 each in men; halfway between is where one ends", _sex),
+        "samples, or lines in the sheet, may have been swapped",
+        "depth relative to the autosomes: X 1 and Y 0 in women, 0.5 each in men; bounds are halfway between", _sex),
     Criterion("same_person", "Other samples of the same person", "samples", 0, None, 0, None, None,
-        "one sample may stand under two names",
+        "one sample may have been entered under two names",
         "kinship above 0.354 (Manichaikul et al. 2010, Bioinformatics 26:2867)", _same_person),
 )  # fmt: skip
 BY_KEY = {criterion.key: criterion for criterion in CRITERIA}

@@ -70,10 +70,10 @@ def draw_breadth(depth: Depth) -> Picture:
     """Draw the share of positions that reach each depth, up to DEEPEST_BREADTH."""
     shares = [_PERCENT * depth.breadth(at) for at in range(DEEPEST_BREADTH + 1)]
     drawing = Drawing(
-        Scale("depth of coverage", 0, DEEPEST_BREADTH), Scale("positions at least so deep (%)", 0, _PERCENT)
+        Scale("minimum depth of coverage", 0, DEEPEST_BREADTH), Scale("positions of the target (%)", 0, _PERCENT)
     )
     drawing.line(range(DEEPEST_BREADTH + 1), shares)
-    return _picture("Breadth", f"{shares[10]:.2f} % of the target at 10 and more", drawing)
+    return _picture("Breadth", f"{shares[10]:.2f} % of the target at depth 10 or more", drawing)
 
 
 def draw_profile(depth: Depth, contigs: Sequence[tuple[str, int]]) -> Picture:
@@ -258,7 +258,7 @@ def draw_comparison(
     """Draw one figure of all samples, in the order of the sheet, and its usual range as a band."""
     known = [(number, name, value) for number, (name, value) in enumerate(values) if value is not None]
     if not known:
-        return Picture(title, "no sample has it", nothing(title))
+        return Picture(title, "no data", nothing(title))
     numbers = [value for _, _, value in known]
     highest = max(*numbers, usual[1] or 0) * 1.08 or 1.0
     few = len(values) <= 12

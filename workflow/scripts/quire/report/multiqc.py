@@ -169,7 +169,7 @@ def checks_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "id": "quire_checks",
         "section_name": "Quire: checks",
-        "description": "What is usual, and where that comes from, stands in the report of the run (docs/verdicts.md).",
+        "description": "The report of the run has the usual ranges and their sources (docs/verdicts.md).",
         "plot_type": "table",
         "pconfig": {"id": "quire_checks_table", "title": "Quire: checks", "namespace": "Quire", "scale": False},
         "headers": {

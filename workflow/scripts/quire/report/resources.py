@@ -57,7 +57,7 @@ def read_benchmarks(directory: str | Path | None) -> list[RuleUse]:
             with path.open(newline="", encoding="utf-8") as stream:
                 rows = list(csv.DictReader(stream, delimiter="\t"))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
-            logger.warning("%s is left out of time and memory: %s", path, error)
+            logger.warning("%s: cannot be read (%s); the report's time and memory lack it.", path, error)
             continue
         for row in rows:
             uses.setdefault(rule, RuleUse(rule)).add(row)

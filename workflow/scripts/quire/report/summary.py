@@ -110,11 +110,11 @@ def summarise_sex(ratios: Mapping[str, float | None], sheet: str, human: str | N
     depth, x_ratio, y_ratio = (ratios[key] for key in ("autosomal_depth", "x_ratio", "y_ratio"))
     told = {"x_ratio": x_ratio, "y_ratio": y_ratio, "seen": None, "sheet": sheet}
     if human is None:
-        return told | {"reason": "the reference is no known human assembly"}
+        return told | {"reason": "the reference is not a known human assembly"}
     if depth is None or x_ratio is None or y_ratio is None:
         return told | {"reason": "the reference has no autosomes, or no X and Y"}
     if panel or depth < LEAST_DEPTH_FOR_SEX:
-        return told | {"reason": "the target is a part of the genome" if panel else "too few reads"}
+        return told | {"reason": "the target is only a part of the genome" if panel else "too few reads"}
     has_y = y_ratio > 0.25
     seen = MALE if x_ratio < 0.75 and has_y else FEMALE if x_ratio >= 0.75 and not has_y else UNCLEAR
     return told | {"seen": seen, "reason": ""}

@@ -49,7 +49,9 @@ def load_summary(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: is not a summary of Quire ({error!r}); run the report again.") from None
     if version != FORMAT_VERSION:
-        raise InputError(f"{path}: has format version {version}, this program reads {FORMAT_VERSION}; run it again.")
+        raise InputError(
+            f"{path}: has format version {version}, but this program reads {FORMAT_VERSION}; run the report again."
+        )
     return summary
 
 

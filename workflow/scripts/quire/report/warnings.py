@@ -107,6 +107,6 @@ def _truth(truth: Mapping[str, Any]) -> list[str]:
     if snv["truth"] and snv["f1"] < LOWEST_F1:
         return [
             f"SNVs agree poorly with the truth (F1 {snv['f1']:.3f}); "
-            "is it the truth of this sample, and are its regions covered?"
+            "check that it is the truth of this sample and that its regions are covered."
         ]
     return []

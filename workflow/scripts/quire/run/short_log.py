@@ -16,7 +16,7 @@ from quire.run.job import why_it_failed
 
 # Exceptions with which Snakemake reports the rule's location and the command of a failed job.
 _FAILED = ("RuleException", "CalledProcessError")
-_RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records taken back from .*)")
+_RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records recovered from .*)")
 
 
 class ShortFormatter(logging.Formatter):
