@@ -1,6 +1,6 @@
 """Complete search: every place of the axis where a read occurs with at most k differences.
 
-Differences are substitutions, insertions and deletions of one base, each of cost 1. The whole read counts, on both
+Differences are substitutions, insertions and deletions of one base, each of cost 1. The whole read is aligned, on both
 strands. T is the axis, islands laid end to end; P_s is the read on strand s, and m its length. A letter other than A,
 C, G, T, in the read or in the reference, matches nothing, not even itself.
 
@@ -10,15 +10,15 @@ sorted by read, strand and e: reads are cut into `pieces`, `seeds` and `trie` fi
 those places give the ends.
 
 **Hits.** Ends are aligned in the matrix H[i][j] = smallest edit distance between P_s[:i] and T[b:j) over all b. From
-(m, e) the path goes back to row 0: over (i-1, j-1) if H there and the cost of the two bases make H[i][j], else over
-(i-1, j) (an insertion) if that makes it, else over (i, j-1) (a deletion). So gaps stand as far left as they can. Where
-the path reaches row 0, the alignment begins.
-Of the ends of a read on one strand whose alignments begin at the same base, one is a *hit*: the one with the fewest
-differences, then the one whose alignment spans the number of bases nearest to m, then the smaller e. So a hit neither
-begins nor ends with a deletion. Totals count hits.
+(m, e) the path goes back to row 0: to (i-1, j-1) if H there plus the cost of the two bases is H[i][j], else to (i-1, j)
+(an insertion) if H there plus 1 is H[i][j], else to (i, j-1) (a deletion). So gaps are placed as far left as possible.
+Where the path reaches row 0, the alignment begins.
+Among the ends of a read on one strand whose alignments begin at the same base, one is a *hit*: the one with the fewest
+differences; of equal ones, the one whose alignment spans the number of bases nearest to m, then the one with the
+smallest e. So a hit neither begins nor ends with a deletion. Totals count hits.
 
-Positions are on the axis, 0-based and half-open. A read must have at least `shortest_read(k)` bases: below 2k + 2 a
-read of differences alone would be found nearly everywhere.
+Positions are on the axis, 0-based and half-open. A read must have at least `shortest_read(k)` = 2k + 2 bases: a shorter
+one would be found nearly everywhere.
 """
 
 from collections.abc import Iterator

@@ -17,8 +17,8 @@ from quire.algorithms.fm_index.pages.cpu import PageArrays, page_table
 from quire.reads import Reads
 from quire.reads.cpu import subset
 
-FIRST_READS, MOST_READS = 2048, 16384  # that are searched together, at first and at most
-CANDIDATES, MOST_CANDIDATES = 1 << 20, 1 << 23  # of reads that are searched together, about and at most
+FIRST_READS, MOST_READS = 2048, 16384  # reads searched together, at first and at most
+CANDIDATES, MOST_CANDIDATES = 1 << 20, 1 << 23  # candidates of the reads searched together, about and at most
 
 
 def find_ends(
@@ -31,7 +31,7 @@ def find_ends(
         reads: the batch; each has at least `shortest_read(max_differences)` bases.
         axis: the reference.
         max_differences: k.
-        room: most ends of a part, at least DIAGONALS.
+        room: most ends in a part, at least DIAGONALS.
         count: number of pieces of a read; None for the cut with the least estimated cost.
 
     Yields:
@@ -55,9 +55,9 @@ def find_ends(
 
 
 def _windows(table: NDArray[np.int64], batch: BatchArrays, count: int | None) -> tuple[NDArray[np.uint64] | None, int]:
-    """Return the windows (uint64[]) of a batch, and how many candidates were found.
+    """Return the windows (uint64[]) of a batch, and the number of candidates found.
 
-    If several reads have more than MOST_CANDIDATES together, the search stops and there are no windows.
+    If several reads have more than MOST_CANDIDATES together, the search stops and returns None in place of windows.
     """
     kept = [np.empty(0, np.uint64)]
     found, held, most = 0, 0, MOST_CANDIDATES

@@ -23,7 +23,7 @@ class BatchArrays(NamedTuple):
 
 
 def batch_arrays(reads: Reads, axis: Axis, max_differences: int) -> BatchArrays:
-    """Return the arrays that the kernels read of a batch."""
+    """Return a batch and the axis as the kernels take them."""
     return BatchArrays(
         reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, max_differences
     )

@@ -1,6 +1,6 @@
-"""Complete search on a card: exact pieces are looked up, others walked through the trie.
+"""Complete search on a card: exact pieces are looked up in the index, others are searched by a walk through the trie.
 
-Where the card has no room for the candidates of a batch, the batch is halved.
+If the candidates of a batch do not fit in the card's memory, the batch is halved.
 """
 
 from collections.abc import Iterator
@@ -32,12 +32,12 @@ def find_ends(
     """Find all ends of reads, as `quire.algorithms.complete.cpu.find_ends` does.
 
     Args:
-        card: where everything lies.
+        card: holds the other arguments.
         pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
         reads: the batch; each has at least `shortest_read(max_differences)` bases.
         axis: the reference.
         max_differences: k.
-        room: most ends of a part, about.
+        room: approximate limit of the ends in a part.
         count: number of pieces of a read; None for the cut with the least estimated cost.
 
     Yields:

@@ -47,7 +47,7 @@ def fill(read: Sequence[int], island: Sequence[int]) -> Matrix:
 
 
 def trace(matrix: Matrix, read: Sequence[int], island: Sequence[int], end: int) -> tuple[int, list[int]]:
-    """Return the begin of the alignment that ends in column `end`, and its operations from the left, one a step."""
+    """Return the begin of the alignment that ends in column `end`, and its operations from the left, one per step."""
     i, j = len(read), end
     operations = []
     while i > 0:

@@ -1,10 +1,10 @@
 """Cuts of reads into pieces, and the choice of a cut by its estimated cost.
 
-A read is cut into p pieces whose limits k_i satisfy sum(k_i + 1) = k + 1: of any alignment with at most k differences,
-one piece has at most k_i of them (Navarro and Baeza-Yates 2000). A piece with limit 0 occurs exactly, and is looked up
-(`seeds`); one with a higher limit is walked through the trie (`trie`). k + 1 exact pieces are the cheapest search as
-long as they are too long to occur often by chance. Shorter reads, or more differences, need fewer and longer pieces
-with a limit. The answer does not depend on the cut.
+A read is cut into p pieces whose limits k_i satisfy sum(k_i + 1) = k + 1: in any alignment with at most k differences,
+some piece i has at most k_i of them (Navarro and Baeza-Yates 2000). A piece with limit 0 must occur exactly and is
+looked up (`seeds`); one with a higher limit is searched by a walk through the trie (`trie`). k + 1 exact pieces are the
+cheapest search as long as they are too long to occur often by chance. Shorter reads, or more differences, need fewer
+and longer pieces with a limit. The answer does not depend on the cut.
 """
 
 from functools import lru_cache
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Relative times, measured: a row of an exact piece, a node of the trie, and a place that a walk finds by chance.
+# Measured relative times per row of an exact piece, per node of the trie, and per place that a walk finds by chance.
 ROW_COST, NODE_COST, PLACE_COST = 3.5, 1.0, 25.0
 _ALPHABET = 4
 

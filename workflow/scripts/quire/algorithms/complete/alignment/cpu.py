@@ -69,7 +69,7 @@ def collapse(batch, part, pending, hits):
         part: `Ends`.
         pending: int64[], hits that a later end may change: their number, their strand (2 * read + strand), and begin,
             end and distance of each, sorted by begin.
-        hits: `Hits` with room.
+        hits: `Hits`, filled.
 
     Returns:
         The number of hits.
@@ -92,13 +92,13 @@ def collapse(batch, part, pending, hits):
 
 @compiled
 def collapse_rest(pending, hits):
-    """Append the hits that are still pending; returns their number."""
+    """Append the hits that are still pending; return their number."""
     return _append(pending, 0, 0, hits, 0, True)
 
 
 @inlined
 def _append(pending, end, reach, hits, used, everything):
-    """Append the pending hits that begin before end - reach, or all; returns the number of hits."""
+    """Append the pending hits that begin before end - reach, or all of them; return the number of hits."""
     read, strand, begins, ends, distances = hits
     count, first = pending[_COUNT], 0
     while first < count and (everything or pending[_HEAD + first * _ROW + _BEGIN] < end - reach):
@@ -117,7 +117,7 @@ def _append(pending, end, reach, hits, used, everything):
 
 @inlined
 def _hold(pending, begin, end, distance, length):
-    """Insert an end into the pending ones, or replace the one with its begin if this one is better."""
+    """Insert an end into the pending hits, or let it replace the hit with the same begin if it is better."""
     count = pending[_COUNT]
     row = _HEAD + (count - 1) * _ROW
     while row >= _HEAD and pending[row + _BEGIN] > begin:
@@ -137,7 +137,7 @@ def _hold(pending, begin, end, distance, length):
 
 @compiled
 def cigars(batch, hits):
-    """See `align`."""
+    """Return CIGARs and offsets; see `align`."""
     reads, strands, _, ends, distances = hits
     paths = room_for_paths(_longest(batch.offsets), batch.differences)
     most = 4 * batch.differences + 3

@@ -17,9 +17,9 @@ NOWHERE = np.int64(-1)
 
 
 class Paths(NamedTuple):
-    """Room for the path of an end.
+    """Working space for the path of an end.
 
-    D = 2k + 3 is the number of diagonals, with one on either side that nothing reaches.
+    D = 2k + 3 is the number of diagonals, including one on either side that nothing reaches.
 
     Attributes:
         furthest: int64[(k + 1) * D], the row reached with v differences on diagonal d: item v * D + d.
@@ -35,7 +35,7 @@ class Paths(NamedTuple):
 
 @compiled
 def room_for_paths(longest, differences):
-    """Return room for the paths of reads of at most `longest` bases."""
+    """Allocate working space for the paths of reads of at most `longest` bases."""
     items = (differences + 1) * (2 * differences + 3)
     return Paths(np.empty(items, np.int64), np.empty(items, np.int64), np.empty(longest + 2 * differences, np.uint8))
 
@@ -57,7 +57,7 @@ def _plain_run(packed, side, word, text, diagonal, row, length):
 
 @inlined
 def _careful_run(codes, side, origin, letters, begin, row, length):
-    """Return the same, base by base: `letters` begin at row 0 of diagonal 0, and `begin` is the diagonal."""
+    """Do as `_plain_run`, base by base: `letters` begin at row 0 of diagonal 0, and `begin` is the diagonal."""
     while row < length and codes[side, origin + row] == letters[begin + row] and letters[begin + row] < 4:
         row += 1
     return row

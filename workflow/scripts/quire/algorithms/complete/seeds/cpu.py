@@ -1,6 +1,7 @@
 """Seeds with Numba: the rows of exact pieces become candidates, page after page.
 
-Every step of a search is a cache miss, so pieces are searched side by side, and each step is announced a round ahead.
+Every step of a search is a cache miss, so pieces are searched side by side, and the memory of each step is prefetched a
+round ahead.
 """
 
 from collections.abc import Iterator
@@ -19,9 +20,9 @@ from quire.simd.compiled import compiled, inlined
 
 PIECES_TOGETHER = 512
 ROWS_TOGETHER = 512
-FEW_ROWS = 2  # at which a piece is not searched further: a few candidates too many cost less
+FEW_ROWS = 2  # a piece is not searched further at so few rows: some candidates too many cost less
 # Columns of `found`, which has a row for each piece: its interval, LOW to HIGH, the base FROM which on it was searched,
-# and the rows of all pieces BEFORE it. One more row at the end has the rows of all pieces.
+# and the number of rows of all pieces BEFORE it. One more row at the end has the number of rows of all pieces.
 LOW, HIGH, FROM, BEFORE = _FIELDS = range(4)
 
 
@@ -31,11 +32,11 @@ def candidates_of(
     """Yield the candidates (uint64[]) that a page owns, at most `most` at a time.
 
     Args:
-        table: of the pages.
-        number: of the page.
+        table: of the pages (`page_table`).
+        number: of the page in the table.
         pieces: with limit 0.
-        batch: that they are of.
-        most: rows that are located at a time.
+        batch: the reads of the pieces.
+        most: most rows that are located at a time.
     """
     found = np.empty((len(pieces.oriented) + 1, len(_FIELDS)), np.int64)
     search_pieces(table, number, pieces, batch, found)
@@ -112,7 +113,7 @@ def _has_unknown(codes, side, begin, end):
 
 @inlined
 def _goes_on(page, found, item, begin):
-    """Return True, and prefetch its memory, if an interval takes another step."""
+    """Return True, and prefetch the memory of the next step, if the search of a piece continues."""
     if found[item, FROM] == begin or found[item, HIGH] - found[item, LOW] <= FEW_ROWS:
         return False
     prefetch_row(page.blocks, page.words_per_block, found[item, LOW])
@@ -124,7 +125,7 @@ def _goes_on(page, found, item, begin):
 def locate_rows(table, number, pieces, batch, found, first, candidates):
     """Write the candidates of the next rows, from row `first` of all pieces on, until `candidates` is full.
 
-    Returns the number of candidates: rows of places that the page owns.
+    Return the number of candidates: a row gives one if the page owns its place.
     """
     page = page_of(table, number)
     oriented, begins, ends, _ = pieces

@@ -1,6 +1,6 @@
 """Seeds on a card: k + 1 exact pieces of each read are looked up, and their rows become candidates.
 
-Rows are located ROWS_AT_ONCE at a time, and only candidates on which the whole piece stands are kept.
+Rows are located ROWS_AT_ONCE at a time, and only candidates where the whole piece matches are kept.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ def candidates_of(
             locate.for_each(len(here), page, reads, axis, differences, found, offsets, count, first, len(here), here)
             candidates.append(here[card.xp.flatnonzero(here != NO_CANDIDATE)])
             del here
-        del page, found, offsets  # before the next page's are taken
+        del page, found, offsets  # frees them before the next page
     return candidates
 
 

@@ -29,7 +29,7 @@ struct Found {
     i32* depths;
 };
 
-// One thread per piece.
+// Searches the pieces, one thread per piece.
 extern "C" __global__ void search_pieces(
         Page page, Reads reads, i64 differences, i64 count, Found found) {
     i64 index = thread_index();
@@ -70,8 +70,8 @@ __device__ __forceinline__ bool agree(const u64* packed, i32 begin, i32 end, con
     return true;
 }
 
-// One thread per row, from row `first` of all pieces on: a candidate, or NO_CANDIDATE if the piece does not occur there
-// or the page does not own the place. `offsets` are the offsets of the rows of pieces.
+// One thread per row, from row `first` of all pieces on: writes a candidate, or NO_CANDIDATE if the piece does not
+// occur there or the page does not own the place. `offsets` are the offsets of the rows of pieces.
 extern "C" __global__ void locate_pieces(
         Page page, Reads reads, Axis axis, i64 differences, Found found, const i64* offsets, i64 piece_count, i64 first,
         i64 count, u64* candidates) {

@@ -19,10 +19,10 @@ def candidates_of(
     """Yield the candidates (uint64[]) that a page owns, about `most` at a time.
 
     Args:
-        table: of the pages.
-        number: of the page.
+        table: of the pages (`page_table`).
+        number: of the page in the table.
         pieces: with one limit above 0.
-        batch: that they are of.
+        batch: the reads of the pieces.
         most: candidates after which the walk is interrupted.
     """
     lengths = pieces.end - pieces.begin

@@ -32,7 +32,7 @@ class TriePieces(NamedTuple):
         bounds: int32[n, limit + 1], or [0, 0] without bounds. Item t > 0: the last base, counted from the piece's end,
             before which at least t strings lie that do not occur in the page; -1 for none. Item 0: 1 if the piece has
             more such strings than its limit.
-        limit: of each.
+        limit: differences that each may have.
     """
 
     oriented: np.ndarray

@@ -1,4 +1,4 @@
-"""A walk through the trie of a page, with Numba: a stack of nodes, from whose end a turn takes several.
+"""A walk through the trie of a page, with Numba: each turn takes several nodes from the end of a stack.
 
 Above the depth of the prefix table, `low` of a node is the string itself, two bits a base, and `high` is STRING: the
 index is not read. At that depth `high` is UNKNOWN until the table is read. The rows of a node's children are made
@@ -28,8 +28,8 @@ from quire.simd.compiled import compiled, inlined
 LOW, HIGH, DEPTH, COUNT, FIRST, NODE_FIELDS = 0, 1, 2, 3, 4, 5  # columns of `Work.nodes` and `Turn.nodes`
 NODES, ITEMS, LEAVES = 0, 1, 2  # items of `Work.used`
 UNKNOWN, STRING = -1, -2
-ITEMS_AT_ONCE = 4096  # of a turn, or one node's
-NODES_AT_ONCE = 64  # enough to hide a read from memory
+ITEMS_AT_ONCE = 4096  # most items of a turn, unless a single node has more
+NODES_AT_ONCE = 64  # most nodes of a turn: enough to hide the latency of memory
 LEAF_ROWS = 4  # an interval of at most this many rows is followed in the text
 LEAVES_AT_ONCE = 1024
 
@@ -58,13 +58,13 @@ class Node(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Nodes and leaves in work, as stacks.
+    """Stacks of the nodes and leaves that are still to be processed.
 
     Attributes:
         nodes: int64[n, NODE_FIELDS]: interval from LOW to HIGH, DEPTH, and COUNT of items.
         pieces, rows: int32[m] and uint64[m], the items of all nodes in their order: a piece, and its row at the node.
         leaves: see `cpu_leaves`.
-        used: int64[3], how many NODES, ITEMS and LEAVES there are.
+        used: int64[3], the numbers of NODES, ITEMS and LEAVES.
     """
 
     nodes: np.ndarray
@@ -80,7 +80,7 @@ class Turn(NamedTuple):
     Attributes:
         nodes: int64[NODES_AT_ONCE, NODE_FIELDS], as in `Work`; a node's items are COUNT from FIRST on.
         pieces, rows: of all items.
-        children: uint64[4, items], rows of the children of the node in work, 0 for a dead one; item 0 is its first.
+        children: uint64[4, items], rows of the children of the current node, 0 for a dead one; item 0 is its first.
     """
 
     nodes: np.ndarray
@@ -91,7 +91,7 @@ class Turn(NamedTuple):
 
 @compiled
 def overlap_of(table):
-    """Return the bases that every page but those at the end of the axis shares with the next ones."""
+    """Return the number of bases that every page, except those at the axis' end, shares with the next ones."""
     axis_end, overlap = np.int64(0), np.int64(1) << 30
     for number in range(len(table)):
         page = page_of(table, number)
@@ -105,7 +105,7 @@ def overlap_of(table):
 
 @compiled
 def begin_walk(table, number, pieces, trie):
-    """Return the work before the first turn: the root with all pieces, less those whose bounds exceed their limit."""
+    """Return the work before the first turn: the root with all pieces whose bounds do not exceed their limit."""
     count = len(pieces.oriented)
     work = Work(np.empty((1, NODE_FIELDS), np.int64), np.empty(count, np.int32), np.empty(count, np.uint64),
                 np.empty((1, LEAF_FIELDS), np.int64), np.zeros(3, np.int64))  # fmt: skip
@@ -122,7 +122,7 @@ def begin_walk(table, number, pieces, trie):
 
 @compiled
 def walk(table, number, pieces, trie, batch, work, most):
-    """Walk until the work is done or `most` candidates are found; returns the work and the candidates (uint64[])."""
+    """Walk until the work is done or `most` candidates are found; return the work and the candidates (uint64[])."""
     page = page_of(table, number)
     given, turn = pieces, _room_for_turn(1)
     pieces = borrowed(given)
@@ -150,7 +150,7 @@ def _room_for_turn(items):
 
 @inlined
 def _next_turn(work):
-    """Return how many nodes the next turn takes, and their items."""
+    """Return the number of nodes that the next turn takes, and that of their items."""
     last, taken, own = work.used[NODES], 0, 0
     while taken < min(last, NODES_AT_ONCE):
         count = work.nodes[last - 1 - taken, COUNT]
@@ -179,7 +179,7 @@ def _take(work, turn, taken, own):
 
 @inlined
 def _with_room(work, more):
-    """Return the work with room for more nodes, items and leaves: a child may be a node or a leaf of its own."""
+    """Return the work with room for `more` nodes, items and leaves: each child may be a node or a leaf of its own."""
     nodes, pieces, rows, leaves, used = work
     if used[ITEMS] + more > len(pieces):
         pieces = np.append(pieces[: used[ITEMS]], np.empty(used[ITEMS] + 2 * more, np.int32))
@@ -230,7 +230,7 @@ def _expand(page, pieces, trie, turn, which, work):
 
 @inlined
 def _make_children(page, pieces, trie, turn, which, work):
-    """Fill `turn.children` for a node; returns a bit for each base on which a piece is alive.
+    """Fill `turn.children` for a node; return a word with a bit set for each base on which a piece is alive.
 
     A row without differences left and with one cell alive determines the rest of the string. Above the prefix table
     such an item becomes a node at the depth of the table at once.

@@ -1,4 +1,4 @@
-"""A walk through the trie on a card: a stack of items in its memory, of which a launch takes a slice from the end.
+"""A walk through the trie on a card: each launch takes a slice from the end of a stack of items in the card's memory.
 
 An item is a piece at a node, with its row: 20 bytes. A launch expands at most ITEMS_AT_ONCE items, one thread each, and
 their children replace them at the end of the stack. So the stack stays short (the children of a slice times the depth),
@@ -24,7 +24,7 @@ SOURCE = "quire/algorithms/complete/trie/trie.cu"
 DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4, "ROWS_SHIFT": 28}
 KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
 ITEMS_AT_ONCE = 1 << 22  # at most; four times as many must be less than 1 << ROWS_SHIFT
-BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # when expanded: its children, their kinds, a scan; and itself
+BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # when expanded: its children, their kinds and a scan, and the item itself
 ROWS_AT_ONCE = 1 << 24
 
 
@@ -73,7 +73,7 @@ def candidates_of(
     differences: int,
     count: int | None,
 ) -> list[CardArray]:
-    """Return the candidates of reads, cut into `count` pieces or as `pieces_of` has it, in all pages: uint64[] each."""
+    """Return the candidates (uint64[] each) in all pages of reads cut into `count` pieces, or by `pieces_of`."""
     laid = lay_pieces(card.download(reads.offsets), int(axis.islands[-1]), differences, count)
     candidates: list[CardArray] = []
     numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made

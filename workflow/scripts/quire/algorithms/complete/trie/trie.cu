@@ -1,5 +1,5 @@
-// A walk through the trie of a page on a card. Items, each a piece at a node with its row, are a stack, from whose end
-// a slice is taken at a time. One thread per item makes the rows of its children and takes the steps of those alive.
+// A walk through the trie of a page on a card. Items, each a piece at a node with its row, form a stack; each launch
+// takes a slice from its end. One thread per item makes the rows of its children and takes the steps of those alive.
 // Counts and scans give the places of the children. One thread per row of its interval follows a leaf in the text.
 // Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). By -D also LEAF_ROWS, STEPS and ROWS_SHIFT.
 #include "quire/algorithms/complete/trie/rows.cuh"
@@ -16,8 +16,8 @@ struct Items {
     u64* row;  // and the depth
 };
 
-// The content of a place as one number, so that one scan sums up both kinds: 1 for an item to be listed, or the number
-// of rows of a leaf from bit ROWS_SHIFT on.
+// `held` has the content of each place as one number, so that one scan sums up both kinds: 1 for an item to be listed,
+// or the number of rows of a leaf from bit ROWS_SHIFT on.
 
 struct Walk {
     i64 deepest, skipped;        // depth at which paths end, depth of the prefix table or 0
@@ -37,7 +37,7 @@ __device__ __forceinline__ void put(const Items& items, i64* held, i64 place, u3
     held[place] = is_leaf ? (i64)(high - low) << ROWS_SHIFT : 1;
 }
 
-// One thread per piece: the item of the root.
+// One thread per piece: writes its item at the root.
 extern "C" __global__ void begin_items(Pieces pieces, i64 skipped, i64 rows, Items items) {
     i64 index = thread_index();
     if (index >= pieces.count) return;
@@ -133,8 +133,8 @@ extern "C" __global__ void list_items(Items children, const i64* offsets, i64 co
     items.row[target] = children.row[place];
 }
 
-// One thread per row of leaves, from row `first` on: a candidate if the path, continued in the text, completes the
-// piece, else NO_CANDIDATE.
+// One thread per row of leaves, from row `first` on: writes a candidate if the path, continued in the text, completes
+// the piece, else NO_CANDIDATE.
 extern "C" __global__ void follow(Page page, Reads reads, Axis axis, Pieces pieces, Walk walk, Items children,
                                   const i64* offsets, i64 place_count, i64 first, i64 count, u64* candidates) {
     i64 item = thread_index();

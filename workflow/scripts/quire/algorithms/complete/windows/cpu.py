@@ -1,4 +1,4 @@
-"""Windows with Numba: candidates are joined to windows, of which LANES are solved at a time.
+"""Windows with Numba: candidates are joined to windows, and LANES windows are solved at a time.
 
 A window is a word like a candidate, of up to DIAGONALS - 2k ends.
 """
@@ -40,7 +40,7 @@ def encode_candidate(oriented, first, last):
 def candidate_at(islands, oriented, base, end, differences):
     """Return the candidate of a read that would end at `end` without gaps, and whether there is one.
 
-    base: a base of the axis that the read aligns. Ends lie in its island.
+    `base` is a position on the axis where the read is aligned; the ends lie in its island.
     """
     island = interval_of(islands, base)
     first = max(end - differences, islands[island] + 1)
@@ -114,9 +114,9 @@ def _sort_digits(candidates, other, first, last, low_bit):
 
 @compiled
 def _join(candidates, most):
-    """Join sorted candidates that overlap to windows of at most `most` ends; returns how many windows there are."""
+    """Join sorted candidates that overlap to windows of at most `most` ends; return the number of windows."""
     used = 0
-    owner, first, reached = np.int64(-1), np.int64(0), np.int64(0)  # of the window in work
+    owner, first, reached = np.int64(-1), np.int64(0), np.int64(0)  # of the current window
     for candidate in candidates:
         oriented, begin, count = fields_of(candidate)
         end = begin + count
@@ -146,7 +146,7 @@ def find_ends(windows: NDArray[np.uint64], batch: BatchArrays) -> Ends:
 
 @compiled
 def _fill(windows, batch, ends):
-    """Write the ends of all windows; returns how many there are."""
+    """Write the ends of all windows; return the number of ends."""
     given = batch
     batch = borrowed(given)
     offsets, text, differences = batch.offsets, batch.text, batch.differences
@@ -176,7 +176,7 @@ def _fill(windows, batch, ends):
 
 @inlined
 def _append(lanes, windows, differences, ends, used):
-    """Append the ends of windows that were solved in the lanes from 0 on; returns their number."""
+    """Append the ends of windows that were solved in the lanes from 0 on; return the number of all ends."""
     reads, strands, places, distances = ends
     rows = lanes.rows
     for lane in range(len(windows)):

@@ -1,6 +1,6 @@
 """The automaton of Wu and Manber (1992) on LANES windows at once, one window in each lane of the vectors.
 
-Bit x of a row is diagonal x, on which base i of the read stands at position base + x + i of the axis. 32 bases are two
+Bit x of a row is diagonal x, on which base i of the read is at position base + x + i of the axis. 32 bases take two
 words, *planes* of the low and the high bits of their codes, and a third plane marks bases that match nothing.
 """
 
@@ -21,7 +21,7 @@ LOW, HIGH, UNKNOWN, PLANES = 0, 1, 2, 3
 
 
 class Lanes(NamedTuple):
-    """Windows in work; W is the number of words of 32 bases that the longest read takes.
+    """Windows that are solved together; W is the number of words of 32 bases that the longest read takes.
 
     Attributes:
         axis: uint32[W + 1, PLANES, LANES] flat, the bases of the axis from diagonal 0 on.
@@ -51,7 +51,7 @@ def fields_of(window):
 
 @compiled
 def room_for_lanes(longest, differences):
-    """Return room for windows of reads of at most `longest` bases."""
+    """Allocate the lanes for windows of reads of at most `longest` bases."""
     words, levels = (longest + 31) >> 5, differences + 1
     return Lanes(
         np.zeros((words + 1) * PLANES * LANES, np.uint32), np.zeros(words * PLANES * LANES, np.uint32),
@@ -64,7 +64,7 @@ def room_for_lanes(longest, differences):
 def place_window(lanes, lane, batch, fields):
     """Copy the packed bases of a window (`fields_of`) and of its read to a lane; `solve` spreads them to planes.
 
-    Returns True if a base of either matches nothing.
+    Return True if a base of either matches nothing.
     """
     oriented, first, count = fields
     read, side = oriented >> 1, oriented & 1
@@ -161,7 +161,7 @@ def _spread_bit(memory, item, shift):
 
 @inlined
 def _next(row, equal, above, beside):
-    """Return a row one base on.
+    """Return a row after one more base of the read.
 
     `above` is the previous row with one difference less: a base of the read is substituted, or inserted, which moves to
     the diagonal below. `beside` is this row with one difference less: a base of the axis is deleted.
@@ -172,7 +172,7 @@ def _next(row, equal, above, beside):
 
 @compiled
 def solve(lanes, differences, any_unknown):
-    """Fill `lanes.rows` with the last rows of the windows; returns True if any row has a diagonal alive."""
+    """Fill `lanes.rows` with the last rows of the windows; return True if any row has a diagonal alive."""
     axis, reads, lengths, unfinished, rows, last = (
         lanes.axis, lanes.reads, lanes.lengths, lanes.unfinished, lanes.rows, lanes.last,
     )  # fmt: skip

@@ -62,12 +62,12 @@ def find_ends(
     """Yield the ends of windows in their order, in parts.
 
     Args:
-        card: where everything lies.
-        windows: uint64[], as `windows_of` gives them.
-        reads: that the windows name.
+        card: holds the other arguments.
+        windows: uint64[], as `windows_of` returns them.
+        reads: the reads of the windows.
         axis: the reference.
         differences: k.
-        room: most ends of a part, about.
+        room: approximate limit of the ends in a part.
         first_read: index in the batch of the first of `reads`.
 
     Yields:

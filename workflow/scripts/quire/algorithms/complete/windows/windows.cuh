@@ -119,8 +119,8 @@ __device__ __forceinline__ u64 distances_of(const Reads& reads, const Axis& axis
             u32 other = __funnelshift_r(here.low, next.low, i) ^ (0u - (own.low >> i & 1));
             other |= __funnelshift_r(here.high, next.high, i) ^ (0u - (own.high >> i & 1));
             other |= __funnelshift_r(here.unknown, next.unknown, i) | (0u - (own.unknown >> i & 1));
-            // Of the row before with one difference less: over both bases, or over the read's alone. Of this row with
-            // one less: over the axis's alone.
+            // From the row before with one difference less: a substitution, or an insertion of the read's base. From
+            // this row with one less: a deletion of the axis' base.
             u32 old = rows[0];
             rows[0] &= ~other;
 #pragma unroll
