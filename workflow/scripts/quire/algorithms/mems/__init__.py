@@ -2,15 +2,15 @@
 
 A *match* is (query start s, axis start r, length L): query[s:s + L] and axis[r:r + L] are the same letters, all of them
 A, C, G or T. Other letters, the ends of a query and the ends of islands match nothing. It is *maximal* if it can be
-extended neither to the left nor to the right: the bases there differ, or one of them is none of A, C, G, T, or a
-sequence ends. All maximal matches with L >= `min_length` are found, each once, including those that cross pages.
+extended neither to the left nor to the right: the bases there differ, or one of them is not A, C, G or T, or a sequence
+ends. All maximal matches with L >= `min_length` are found, each once, including those that cross pages.
 
 `mummer -maxmatch` finds all of these. `-mumreference` finds the matches that are *unique in the reference*: their
 letters occur nowhere else on the axis, on its forward strand. `-mum` finds the matches that are also *unique in the
 query*: their letters occur nowhere else in the same query, on the strand that is searched. (If the letters of a match
 that is unique in the reference occur in the query a second time, that occurrence is part of a match with the same part
-of the reference. So a match that lies on the reference within another one of its query is not unique, and neither are
-two that lie on the same part of the reference.)
+of the reference. So a match whose part of the reference lies within that of another match of the query is not unique,
+and neither are two matches with the same part of the reference.)
 
 Queries are looked up as given. Matches of the other strand are those of the reverse complement of the query, with
 positions on the reverse complement, as MUMmer prints them without `-c`; the caller reverses the queries.
@@ -19,18 +19,18 @@ positions on the reverse complement, as MUMmer prints them without `-c`; the cal
 that it orders the matches of one start in the query by its suffix tree; with `-mumreference` there is at most one. Both
 programs sort the matches of `-mum` by query and start on the axis.
 
-**Streams.** The twins return matches in pieces: at most `limit` from a `Cursor` on, which is a place in that order. So
-memory does not depend on the number of matches (in a reference of one letter, one base of a query has as many as the
-reference has bases), and the answer does not depend on the pieces.
+**Streams.** `cpu.find` and `gpu.find` return matches in pieces: at most `limit` from a `Cursor` on, which is a place in
+that order. So memory does not depend on the number of matches (in a reference of one letter, one base of a query has as
+many matches as the reference has bases), and the answer does not depend on the pieces.
 
     find([card,] axis, queries, wanted, begin, end, limit) -> (Matches, Cursor)
 
-- `axis`: pages and text of the axis; `queries`: `Queries` on one strand; both as the twin has prepared them.
+- `axis`: pages and text of the axis; `queries`: `Queries` on one strand; both prepared for the CPU or the card.
 - `wanted`: `WantedMatches`.
 - `begin`: `Cursor`, matches before it are left out.
-- `end`: matches that start at this base of the flat queries, or after it, are left out.
-- `limit`: 1 or more. Returned are the first matches in order, at most `limit` (fewer, or none, need not mean that there
-  are no more), and the cursor from which to continue; there are no more when its `start` is `end`.
+- `end`: matches that start at or after this base of the flat queries are left out.
+- `limit`: 1 or more. The result holds the first matches in order, at most `limit`, and the cursor from which to
+  continue. There are no more matches when its `start` is `end`; fewer matches than `limit`, or none, do not show that.
 
 `unique_in_query(matches, offsets) -> Matches` of `cpu` is the step from `-mumreference` to `-mum`, for whole queries.
 
@@ -95,11 +95,11 @@ class Cursor(NamedTuple):
 
 
 class WantedMatches(NamedTuple):
-    """Which matches are wanted.
+    """The kind of matches to find.
 
     Attributes:
-        min_length: bases, at least; 1 to 2^31 - 1.
-        unique: whether only those unique in the reference.
+        min_length: fewest bases of a match, 1 to 2^31 - 1.
+        unique: whether matches must be unique in the reference.
     """
 
     min_length: int

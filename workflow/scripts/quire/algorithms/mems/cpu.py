@@ -1,8 +1,8 @@
 """Maximal exact matches on the CPU: sampled seeds, searched in the FM-index of each page and extended on packed text.
 
 A match of at least l bases that starts in one of w neighbouring places contains the l - w + 1 bases from the last of
-these on. So one k-mer is looked up for every w starts of the query (`cpu_ranges`), and its hits are extended to both
-sides, 32 bases at a time (`cpu_hits`). The length of k-mers decides the speed alone (`seed_length`).
+these places on. So one k-mer is looked up for every w starts of the query (`cpu_ranges`), and its hits are extended to
+both sides, 32 bases at a time (`cpu_hits`). The length of k-mers affects only the speed (`seed_length`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from quire.simd.bits import UNKNOWN, load_bytes, two_bits_each
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled
 
-TOGETHER = 256  # ranges that are laid together
+TOGETHER = 256  # ranges that are laid out together
 
 
 class MemsAxis(NamedTuple):
@@ -72,7 +72,7 @@ def _prepare_text(reference: ReferenceText) -> Text:
 
 @compiled
 def _heads(words, runs):
-    """Return the first HEAD bases of each run and what follows it (uint64), the first base highest."""
+    """Return HEAD bases from the start of each run on, even beyond its end (uint64), the first base highest."""
     heads = np.empty(len(runs), np.uint64)
     for run in range(len(runs)):
         heads[run] = np.uint64(prefix(words, 0, runs[run, 0] + HEAD, HEAD))
@@ -89,7 +89,7 @@ def prepare_queries(queries: Queries) -> PackedQueries:
 
 @compiled
 def _pack(codes, offsets, words, borders):
-    """Fill `words`, which hold zeros; returns the starts and ends of runs in turn (`borders` is room for them)."""
+    """Fill `words`, given as zeros; return the starts and ends of runs in turn (`borders` is space for them)."""
     used = 0
     for query in range(len(offsets) - 1):
         position, end = offsets[query], offsets[query + 1]
@@ -132,14 +132,14 @@ def _append(array, used, value):
 
 
 def seed_length(min_length: int, axis_length: int) -> int:
-    """Choose the length of the k-mers that are looked up first; it decides the speed alone.
+    """Choose the length of the k-mers that are looked up first; it affects only the speed.
 
-    Measured on chr20, E. coli and yeast with matches of 10 to 100 bases: four bases more than a k-mer needs to be rare
-    in a random reference of this length, with at least two starts in a range, are within 20 % of the best. Ranges of
-    one start take up to seven times as long.
+    A k-mer has four bases more than it needs to be rare in a random reference of this length, but a range has at least
+    two starts. On chr20, E. coli and yeast, with matches of 10 to 100 bases, this is within 20 % of the best length.
+    Ranges of one start take up to seven times as long.
 
     Args:
-        min_length: bases of a match, at least.
+        min_length: fewest bases of a match.
         axis_length: bases of the reference.
     """
     return min(max(min_length - 1, 1), axis_length.bit_length() // 2 + 4)
@@ -148,7 +148,7 @@ def seed_length(min_length: int, axis_length: int) -> int:
 def find(
     axis: MemsAxis, queries: PackedQueries, wanted: WantedMatches, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
-    """Find the first matches from a cursor on; see the package for the arguments and what is returned."""
+    """Find the first matches from a cursor on; see the package for the arguments and the result."""
     room = room_for(len(axis.arrays), limit)
     seeds = seed_length(wanted.min_length, sum(page.owned_length for page in axis.arrays))
     search = KernelSearch(
@@ -160,7 +160,7 @@ def find(
 
 @compiled
 def _find(search, end, limit, room):
-    """Find matches as `find` does; returns (matches, start and axis of the cursor)."""
+    """Find matches as `find` does; return (number of matches, start and axis of the cursor)."""
     search, room = borrowed(search), borrowed(room)
     ranges = room.ranges
     start, used, together = search.begin_start, 0, TOGETHER
@@ -196,7 +196,7 @@ def _find(search, end, limit, room):
 
 @compiled
 def _of_one_range(search, limit, room):
-    """Find the first matches of the first leaf, which may have more than `limit`; returns what `_find` does."""
+    """Find the first matches of the first leaf, which may have more than `limit`; return the same as `_find`."""
     if search.unique:
         used = matches_of_leaves(search, room, 1, 0)
         more = used > limit

@@ -1,4 +1,4 @@
-"""The arrays that the kernels of maximal exact matches take: what is searched, and the room that they work in.
+"""Arguments of the kernels of maximal exact matches: the search and its working space.
 
 Matches of at least l bases that start in the range [a, b] of a query all contain the bases [b, a + l). A *range* is a
 record of RANGE: its first and last start, the end of its k-mer [last, kmer_end), which lies within [b, a + l), the run
@@ -16,7 +16,7 @@ RANGE = np.dtype([(name, np.int64) for name in ("first", "last", "kmer_end", "ru
 INTERVAL = np.dtype([("low", np.int64), ("high", np.int64)])
 LONGEST = np.dtype([("longest", np.int64), ("second", np.int64), ("axis", np.int64)])
 FROM_TABLE = -1
-MOST_RANGES = 4096  # with their halves; those of one range of MOST_STARTS always have room
+MOST_RANGES = 4096  # including their halves; the halves of one range of MOST_STARTS always fit
 MOST_STARTS = 256  # in a range
 HITS_TOGETHER = 1024
 
@@ -28,8 +28,8 @@ class Text(NamedTuple):
         words: as in `ReferenceText`.
         runs: as in `ReferenceText`, and a run of no bases after all others.
         first_runs: int32[], for each 2^BLOCK_SHIFT bases of the axis the first run that ends after its first base.
-        heads: uint64[r], sorted, the first HEAD bases of each run and what follows it, the first base highest.
-        head_starts: int64[r], where these runs start.
+        heads: uint64[r], sorted, HEAD bases from the start of each run on, even beyond its end, the first base highest.
+        head_starts: int64[r], the starts of these runs.
     """
 
     words: np.ndarray
@@ -40,14 +40,14 @@ class Text(NamedTuple):
 
 
 class KernelSearch(NamedTuple):
-    """One call of `find`.
+    """The search of one call of `find`.
 
     Attributes:
         pages: the table of the axis' pages (`page_table`).
         text: the axis.
         words: uint64[], the packed queries.
         runs: int64[r, 2], their runs of known bases.
-        min_length: bases of a match, at least.
+        min_length: fewest bases of a match.
         seed_length: bases of the k-mers that are looked up first.
         unique: whether only matches unique in the reference are wanted.
         begin_start, begin_axis: the cursor; matches before it are left out.
@@ -70,10 +70,10 @@ class Ranges(NamedTuple):
     Attributes:
         rows: RANGE[MOST_RANGES].
         found: INTERVAL[MOST_RANGES, pages], the interval of each k-mer in each page.
-        at: int64[MOST_RANGES], the base of the query up to which a k-mer was searched, from its end on.
-        listed: int64[MOST_RANGES], ranges in work.
-        leaves: int64[MOST_RANGES], ranges that were not halved, by their starts in the end.
-        firsts: int64[MOST_RANGES], room for sorting leaves.
+        at: int64[MOST_RANGES], the base of the query down to which a k-mer was searched from its end.
+        listed: int64[MOST_RANGES], ranges whose search continues.
+        leaves: int64[MOST_RANGES], ranges that were not halved, finally sorted by their starts.
+        firsts: int64[MOST_RANGES], scratch for sorting leaves.
     """
 
     rows: np.ndarray
@@ -90,7 +90,7 @@ class KmerHits(NamedTuple):
     Attributes:
         axis: int64[HITS_TOGETHER], places of k-mers on the axis.
         leaf: int64[HITS_TOGETHER], their ranges, as places in the list of leaves.
-        longest: LONGEST[MOST_STARTS + 1], item i about the hits of a range that reach i bases to the left of its last
+        longest: LONGEST[MOST_STARTS + 1], item i for the hits of a range that reach i bases to the left of its last
             start: how far the longest and the second longest reach to the right, and the place of the longest.
     """
 
@@ -100,7 +100,7 @@ class KmerHits(NamedTuple):
 
 
 class KernelRoom(NamedTuple):
-    """What a search works in; `found` holds its matches."""
+    """Working space of a search; `found` receives its matches."""
 
     ranges: Ranges
     hits: KmerHits
@@ -108,7 +108,7 @@ class KernelRoom(NamedTuple):
 
 
 def room_for(page_count: int, limit: int) -> KernelRoom:
-    """Return the room for a search of some pages for `limit` matches."""
+    """Allocate the working space to search some pages for `limit` matches."""
     each = [np.empty(MOST_RANGES, np.int64) for _ in range(4)]
     ranges = Ranges(np.empty(MOST_RANGES, RANGE), np.empty((MOST_RANGES, page_count), INTERVAL), *each)
     axis, leaf = (np.empty(HITS_TOGETHER, np.int64) for _ in range(2))

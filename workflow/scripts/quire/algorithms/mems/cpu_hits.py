@@ -1,7 +1,7 @@
 """Hits of the k-mers of ranges, extended to both sides; the maximal matches among them are found in order.
 
 Every match of at least l bases that starts in a range contains the range's k-mer, so it is exactly one of the hits of
-that k-mer. A hit that extends to the left of the range belongs to a range before. If the letters of a hit occur a
+that k-mer. A hit that extends to the left of the range belongs to an earlier range. If the letters of a hit occur a
 second time on the axis, that place is also a hit of the same k-mer, and reaches at least as far to both sides.
 """
 
@@ -19,8 +19,8 @@ FEW_STARTS_BITS = 48  # of a key: the axis position below the start within a ran
 def _reach(search, row, at):
     """Return (left, most): how far the hit at `at` of a range's k-mer reaches to the left, and at most after the k-mer.
 
-    `left` counts from the k-mer's first base and is at most the number of starts of the range; in that case the match
-    belongs to a range before. `most` is negative where the hit is part of no match of `min_length` bases.
+    `left` counts from the k-mer's first base and is at most the number of starts of the range; if it reaches that, the
+    match belongs to an earlier range. `most` is negative if the hit is part of no match of `min_length` bases.
     """
     runs, text = search.runs, search.text
     run = text.first_runs[at >> BLOCK_SHIFT]
@@ -55,14 +55,14 @@ def _append(found, used, start, axis, length):
 
 @compiled
 def matches_of_leaves(search, room, leaves, used):
-    """Append the matches of the first `leaves` leaves to the `used` first of `room.found`, in order; returns their end.
+    """Append the matches of the first `leaves` leaves to the first `used` of `room.found`; return the new number.
 
-    There must be room for as many matches as the leaves have hits, or starts if matches are to be unique.
+    They are sorted. There must be room for as many matches as the leaves have hits, or starts if `search.unique`.
     """
     ranges, hits, found = room.ranges, room.hits, room.found
     state = np.zeros(3, np.int64)
     current, first = np.int64(-1), used
-    over = False  # whether hits of the current range belong to ranges before
+    over = False  # whether hits of the current range belong to earlier ranges
     while True:
         count = gather_hits(search, room, leaves, state)
         for hit in range(count):
@@ -110,7 +110,7 @@ def _note(noted, right, at):
 
 @compiled
 def _close(search, room, index, over, first, used):
-    """Sort the matches of a range, found[first:used], or append its unique ones; returns their end."""
+    """Sort the matches of a range, found[first:used], or append its unique ones; return the new `used`."""
     if search.unique:
         return _append_unique(search, room, index, over, used)
     if used - first > MANY:
@@ -158,7 +158,7 @@ def _append_unique(search, room, index, over, used):
         most = max(most, longest[left].longest)
     if most == 0:
         return used
-    # How far the hits that reach further to the left reach to the right, as far as that matters.
+    # The furthest reach to the right of hits that reach further to the left, as far as it matters.
     reach = _reach_of_others(search, room.ranges, index, most) if over else np.int64(0)
     for left in range(width - 1, -1, -1):
         noted = longest[left]
@@ -172,14 +172,14 @@ def _append_unique(search, room, index, over, used):
 
 @compiled
 def _reach_of_others(search, ranges, index, enough):
-    """Return how far hits of a range that belong to ranges before reach to the right, at most `enough` bases."""
+    """Return how far hits of a range that belong to earlier ranges reach to the right, at most `enough` bases."""
     row = ranges.rows[index]
     kmer = row.kmer_end - row.last
     reach = np.int64(0)
     for number in range(len(search.pages)):
         page = page_of(search.pages, number)
         low, high = ranges.found[index, number].low, ranges.found[index, number].high
-        # From both ends in turn: of the suffixes of a run of one letter the longest is the first or the last.
+        # Rows are taken from both ends in turn: in a run of one letter the longest suffix is the first or the last.
         for item in range(high - low):
             at = start_of_row(page, low + (item >> 1) if item & 1 else high - 1 - (item >> 1))
             if at >= page.owned_length:
@@ -197,13 +197,13 @@ def _reach_of_others(search, ranges, index, enough):
 def first_of_many(search, room, limit):
     """Find the first `limit` matches of the first leaf, which may have any number of hits.
 
-    `room.found` has room for twice `limit`. Returns how many there are, and whether the leaf has more.
+    `room.found` has space for twice `limit` matches. Return the number found, and whether the leaf has more.
     """
     hits, found = room.hits, room.found
     state = np.zeros(3, np.int64)
     row = room.ranges.rows[room.ranges.leaves[0]]
     used, more = 0, False
-    last_start, last_axis = np.int64(np.iinfo(np.int64).max), np.int64(0)  # later ones are not among the first
+    last_start, last_axis = np.int64(np.iinfo(np.int64).max), np.int64(0)  # later matches are not wanted
     while True:
         count = gather_hits(search, room, 1, state)
         if count == 0:

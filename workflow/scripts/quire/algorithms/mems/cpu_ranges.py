@@ -29,7 +29,7 @@ def _set_range(row, first, last, kmer_end, run, parent):
 
 @inlined
 def lay_ranges(search, start, end, most, ranges):
-    """Lay up to `most` ranges of the starts in [start, end); returns (ranges, start after the last of them).
+    """Lay out up to `most` ranges of the starts in [start, end); return their number, and the start after the last one.
 
     A k-mer has `seed_length` bases, or `min_length` if that is less.
     """
@@ -58,8 +58,8 @@ def search_ranges(search, count, ranges):
     """Search the first `count` ranges and halve those that occur too often.
 
     Returns:
-        (leaves, start): the number of `ranges.leaves`, which are those of all starts before `start`. That lies after
-        all ranges, unless there was no room for their halves.
+        (leaves, start): the number of `ranges.leaves`, which are complete for all starts before `start`. That is after
+        all ranges, unless their halves did not fit.
     """
     longest = min(search.min_length, LONGEST_KMER)
     first, last, leaves = 0, count, 0
@@ -95,7 +95,7 @@ def rows_of(found, index):
 
 @inlined
 def _halve(rows, index, laid, min_length):
-    """Append the halves of a range, or a range of one start with a longer k-mer; returns the end of the ranges."""
+    """Append the halves of a range, or a range of one start with a longer k-mer; return the end of the ranges."""
     row = rows[index]
     first, last, kmer_end, run = row.first, row.last, row.kmer_end, row.run
     longest = min(2 * (kmer_end - last), LONGEST_KMER)
@@ -164,7 +164,7 @@ def _search_page(page, number, words, first, last, ranges):
 
 @inlined
 def _sort_leaves(ranges, count, until):
-    """Sort the first `count` leaves by their starts, without those from `until` on; returns how many are left."""
+    """Sort the first `count` leaves by their starts, drop those from `until` on, and return the number left."""
     kept, sorted_so_far = 0, True
     for item in range(count):
         index = ranges.leaves[item]

@@ -1,10 +1,10 @@
-"""Rows of k-mers to hits: places on the axis, and how far packed text is equal there.
+"""The hits of k-mers, that is the places of their rows on the axis, and comparison of packed text there.
 
 Where a range of one start has many rows, most of them are hits of matches that begin before it: the base before is the
-same in the reference and in the query, as the Burrows-Wheeler transform tells for 64 rows at a time. Only the other
-rows are located. Such a row does not show that a run of known bases begins in the reference (the base before belongs to
-another island, or only stands in for an ambiguous one). So the first bases of all runs are kept sorted (`Text.heads`),
-and runs that begin with the k-mer are looked up there.
+same in the reference and in the query. The Burrows-Wheeler transform shows this for 64 rows at a time, and only the
+other rows are located. But a run of known bases may begin at a row that is skipped, if the base before belongs to
+another island or replaces an ambiguous one. So the first bases of all runs are kept sorted (`Text.heads`), and runs
+that begin with the k-mer are looked up there.
 """
 
 import numpy as np
@@ -18,9 +18,9 @@ from quire.sequence.words import code_at, packed_word
 from quire.simd.bits import count_ones, leading_zeros, prefetch, trailing_zeros
 from quire.simd.compiled import compiled, inlined
 
-ROWS_PER_LINE = 16  # of a whole suffix array
-BLOCK_SHIFT = 10  # bases of the axis, as a power of two, for which the first run is known
-HEAD = 32  # bases of a run that are kept
+ROWS_PER_LINE = 16  # rows of an unsampled suffix array in a cache line
+BLOCK_SHIFT = 10  # log2 of the bases per item of `Text.first_runs`
+HEAD = 32  # bases of a run in `Text.heads`
 ANY = -1  # letter before a range all of whose rows are located
 
 
@@ -67,7 +67,7 @@ def letter_before(search, ranges, index):
 
 @inlined
 def _rows_of_others(page, row, letter):
-    """Set bits of the rows from `row` to the end of its 64 that have another letter, or none, before their suffix."""
+    """Return bits of the rows from `row` to the end of its 64: 1 if another letter, or none, precedes the suffix."""
     first, group, within = split_row(page.words_per_block, row)
     plane = first + np.uint64(2) + (group << np.uint64(1))
     code = np.uint64(letter)
@@ -93,7 +93,7 @@ def _next_row(page, row, high, letter):
 
 @compiled
 def most_hits(search, ranges, index):
-    """Count the hits that `gather_hits` lists of a range, at most."""
+    """Return an upper limit of the number of hits that `gather_hits` lists for a range."""
     letter = letter_before(search, ranges, index)
     if letter == ANY:
         return rows_of(ranges.found, index)
@@ -112,7 +112,7 @@ def most_hits(search, ranges, index):
 
 @inlined
 def _heads_of(search, row):
-    """Return [first, last) of the sorted heads that begin as the k-mer of a range, compared as far as both go."""
+    """Return [first, last) of the sorted heads that begin like the k-mer of a range, as far as both extend."""
     mask = ~np.uint64(0) << np.uint64(2 * (HEAD - min(row.kmer_end - row.last, HEAD)))
     lowest = np.uint64(prefix(search.words, 0, row.last + HEAD, HEAD)) & mask
     heads = search.text.heads
@@ -121,9 +121,9 @@ def _heads_of(search, row):
 
 @compiled
 def gather_hits(search, room, leaves, state):
-    """Locate the next hits of leaves, HITS_TOGETHER at most, and prefetch what extending them reads.
+    """Locate the next hits of leaves, HITS_TOGETHER at most, and prefetch the text that their extension reads.
 
-    `state` (leaf, page, row) is where the last call stopped. Returns the number of hits in `room.hits`.
+    `state` (leaf, page, row) is where the last call stopped. Return the number of hits in `room.hits`.
     """
     ranges, hits, words = room.ranges, room.hits, search.text.words
     leaf, number, row = state[0], state[1], state[2]
@@ -163,7 +163,7 @@ def gather_hits(search, room, leaves, state):
 def _gather_runs(search, room, leaf, letter, item, count):
     """List the runs that begin with the k-mer of a leaf and have `letter` before them, from the `item`-th such run on.
 
-    Returns (hits now listed, where to continue if there is no more room).
+    Return (number of hits now listed, the item from which to continue if there is no more space).
     """
     hits, text = room.hits, search.text
     row = room.ranges.rows[room.ranges.leaves[leaf]]

@@ -3,7 +3,7 @@
 
 // True if the letters of a match, `left` bases before its seed and `right` from its start on, occur where a row's suffix
 // starts. Sets `further` if the suffix differs from the match within the page; then so do all rows beyond it.
-__device__ __forceinline__ bool stands_at(const Page& page, const Sequence& text, i64 row, i64 axis, i64 left, i64 right,
+__device__ __forceinline__ bool occurs_at(const Page& page, const Sequence& text, i64 row, i64 axis, i64 left, i64 right,
                                           bool* further) {
     i64 start = locate(page, row), other = page.start + start, inside = page.C[4] - 1 - start;
     i64 most = right < text.length - other ? right : text.length - other;
@@ -39,7 +39,7 @@ extern "C" __global__ void find_elsewhere(
         for (i64 away = 1;; away += 32) {
             i64 row = middle + side * (away + lane);
             bool inside = row >= first && row < end, further = false;
-            bool found = inside && stands_at(page, text, row, axis, place.left, right, &further);
+            bool found = inside && occurs_at(page, text, row, axis, place.left, right, &further);
             if (__any_sync(~0u, found)) {
                 if (lane == 0) elsewhere[match] = 1;
                 return;

@@ -11,7 +11,7 @@
 
 A hit belongs to the page that contains the seed's first base, and is compared with the text of the whole axis, so that
 matches cross pages. A call takes as many seeds as have `limit` hits together; if one seed alone has more matches, the
-call ends within them. `seed_length` decides the speed alone.
+call ends within them. `seed_length` affects only the speed.
 """
 
 from typing import NamedTuple
@@ -47,8 +47,8 @@ class MemsCardAxis(NamedTuple):
     """An axis on a card.
 
     Attributes:
-        pages: all pages in order, each with the text of a seed beyond what it owns; a search iterates twice over them,
-            for matches unique in the reference four times.
+        pages: all pages in order, each with the text of a seed beyond the part that it owns; a search iterates over
+            them twice, or four times for matches unique in the reference.
         text: the packed axis (`upload_reference`).
     """
 
@@ -99,9 +99,9 @@ class _Hits(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """The first seeds of a window that are taken together: their number, their hits, and a base.
+    """The first seeds of a window that are taken together: their number, and that of their hits.
 
-    All their matches start before `stop`, and the matches of all later seeds at or after it.
+    All their matches start before the base `stop`, and the matches of all later seeds at or after it.
     """
 
     seeds: int
@@ -155,7 +155,7 @@ class Leaving:
             found: `Matches` of arrays on the card.
             buffer: uint8[bytes_on_host(found)] or more, from `card.staging`.
         """
-        self._found: Matches | None = found  # until they have arrived
+        self._found: Matches | None = found  # kept until they have arrived
         self._download: Download = card.download_ahead(list(found), buffer)
 
     def arrived(self) -> Matches:
@@ -175,7 +175,7 @@ def _no_matches(card: Card) -> Matches:
 
 
 def seed_length(min_length: int) -> int:
-    """Choose the length of seeds; it decides the speed alone.
+    """Choose the length of seeds; it affects only the speed.
 
     A seed has seven tenths of the bases of a match, which excludes hits by chance, and in repeats most hits; but at
     least 12, as deep as the prefix table, and at most 40. On an H200 this takes at most a fifth more time than the best
@@ -251,7 +251,7 @@ class _Search:
     def _list(self, chosen: _Chosen, wanted: _Range, limit: int) -> tuple[list[_Listed], int]:
         """Return the matches of the chosen seeds in a range, page by page, and their number.
 
-        Only the number counts if it is more than `limit`.
+        If the number is more than `limit`, no matches are returned.
         """
         listed, total, hits = [], 0, iter(self.pages_hits)
         for page in self.pages:

@@ -106,7 +106,7 @@ __device__ __forceinline__ Reach reach_of(const Sequence& queries, const Sequenc
     i64 right = seeds.length + right_match(queries.words, seed.position + seeds.length, text.words, axis + seeds.length,
                                            most - seeds.length);
     if (left + right < seeds.min_length) return {0, 0};
-    // The text between runs only stands in for unknown bases.
+    // The text between runs holds substitutes for unknown bases.
     longlong2 run = text.runs[text.run_at(axis)];
     if (axis < run.x || axis + seeds.length > run.y) return {0, 0};
     if (left > axis - run.x) left = axis - run.x;

@@ -22,7 +22,7 @@ class PairHmmBatch:
         haplotype_offsets: int64[haplotypes + 1] into haplotype_bases.
         tasks: int32[t, 2], (read index, haplotype index).
         gap_continuation_quality: phred of extending a gap by one base, >= 1, for the whole batch.
-        gap_continuation_qualities: uint8[n], the same for each base of the reads; if given, it replaces the former.
+        gap_continuation_qualities: uint8[n], the same for each base of the reads; if given, it overrides the former.
     """
 
     read_bases: np.ndarray

@@ -26,7 +26,7 @@ def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
     """Return log10 of P(read | haplotype) for every task of the batch.
 
     Args:
-        batch: reads, haplotypes and tasks. It is fastest if the tasks of a read are adjacent, and those of a region.
+        batch: reads, haplotypes and tasks; fastest if the tasks of each read, and of each region, are adjacent.
 
     Returns:
         float64[t] in the order of batch.tasks; -inf where the model gives zero (or less than 1e-590). The answer for a
@@ -41,7 +41,7 @@ def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
 
 
 def _log10_likelihoods(batch: PairHmmBatch, tasks: np.ndarray) -> NDArray[np.float64]:
-    """Return the answers (float64[t]) of some tasks."""
+    """Return the log10 likelihoods (float64[t]) of some tasks."""
     haplotype_lengths = np.diff(batch.haplotype_offsets)[tasks[:, 1]]
     sums = last_row_sums(batch, tasks, FLOAT32)
     answers = log10_of_sums(sums, SCALE_EXPONENT[FLOAT32], haplotype_lengths)

@@ -25,7 +25,7 @@ Fields:
 
 
 class ScoringOrder(NamedTuple):
-    """Groups of reads with the same haplotypes, and the trees of these.
+    """Groups of reads with the same haplotypes, and the trees of these haplotypes.
 
     The tasks of a read, one for each haplotype of its tree in order, are adjacent.
 
@@ -34,8 +34,8 @@ class ScoringOrder(NamedTuple):
         group_offsets: int64[groups + 1] into `first_tasks`; a group has at most LANES reads.
         trees: int64[groups], the tree of each group.
         tree_offsets: int64[trees + 1] into `edges`.
-        edges: PREFIX_EDGE[], those of each tree in the order in which they are computed.
-        levels: of the deepest tree, including level 0.
+        edges: PREFIX_EDGE[], the edges of each tree in the order in which they are computed.
+        levels: number of levels of the deepest tree, including level 0.
     """
 
     first_tasks: NDArray[np.int64]
@@ -62,7 +62,7 @@ def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
     firsts = np.empty(most, np.int64)
     placed, groups, grown, begin, levels = 0, 0, 0, 0, 1
     while begin < len(tasks):
-        # The following tasks of reads with the same haplotypes.
+        # Collect the first tasks of the next reads with the same haplotypes.
         count = _run(tasks, begin)
         size, task = 0, begin
         while task < len(tasks) and tasks[task, 1] == tasks[begin, 1] and (task == begin or _run(tasks, task) == count):
@@ -96,7 +96,7 @@ def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
 
 @inlined
 def _run(tasks, first):
-    """Count the tasks from the first on that have its read and consecutive haplotypes."""
+    """Count the adjacent tasks from `first` on that have the same read and consecutive haplotypes."""
     count = np.int64(1)
     while (
         first + count < len(tasks)
@@ -111,7 +111,7 @@ def _run(tasks, first):
 def _prefix_tree(bases, offsets, first, count, edges, used):
     """Write the edges of the tree of `count` haplotypes from edges[used] on; return the new `used`, and the levels.
 
-    An edge follows the one that it continues from, and precedes the next one that is kept at the same level.
+    An edge follows the edge that it continues, and precedes the next edge whose end is kept at the same level.
     """
     order, shared = _sorted_haplotypes(bases, offsets, first, count)
     kept = np.zeros(count + 1, np.int64)  # column kept at each level

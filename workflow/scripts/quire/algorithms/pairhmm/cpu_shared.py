@@ -70,7 +70,7 @@ def score_together(inputs, tables, space, scored, group, edges, continuation):
         scored: `ScoredTasks`.
         group: int64[reads], the first task of each read.
         edges: PREFIX_EDGE[], the tree of the haplotypes.
-        continuation: that of all bases, or None if they differ.
+        continuation: c of all bases, or None if they differ.
     """
     tasks, sums, codes, above = scored.tasks, scored.sums, space.codes, space.above
     lanes, height = len(group), np.int64(0)

@@ -52,7 +52,7 @@ def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.n
 
     Args:
         card: the card to use.
-        batch: in host memory. It is fastest if the tasks of a read are adjacent, and those of a region.
+        batch: in host memory; fastest if the tasks of each read, and of each region, are adjacent.
         threads: host threads that copy to and from staging memory while the card computes, at most MOST_COPYING.
 
     Returns:
@@ -180,7 +180,7 @@ class ScoredPiece:
             logarithms: on the card.
             piece: the tasks.
             host: the batch in host memory.
-            arrays: those of `_arrays_of` for a piece's tasks.
+            arrays: the result of `_arrays_of` for the piece's tasks, on the card.
         """
         self.card, self.logarithms, self.piece, self._host = card, logarithms, piece, host
         lowest, highest = piece.all_reads
@@ -292,7 +292,7 @@ def _loads(piece: _Piece) -> list[_Load]:
 
 
 def _cut(card: Card, batch: PairHmmBatch, pool: Executor) -> list[_Piece]:
-    """Split the tasks into pieces that fit, assuming haplotypes of maximal length, and these into slices."""
+    """Split the tasks into pieces that fit on the card, assuming the longest haplotypes, and these into slices."""
     count = len(batch.tasks)
     longest = int(np.diff(batch.haplotype_offsets).max(initial=0))
     # Reads are on the card twice: in the piece's arrays and in the buffer in which they arrive.
@@ -324,7 +324,7 @@ def _reads_of(batch: PairHmmBatch, begin: int, end: int) -> tuple[int, int]:
 
 
 def _arrays_of(batch: PairHmmBatch, load: _Load) -> list[np.ndarray]:
-    """Return haplotypes, or offsets and tasks of a piece, or bases and qualities of the reads of a slice."""
+    """Return the host arrays of an upload: haplotypes, offsets and tasks of a piece, or the reads of a slice."""
     piece, part = load
     if piece is None:
         return haplotype_arrays(batch)

@@ -24,8 +24,8 @@ class ReadShape(NamedTuple):
     """Distribution of a read's rows over the lanes of a kernel (macros of pairhmm.cu).
 
     Attributes:
-        lanes: of a warp, per read.
-        rows: of the matrix, per lane.
+        lanes: lanes of a warp per read.
+        rows: rows of the matrix per lane.
         strips: True if reads may have more than lanes * rows bases, which are then computed in strips of that height.
     """
 
@@ -49,13 +49,13 @@ class ReadShape(NamedTuple):
         }
 
     def blocks(self, dtype: np.dtype) -> int:
-        """Return the blocks, of one warp, per multiprocessor; they determine the registers of a thread."""
+        """Return the number of blocks, of one warp, per multiprocessor; it determines the registers per thread."""
         if dtype == FLOAT64 or self.strips:
             return 8
         return next(blocks for rows, blocks in _BLOCKS if self.rows <= rows)
 
     def shared_bytes(self, dtype: np.dtype) -> int:
-        """Return the shared memory of a block: emissions by row and letter, for each lane."""
+        """Return the bytes of shared memory of a block: emissions by row and letter, for each lane."""
         packs = -(-self.rows * dtype.itemsize // _PACK_BYTES)
         return packs * _LETTERS * _WARP * _PACK_BYTES
 
@@ -92,7 +92,7 @@ KERNELS = [
     (STREAMS, STREAM_DEFINES),
     *[(SOURCE, shape.defines(dtype)) for dtype, shapes in SHAPES.items() for shape in shapes],
 ]
-_ITEMS_PER_GROUP = 8  # least items per resident group of lanes, if there are enough tasks
+_ITEMS_PER_GROUP = 8  # fewest items per resident group of lanes, if there are enough tasks
 LONGEST_ITEM = 1 << 12
 """Most words of an item's stream, so that no item ends much later than the others."""
 _KEY = 1 << STREAM_DEFINES["CLASS_SHIFT"]
@@ -209,7 +209,7 @@ def sums_of(card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype) -> Arra
 
 
 def score_overflown(card: Card, batch: CardBatch, tasks: Array, sums: Array) -> None:
-    """Score tasks whose sums overflowed again, each as its own item: an overflow spoils the rest of its item."""
+    """Rescore the tasks whose sums overflowed, each as its own item: an overflow spoils the rest of its item."""
     overflown = card.xp.flatnonzero(~(sums < np.inf))
     if len(overflown):
         sums[overflown] = score_items(card, batch, tasks[overflown], sums.dtype, 1)
@@ -302,7 +302,7 @@ def score_launches(card: Card, batch: CardBatch, planned: Plan, launches: Iterab
 def _item_words(
     card: Card, shapes: tuple[ReadShape, ...], dtype: np.dtype, words_before: np.ndarray, most_words: int
 ) -> np.ndarray:
-    """Return the approximate most words of an item (int64[classes]), such that all lanes get several items.
+    """Return the approximate limit of an item's words (int64[classes]), so that all lanes get several items.
 
     A class is a shape of a slice.
     """

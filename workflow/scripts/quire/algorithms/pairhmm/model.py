@@ -39,7 +39,7 @@ SCALE_EXPONENT = {np.dtype(np.float32): 112, np.dtype(np.float64): 960}
 """Exponent of the scale in row 0; float32 leaves 2**15 for the sum over columns (GKL starts at 2**120 / length)."""
 
 FLOAT32_FLOOR = np.float32(1e-28)
-"""Scaled sums below are recomputed in float64 (GKL's bound: 1e10 times the smallest normal float32)."""
+"""Smaller scaled sums are recomputed in float64 (GKL's bound: 1e10 times the smallest normal float32)."""
 
 
 _LOG10_OF_2 = float(log10(np.array([2.0]))[0])
@@ -110,7 +110,7 @@ def log10_of_lengths(longest: int) -> NDArray[np.float64]:
 
 
 def needs_float64(sums: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Return which float32 sums are too small, infinite or NaN (bool[t])."""
+    """Return True for each float32 sum that is too small, infinite or NaN (bool[t])."""
     return ~((sums >= FLOAT32_FLOOR) & (sums < np.inf))
 
 

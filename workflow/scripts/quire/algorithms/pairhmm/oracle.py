@@ -1,6 +1,6 @@
-"""PairHMM by its definition: three matrices filled cell by cell. It is slow; the tests compare the others with it.
+"""PairHMM by its definition: three matrices filled cell by cell. It is slow; the tests compare the kernels with it.
 
-The matrices are of C's long double, because float64 without scaling loses precision below 10^-308.
+The matrices hold C's long double, because float64 without scaling loses precision below 10^-308.
 """
 
 import math
@@ -22,7 +22,7 @@ def log10_likelihood(
 ) -> float:
     """Return log10 of P(read | haplotype) as GATK defines it: the read may start and end anywhere in the haplotype.
 
-    The gap continuation quality is one for the read, or one per base, for the gaps in that base's row.
+    The gap continuation quality is a single one for the read, or one per base for the gaps in that base's row.
     Row 0 holds D = 1 / len(haplotype) everywhere; the answer sums M and I over the last row.
     """
     rows, columns = len(read), len(haplotype)
