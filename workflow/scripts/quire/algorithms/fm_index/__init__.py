@@ -59,7 +59,7 @@ class FmIndex:
 
 
 def words_of_distance(sampling_distance: int) -> int:
-    """Return the words of an occurrence block: two of counters, and two for each 64 rows."""
+    """Return the number of words of an occurrence block: two of counters, and two for each 64 rows."""
     if sampling_distance not in SAMPLING_DISTANCES:
         raise ValueError(f"the sampling distance is one of {SAMPLING_DISTANCES}, not {sampling_distance}")
     return 2 + sampling_distance // 32

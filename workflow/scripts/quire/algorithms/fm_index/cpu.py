@@ -30,7 +30,7 @@ def split_row(words_per_block, row):
 
 @inlined
 def prefetch_row(blocks, words_per_block, row):
-    """Prefetch what `occurrence` and `symbol_at` will read for a row."""
+    """Prefetch the words that `occurrence` and `symbol_at` will read for a row."""
     first, group, _ = split_row(words_per_block, row)
     prefetch(blocks, np.int64(first))
     if words_per_block >= 16:

@@ -20,7 +20,7 @@ class SemiglobalBatch:
     Attributes:
         references: uint8[n], codes or letters (equal bytes match, N included) of all references, concatenated.
         reference_offsets: int64[references + 1] into them.
-        alternates: uint8[m], those of all alternates.
+        alternates: uint8[m], the same of all alternates.
         alternate_offsets: int64[alternates + 1].
         tasks: int32[t, 2], (reference index, alternate index).
     """

@@ -8,7 +8,7 @@
 //               max(score + gap_open, deletion + gap_extend) - down of the cell on the left
 //   insertion, likewise; for the cell on the right max(score + gap_open, insertion + gap_extend) - across of the cell
 //               above
-// All are multiplied by 16. The lower four bits of the operands of a maximum tell its origin, and decide ties: 12 a
+// All are multiplied by 16. The lower four bits of the operands of a maximum encode its origin, and decide ties: 12 a
 // match (or 15), 8 an insertion, 0 a deletion; 2 an extended insertion, 1 an extended deletion.
 //
 // PAIRED: a word holds these numbers of two tasks. Sums and differences are those of whole words: they are right in

@@ -24,7 +24,7 @@ STEP, LONGER_INSERTION, LONGER_DELETION = 3, 4, 8
 """Bits of a traceback byte: the operation that leads to the cell, and whether gaps that end there are longer than 1."""
 NO_SCORE = -(1 << 30)
 BESIDE = 16
-"""Diagonals of the band on either side of those that lead from corner to corner."""
+"""Diagonals of the band on either side of those that reach from corner to corner."""
 
 
 class _Pairs(NamedTuple):
@@ -56,7 +56,7 @@ class _Lanes(NamedTuple):
 
     Attributes:
         reference, alternate: int32[longest * 16] letters.
-        scores: int32[(longest alternate + 1) * 16], H of the row above, replaced from left to right by that of the row.
+        scores: int32[(longest alternate + 1) * 16], H of the row above, replaced from left to right by H of this row.
         deletions: int32[(longest alternate + 1) * 16], the best score of a deletion that ends there.
         steps: uint8[longest reference * longest alternate * 16], traceback bytes of the group.
         rows, columns: int64[16], lengths of the sequences.
@@ -114,7 +114,7 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
 
 @compiled
 def align_one(reference, alternate, scoring, overhang):
-    """Align one pair from within a kernel with INDEL or LEADING_INDEL, which take no exact occurrences.
+    """Align one pair from within a kernel with INDEL or LEADING_INDEL, which do not look for exact occurrences.
 
     Args:
         reference: uint8 codes, not empty.
@@ -123,7 +123,7 @@ def align_one(reference, alternate, scoring, overhang):
         overhang: int of an `Overhang`.
 
     Returns:
-        CIGAR elements (uint32), as `align` gives them.
+        CIGAR elements (uint32), as from `align`.
     """
     rows, columns = len(reference), len(alternate)
     space = _Lanes(

@@ -23,14 +23,14 @@ TRACE = "quire/algorithms/semiglobal/trace.cu"
 EXACT = "quire/algorithms/semiglobal/exact.cu"
 LETTERS = "quire/algorithms/semiglobal/letters.cu"
 MOST_BYTES, MOST_BYTES_APART = 2 << 30, 8 << 30
-"""Bytes of the tracebacks of one chunk of tasks: if tasks of the same sequences are adjacent, and if they are apart.
+"""Most bytes of the tracebacks of a chunk of tasks: if tasks of the same sequences are adjacent, and if they are apart.
 
-The next chunk is uploaded during the computation of one, and a chunk includes all sequences between those it needs."""
+A chunk is uploaded while the one before it is computed. It includes all sequences between those that it needs."""
 _SAMPLED = 4096  # tasks per sample that decides whether tasks of the same sequences are adjacent
 MOST_SCORE = 1 << 24
 """Limit of the magnitude of scores, so that 32 bits hold 16 times the difference of two cells."""
 _BYTES_PER_TASK = 256  # keys, orders, offsets, walks, and the space for sorting
-_LETTER_UNIT, _MOST_LETTERS = 8192, 7  # cells.cuh: letters are multiples of the unit, the eighth is padding's
+_LETTER_UNIT, _MOST_LETTERS = 8192, 7  # cells.cuh: letters are multiples of the unit, the eighth is for padding
 _COUNTING_THREADS = 1 << 18  # enough to fill a card
 _CLASS_SHIFT, _STRIPS_SHIFT = 52, 32
 _LONGEST = (1 << _STRIPS_SHIFT) - 1
@@ -53,7 +53,7 @@ class CardPairs(NamedTuple):
 
 
 class _Slots(NamedTuple):
-    """layout.cuh: Slots."""
+    """Slots of a launch's tasks (layout.cuh: Slots)."""
 
     task: CardArray
     rows_before: CardArray
@@ -62,7 +62,7 @@ class _Slots(NamedTuple):
 
 
 class _Scores(NamedTuple):
-    """layout.cuh: Scores."""
+    """Scores as the kernels take them (layout.cuh: Scores)."""
 
     match: int
     mismatch: int
@@ -72,7 +72,7 @@ class _Scores(NamedTuple):
 
 
 class _Walks(NamedTuple):
-    """trace.cu: Walks."""
+    """Results of the first walks through the tracebacks (trace.cu: Walks)."""
 
     end_row: CardArray
     end_column: CardArray
@@ -124,7 +124,7 @@ def align_batch(
         Alignments in the order of the tasks; none depends on the other tasks of the batch.
 
     Raises:
-        OutOfDeviceMemory: too little memory for a single task and the sequences between its two.
+        OutOfDeviceMemory: too little memory for a single task.
         ValueError: a score of 2**24 or more, or one of the wrong sign.
     """
     scoring = Scoring(*map(int, scoring))
@@ -182,7 +182,7 @@ def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillS
 
 
 def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -> list[tuple[int, int]]:
-    """Return first and last + 1 of the tasks of chunks that should fit in the card's memory."""
+    """Return (first task, last task + 1) of each chunk of tasks that should fit in the card's memory."""
     rows = np.diff(batch.reference_offsets)[batch.tasks[:, 0]]
     columns = np.diff(batch.alternate_offsets)[batch.tasks[:, 1]]
     capacities = np.array([shape.capacity for shape in shapes])
@@ -222,7 +222,7 @@ def _arrays_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[NDArray[A
 
 
 def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> CardPairs:
-    """Return staged tasks, with the numbers of the sequences on the card."""
+    """Return staged tasks, whose sequences are renumbered as they are on the card."""
     pairs = CardPairs(*staged.arrays())
     for side, (lowest, _) in enumerate(_spans_of(batch, staged.piece)):
         pairs.tasks[:, side] = pairs.tasks[:, side] - lowest
@@ -241,7 +241,7 @@ def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring, overhang: Overh
 
 
 def find_exact(card: Card, pairs: CardPairs, overhang: Overhang) -> CardArray:
-    """Return int32[t], the last exact occurrence of each task's alternate; -1 if there is none or it does not count."""
+    """Return int32[t], the last exact occurrence of each alternate; -1 if there is none or `overhang` ignores it."""
     count = len(pairs.tasks)
     if overhang not in (Overhang.SOFTCLIP, Overhang.IGNORE):
         return card.full(count, -1, np.int32)
@@ -324,8 +324,8 @@ def trace(
         pairs: sequences and tasks.
         exact: as `find_exact` returned it.
         launches: launches of all other tasks.
-        scoring: as the launches were filled.
-        overhang: as the launches were filled.
+        scoring: as given to `fill`.
+        overhang: as given to `fill`.
 
     Returns:
         For the tasks: int32 offsets, int64 numbers of CIGAR elements, and uint32 elements, concatenated.

@@ -1,9 +1,9 @@
 """Definition of GATK's aligner: the matrix, the overhang strategies, and the rules for ties.
 
-GATK calls it Smith-Waterman, but H[i,j], which aligns a prefix of the reference that ends at base i with a prefix of
-the alternate that ends at base j, is never raised to zero: the whole alternate is aligned, and the strategies differ
-in how its overhangs are scored, which makes the alignment semi-global. Row 0 and column 0 are zero (overhangs are
-free) for SOFTCLIP and IGNORE, and hold the price of one gap for INDEL and LEADING_INDEL. A cell takes the best of the
+GATK calls it Smith-Waterman, but the alignment is semi-global: the whole alternate is aligned, and the strategies
+differ in how its overhangs are scored. H[i,j] aligns a prefix of the reference that ends at base i with a prefix of the
+alternate that ends at base j, and is never raised to zero. Row 0 and column 0 are zero (overhangs are free) for
+SOFTCLIP and IGNORE, and hold the price of one gap for INDEL and LEADING_INDEL. A cell takes the best of the
 diagonal, the insertion (from the left) and the deletion (from above), the earlier of these three on a tie. A gap that
 could be opened or extended at the same price is extended. The traceback starts
 

@@ -56,7 +56,7 @@ def _fill(
         for j in range(1, columns):
             equal = reference[i - 1] == alternate[j - 1]
             diagonal = scores[i - 1][j - 1] + (scoring.match if equal else scoring.mismatch)
-            # Of equally good gaps the longest one: an open gap is extended rather than a new one opened.
+            # Of equally good gaps the longest is taken: an open gap is extended rather than a new one opened.
             right, right_length = max((scores[i][j - k] + _gap(k, scoring), k) for k in range(1, j + 1))
             down, down_length = max((scores[i - k][j] + _gap(k, scoring), k) for k in range(1, i + 1))
             if diagonal >= right and diagonal >= down:

@@ -8,9 +8,9 @@
 // PAIRED: these columns pass on what comes from the left. Rows below a reference's last one are computed and never
 // read.
 //
-// Instructions per word of cells (of two tasks, where PAIRED) on sm_90: 17, counted in the machine code. Ten are the
-// arithmetic units' (six of logic, four maxima), since the compiler leaves sums to the multipliers; these units do 64
-// per cycle and multiprocessor, 3.35 T cells/s on an H200. A row takes a lane about 60 more.
+// A word of cells (of two tasks, where PAIRED) takes 17 instructions on sm_90, counted in the machine code. Ten of them
+// use the arithmetic units (six of logic, four maxima), since the compiler leaves sums to the multipliers. These units
+// execute 64 per cycle and multiprocessor: 3.35 T cells/s on an H200. Each row takes a lane about 60 more instructions.
 #include "quire/algorithms/semiglobal/cells.cuh"
 
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
@@ -26,11 +26,11 @@ constexpr int RESIDENT = BLOCKS;
 // A task's letter in its half of a word.
 __device__ __forceinline__ u32 placed(u32 letter, int half) { return PAIRED ? letter << (8 + 16 * half) : letter; }
 
-// The columns of a lane, one row up.
+// The columns of a lane, with their cells of the row above.
 struct Columns {
     u32 letter[COLUMNS], least[COLUMNS], across[COLUMNS], deletion[COLUMNS];
 
-    // Row 0; `first` is the lane's first column, counted from the alternate's first letter of each task.
+    // Initialises row 0; `first` is the lane's first column, counted from the alternate's first letter of each task.
     __device__ __forceinline__ void begin(const Sequence* alternates, const int* first, const Scores& scores,
                                           const Terms& terms) {
 #pragma unroll
@@ -50,7 +50,7 @@ struct Columns {
         }
     }
 
-    // The next row: `down` and `insertion` are the left neighbour's, and become those of the last column.
+    // Computes the next row: `down` and `insertion` are the left neighbour's, and become those of the last column.
     __device__ __forceinline__ void step(u32 row_letter, u32& down, u32& insertion, int padding, const Terms& terms,
                                          u32* words) {
         u32 word = 0;

@@ -1,4 +1,4 @@
-// Tracebacks of GATK's aligner, one thread per slot: where they start, how many CIGAR elements they give, and these.
+// Tracebacks of GATK's aligner, one thread per slot: their start, the number of their CIGAR elements, and the elements.
 // By -D: the macros of layout.cuh, the CIGAR's operations, the overhang strategies, and KEPT: elements that the first
 // walk keeps for each slot, so that few alignments are walked twice.
 #include "quire/algorithms/semiglobal/cells.cuh"
