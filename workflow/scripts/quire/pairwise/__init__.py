@@ -1,1 +1,1 @@
-"""Two sequences to their one optimal alignment: FASTA in, PAF, BAM, a summary and a dot plot out."""
+"""Optimal alignment of two sequences, from FASTA to PAF, BAM, a summary and a dot plot."""

@@ -11,7 +11,7 @@ from quire.errors import InputError
 from quire.progress import Progress
 
 log = logging.getLogger("quire.pairwise")
-LARGE = 100_000_000  # cells from which all threads align one pair; smaller pairs are aligned by one thread each
+LARGE = 100_000_000  # cells from which all threads align one pair; one thread aligns a smaller pair
 LARGE_ON_CARD = 16_000_000
 """Cells from which a card aligns a pair: a short call takes it half a millisecond (H200), a core 6 million cells."""
 
@@ -91,7 +91,7 @@ class CardAligner:
         self._cpu, self._card = CpuAligner(name, threads), card
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """See `PairAligner`; the CPU also aligns pairs that the card has no room or no kernel for."""
+        """See `PairAligner`; the CPU also aligns pairs for which the card has no room or no kernel."""
         from quire.algorithms.pairwise import gpu
 
         found: dict[int, PairwiseAlignment] = {}
@@ -113,7 +113,7 @@ class CardAligner:
 
 
 class _Progress:
-    """Progress in cells, logged every few seconds."""
+    """Log of the computed cells, every few seconds."""
 
     def __init__(self, cells: int) -> None:
         self.cells, self.done, self.progress = cells, 0, Progress(log)

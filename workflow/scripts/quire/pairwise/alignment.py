@@ -1,4 +1,4 @@
-"""One optimal alignment of two sequences, from FASTA to PAF, BAM, a summary and a dot plot."""
+"""The stage that aligns two sequences optimally, from FASTA to PAF, BAM, a summary and a dot plot."""
 
 import logging
 import time
@@ -50,9 +50,9 @@ class PairwiseSettings:
 
     Attributes:
         name: name of the search, for messages.
-        match, mismatch, gap_open, gap_extend: as bwa mem and minimap2 write them, penalties positive: a gap of n bases
-            costs gap_open + n * gap_extend. A base other than A, C, G and T matches nothing.
-        mode: "local", "global" or "glocal" (the whole query, the ends of the target free).
+        match, mismatch, gap_open, gap_extend: scores as in bwa mem and minimap2, with positive penalties: a gap of n
+            bases costs gap_open + n * gap_extend. A base other than A, C, G and T matches nothing.
+        mode: "local", "global" or "glocal" (the whole query, with free ends of the target).
         anchors: "none", or "mems": maximal exact matches are kept and only the parts between them are aligned; the
             alignment is no longer guaranteed to be optimal.
         threads: worker threads.
@@ -72,7 +72,7 @@ class PairwiseSettings:
 
     @property
     def scoring(self) -> Scoring:
-        """Scores as the algorithms take them."""
+        """Scores in the form that the algorithms take."""
         return Scoring(self.match, -self.mismatch, -self.gap_open - self.gap_extend, -self.gap_extend)
 
 
@@ -81,13 +81,13 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
 
     Args:
         inputs: two FASTA files and regions of them.
-        outputs: each appears whole or not at all.
+        outputs: files that appear whole or not at all.
         settings: scores, mode and hardware; threads, backend and memory do not change the answer.
 
     Raises:
         InputError: bad FASTA, a missing region, invalid scores, sequences too long for the scores or the memory, or no
             card although the backend is "gpu".
-        QuireError: an output cannot be written, or the alignment does not give its score.
+        QuireError: an output cannot be written, or the alignment does not have its score.
     """
     begin = time.monotonic()
     mode = _checked(settings)
@@ -174,7 +174,7 @@ def _engine(settings: PairwiseSettings) -> Iterator[tuple[Backend, PairAligner]]
 
 
 def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:
-    """Check that the columns add up to the score and that every base is accounted for.
+    """Check that the columns add up to the score, and that every base is counted.
 
     Raises:
         QuireError: they do not (a bug); no output was written.

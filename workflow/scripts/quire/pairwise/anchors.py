@@ -1,10 +1,10 @@
 """Alignment between anchors: maximal exact matches are kept, and only the parts between them are aligned.
 
-1. Matches of ANCHOR_BASES or more that are unique in both sequences (`quire.algorithms.mems`), without their ends.
-2. The chain of them with the most bases (`quire.algorithms.pairwise.chain`).
-3. The part between two anchors is aligned in mode GLOBAL. In modes GLOBAL and GLOCAL the parts before the first and
-   after the last anchor belong to the alignment by the mode's rules. In mode LOCAL the run of anchors with the best
-   score is taken, parts between them included, and extended at both ends by at most LONGEST_END bases.
+1. Find matches of ANCHOR_BASES or more that are unique in both sequences (`quire.algorithms.mems`); cut their ends.
+2. Choose the chain of them with the most bases (`quire.algorithms.pairwise.chain`); its matches are the anchors.
+3. Align the parts. The part between two anchors is aligned in mode GLOBAL. In modes GLOBAL and GLOCAL the parts before
+   the first and after the last anchor are aligned by the mode's rules. In mode LOCAL the run of anchors with the best
+   score, including the parts between them, is extended at both ends by at most LONGEST_END bases.
 
 Each part is optimal; the whole need not be, since the best path may avoid an anchor.
 """
@@ -29,7 +29,7 @@ from quire.sequence.codes import AMBIGUOUS, LETTERS
 
 ANCHOR_BASES = 20
 LONGEST_END = 20_000
-_MOST_MATCHES = 1 << 16  # at a time
+_MOST_MATCHES = 1 << 16  # matches found at a time
 _INDEX = {"sampling_distance": 64, "sa_sampling": 4}
 _LINE = 1 << 16
 
@@ -42,7 +42,7 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
         engine: the engine for the parts.
 
     Returns:
-        The alignment, and the number of its anchors; if there are none the whole matrix is computed.
+        The alignment, and the number of its anchors. Without anchors the whole matrix is computed.
     """
     anchors = find_anchors(pair.query, pair.target)
     if len(anchors.length) == 0:
@@ -89,8 +89,8 @@ def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors
     """Find the best chain of shortened matches that are unique in both sequences.
 
     Args:
-        query: codes; those above 3 are ambiguous bases.
-        target: codes, likewise.
+        query: codes (uint8[]); codes above 3 are ambiguous bases.
+        target: codes as in `query`.
     """
     if len(query) < ANCHOR_BASES or np.count_nonzero(target < AMBIGUOUS) < ANCHOR_BASES:
         return Anchors(*(np.empty(0, np.int64) for _ in range(3)))
@@ -110,7 +110,7 @@ def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors
 
 
 def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np.uint8]) -> mems.Matches:
-    """Find maximal exact matches that are unique in both."""
+    """Find maximal exact matches that are unique in the query and in the reference."""
     from quire.algorithms.mems import cpu
 
     offsets = np.array([0, len(query)], np.int64)
@@ -133,7 +133,7 @@ def _write_fasta(path: Path, codes: NDArray[np.uint8]) -> None:
 
 
 def _part(pair: Pair, rows: slice, columns: slice, mode: Mode = Mode.GLOBAL) -> Pair:
-    """Return a part of a pair's matrix."""
+    """Return a part of a pair, with its scores."""
     return Pair(pair.query[rows], pair.target[columns], pair.scoring, mode)
 
 
@@ -165,6 +165,6 @@ def _before(pair: Pair, rows: int, columns: int, engine: PairAligner) -> Pairwis
 
 
 def _farthest(rows: int, scoring: Scoring) -> int:
-    """Return the target bases beyond which one insertion of the `rows` query bases would score better."""
+    """Return the number of target bases beyond which one insertion of the `rows` query bases would score better."""
     gain = rows * (scoring.match - scoring.gap_extend) - scoring.gap_open
     return rows + gain // -scoring.gap_extend + 1

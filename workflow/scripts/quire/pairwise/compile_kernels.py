@@ -13,7 +13,7 @@ _BASES = 200
 
 
 def compile_kernels() -> None:
-    """Align in every mode that has kernels of its own; those of 8, 16 and 32 bits are compiled together."""
+    """Align in every mode that has its own kernels; kernels of 8, 16 and 32 bits are compiled together."""
     generator = random.Random(1)
     bases = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:

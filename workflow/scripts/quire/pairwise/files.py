@@ -29,9 +29,9 @@ from quire.version import VERSION
 
 OPTIMAL_TAG = "go"
 """Tag of PAF and BAM: Y if the alignment is guaranteed to be optimal, N if anchors were used."""
-MOST_SEGMENTS = 2000  # of a dot plot: more than a picture has columns
-_MOST_OPERATIONS = 0xFFFF  # of a BAM record's CIGAR field; longer CIGARs go into the tag CG (SAM 1.6, section 4.2.2)
-_LONGEST_NAME = 254  # of a read in a BAM
+MOST_SEGMENTS = 2000  # segments of a dot plot, more than a picture has columns
+_MOST_OPERATIONS = 0xFFFF  # in a BAM record's CIGAR field; longer CIGARs go into the tag CG (SAM 1.6, section 4.2.2)
+_LONGEST_NAME = 254  # letters of a read's name in a BAM
 _LENGTH_BITS = 32 - CIGAR_SHIFT
 
 
@@ -48,9 +48,9 @@ class AlignedPair(NamedTuple):
 
     Attributes:
         query, target: the aligned regions.
-        alignment: the alignment, positions within the regions.
-        columns: its columns.
-        optimal: whether no other alignment can score better.
+        alignment: the alignment, with positions within the regions.
+        columns: counts of its columns.
+        optimal: True if no other alignment can score better.
     """
 
     query: SequenceRegion
@@ -67,7 +67,7 @@ def write_paf(path: Path, pair: AlignedPair) -> None:
 
 
 def paf_line(pair: AlignedPair) -> str:
-    """Return the line of PAF, with positions on the whole records."""
+    """Return the line of PAF, with positions in the whole records."""
     query, target, alignment, columns, optimal = pair
     fields = (
         *(query.name, query.record_length, query.start + alignment.query_begin, query.start + alignment.query_end, "+"),
@@ -88,7 +88,7 @@ def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> 
 
 
 def bam_record(pair: AlignedPair) -> bytes:
-    """Return the BAM record. Bases of the query's region that are not aligned are soft-clipped, others hard-clipped."""
+    """Return the BAM record; unaligned bases of the query's region are soft-clipped, bases outside it hard-clipped."""
     query, target, alignment, columns, optimal = pair
     aligned = columns.total > 0
     name = query.name.encode() + b"\0"
@@ -128,7 +128,7 @@ def bam_record(pair: AlignedPair) -> bytes:
 
 
 def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[np.uint32]:
-    """Return the CIGAR with clips for the bases of the query's record before and after the alignment."""
+    """Return the CIGAR with clips for the bases of the query's record before and after the aligned ones."""
     before, behind = query.start, query.record_length - query.end
     if max(before, behind) >> _LENGTH_BITS:  # too long for an element
         before = behind = 0
@@ -143,7 +143,7 @@ def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[
 
 
 def _distance(columns: Columns) -> int:
-    """Return the tag NM."""
+    """Return the value of the tag NM."""
     return columns.mismatches + columns.inserted_bases + columns.deleted_bases
 
 
@@ -165,7 +165,7 @@ def _cigar_text(cigar: NDArray[np.uint32]) -> str:
 
 
 def write_dots(path: Path, pair: AlignedPair) -> None:
-    """Write the dot plot: the path as line segments (see `segments`), with positions on the whole records."""
+    """Write the dot plot: the path as line segments (see `segments`), with positions in the whole records."""
     query, target, alignment, *_ = pair
     sides = {
         side: {"name": region.name, "start": region.start, "end": region.end}
@@ -177,7 +177,7 @@ def write_dots(path: Path, pair: AlignedPair) -> None:
 
 
 def segments(alignment: PairwiseAlignment, most: int = MOST_SEGMENTS) -> NDArray[np.int64]:
-    """Return int64[k, 4]: query and target positions where parts without gaps begin and end.
+    """Return the line segments (int64[k, 4]): query and target positions where parts without gaps begin, then end.
 
     Neighbouring parts are merged so that there are at most `most`.
     """

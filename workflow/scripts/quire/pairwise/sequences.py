@@ -1,4 +1,4 @@
-"""Reading of one sequence of a pair: a record of a FASTA, or a region of one."""
+"""Reading of one sequence of a pair: a record of a FASTA or a region of the record."""
 
 import re
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ _NAMES_SHOWN = 5
 
 @dataclass(frozen=True)
 class SequenceRegion:
-    """A part of a record.
+    """A part of a FASTA record.
 
     Attributes:
         name: name of the record.
         record_length: bases of the whole record.
         start: position of the first base, 0-based.
-        codes: uint8[n], the bases: 0..3 for A, C, G, T, 4 for all others.
+        codes: uint8[n], codes of the bases: 0..3 for A, C, G, T, and 4 for all others.
     """
 
     name: str
@@ -40,15 +40,15 @@ class SequenceRegion:
 
 
 def read_region(fasta: Path, region: str) -> SequenceRegion:
-    """Read a sequence.
+    """Read a record of a FASTA, or a region of it.
 
     Args:
-        fasta: plain, gzip or bgzip.
+        fasta: FASTA, plain, gzip or bgzip.
         region: "" for the only record; else the name of a record, or `name:start-end` (1-based, end included, commas
-            allowed). If a record has this whole text as its name, all of it is read.
+            allowed). If this whole text is the name of a record, that record is read.
 
     Raises:
-        InputError: bad FASTA, several records and none named, no such record, or a region outside of it.
+        InputError: bad FASTA, several records but none named, no such record, or a region outside of the record.
     """
     span = _SPAN.fullmatch(region)
     wanted = (region, span["name"]) if span else (region,)

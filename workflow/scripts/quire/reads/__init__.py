@@ -1,10 +1,10 @@
 """Reads as sequenced (`ReadBatch`, `PairBatch`), and on both strands for seeding and extension (`Reads`).
 
-Readers of FASTQ and BAM produce `PairBatch`es; later stages know of no file format.
+Readers of FASTQ and BAM produce `PairBatch`es, so later stages do not depend on a file format.
 
-Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. A *strand* of a
-read is 0 for the sequence as read and 1 for its reverse complement; every coordinate "in the read" is a coordinate in
-the oriented sequence, 0-based.
+Read r of a paired batch of n pairs is mate 1 of pair r for r < n and mate 2 of pair r - n otherwise. The *strand* of a
+read is 0 for the sequence as read and 1 for its reverse complement. Every coordinate "in the read" is a 0-based
+coordinate in the sequence of that strand.
 """
 
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ class ReadBatch:
 
     Attributes:
         names: uint8, flat; a name ends before the first white space, and a trailing /1 or /2 is removed.
-        name_offsets: int64[n + 1].
-        bases: uint8, flat codes: A 0, C 1, G 2, T and U 3, any other IUPAC letter or '.' 4; lower case as upper case.
+        name_offsets: int64[n + 1], where each name begins in `names`.
+        bases: uint8, flat codes: A 0, C 1, G 2, T and U 3, any other IUPAC letter or '.' 4, in either case.
         qualities: uint8, flat, phred 0..93; shares `offsets` with `bases`.
-        offsets: int64[n + 1].
+        offsets: int64[n + 1], where each read begins in `bases`.
         first_ordinal: 0-based ordinal of the first read in its input.
     """
 
@@ -58,11 +58,11 @@ class ReadBatch:
 
 @dataclass(frozen=True)
 class PairBatch:
-    """First mates (or single reads) with their second mates, if any: read `i` of both has the same name.
+    """First mates (or single reads) with their second mates, if any; read `i` of both has the same name.
 
     Attributes:
         mate1, mate2: the reads as they are mapped.
-        untrimmed: the same reads in full length if ends of some are clipped (`quire.align.read_ends`); else None.
+        untrimmed: the reads in full length if ends of some are clipped (`quire.align.read_ends`); otherwise None.
         umis, umi_offsets: flat text (uint8) of the UMI of each read or pair, and int64[n + 1]; both None without UMIs.
     """
 
@@ -86,14 +86,14 @@ class PairBatch:
 
 @dataclass
 class Reads:
-    """Oriented reads of one batch.
+    """The reads of one batch on both strands.
 
     Attributes:
         offsets: int64[n + 1], base offset of each read.
-        codes: uint8[2, bases], codes 0..3 and 4 for N; row = strand.
+        codes: uint8[2, bases], 0..3, and 4 for N; the row is the strand.
         word_offsets: int64[n + 1], word offset of each read in `packed` (every read has one word of padding).
         packed: uint64[2, words], base i of a read in bits 2*(i % 32) of its word i // 32; N is stored as A.
-        ambiguous: bool[n], True if the read holds an N.
+        ambiguous: bool[n], True if the read has an N.
         name_hash: uint64[n], hash of the read's name; the same for both mates.
     """
 

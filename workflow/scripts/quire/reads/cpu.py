@@ -31,13 +31,13 @@ def orient(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Reads:
 
 @compiled
 def _lay_on_both_strands(bases, offsets, word_offsets, codes, packed, ambiguous):
-    """Fill `codes`, `packed` (all zeros before) and `ambiguous` of `Reads` from the codes 0 to 4 of reads as read."""
+    """Fill `codes`, `packed` (initially 0) and `ambiguous` of `Reads` from the codes 0 to 4 of the reads as read."""
     forward, reverse = codes[0], codes[1]
     for read in range(len(offsets) - 1):
         begin, end = offsets[read], offsets[read + 1]
         word = word_offsets[read]
-        eights = (end - begin) & ~7  # bases that are processed eight at a time
-        unknown = np.uint64(0)  # not 0 after an ambiguous base
+        eights = (end - begin) & ~7  # number of bases processed eight at a time
+        unknown = np.uint64(0)  # not 0 if a base is ambiguous
         for i in range(0, eights, 8):
             eight = load_bytes(bases, begin + i)
             unknown |= eight & UNKNOWN
@@ -70,7 +70,7 @@ def subset(reads: Reads, chosen: NDArray[np.int64]) -> Reads:
 
 @compiled
 def _take(chosen, offsets, items, new_offsets, taken):
-    """Copy the chosen items of a ragged array [2, flat] to `taken`, where they begin at `new_offsets`."""
+    """Copy the chosen items of a ragged array [2, flat] to `new_offsets` in `taken`."""
     for strand in range(2):
         source, target = items[strand], taken[strand]
         for i in range(len(chosen)):

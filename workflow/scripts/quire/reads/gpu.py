@@ -1,4 +1,4 @@
-"""Orientation of reads on a GPU: the twin of `quire.reads.cpu`, with the same content."""
+"""Orientation of reads on a card, with the same result as `quire.reads.cpu`."""
 
 from typing import NamedTuple
 
@@ -13,14 +13,14 @@ SOURCE = "quire/reads/reads.cu"
 
 
 class CardReads(NamedTuple):
-    """Arrays of `quire.reads.Reads` on a card, with the row lengths of the two-row arrays (reads.cuh: Reads).
+    """Arrays of `quire.reads.Reads` on a card, with the row lengths of arrays of two rows (reads.cuh: Reads).
 
     Attributes:
-        offsets: int64[read_count + 1].
+        offsets, word_offsets: int64[read_count + 1].
         codes: uint8[2, bases].
-        word_offsets: int64[read_count + 1].
         packed: uint64[2, words].
-        ambiguous: uint8[read_count]; name_hash: uint64[read_count].
+        ambiguous: uint8[read_count].
+        name_hash: uint64[read_count].
     """
 
     offsets: CardArray
@@ -59,11 +59,11 @@ class Layout(NamedTuple):
     Attributes:
         bases: number of bases; their codes are the first part, at byte 0.
         offsets, word_offsets, names, name_offsets: first byte of each of the other parts.
-        size: bytes in all.
+        size: total number of bytes.
         read_count: number of reads, twice the number of names if there are mates.
         name_count: number of names, which mates share.
-        words: words of a row of `CardReads.packed`.
-        letters: letters of all names.
+        words: number of words in a row of `CardReads.packed`.
+        letters: number of letters in all names.
     """
 
     bases: int
@@ -93,7 +93,7 @@ def layout_of(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Layout:
 
 
 def fill(buffer: NDArray[np.uint8], layout: Layout, mate1: ReadBatch, mate2: ReadBatch | None = None) -> None:
-    """Copy a batch into a buffer in host memory (uint8[layout.size] or more)."""
+    """Copy a batch to a buffer in host memory (uint8[], at least `layout.size` bytes)."""
     mates = _mates(mate1, mate2)
     begin = 0
     for mate in mates:
@@ -109,7 +109,7 @@ def fill(buffer: NDArray[np.uint8], layout: Layout, mate1: ReadBatch, mate2: Rea
 
 
 def orient_staged(card: Card, staged: CardArray, layout: Layout) -> CardReads:
-    """Return the reads of a filled buffer, copied to the card (uint8[layout.size]), on both strands.
+    """Return the reads of a filled buffer, which was copied to the card (uint8[layout.size]), on both strands.
 
     The result uses the buffer's memory.
     """
@@ -148,7 +148,7 @@ def orient(card: Card, mate1: ReadBatch, mate2: ReadBatch | None = None) -> Card
 
 
 class _Given(NamedTuple):
-    """A batch as read, on the card: uint8 and int64 arrays as in `ReadBatch`, word offsets as in `CardReads`."""
+    """A batch as read, on the card: arrays as in `ReadBatch`, word offsets as in `CardReads`."""
 
     bases: CardArray
     offsets: CardArray

@@ -2,7 +2,7 @@
 #include "quire/reads/reads.cuh"
 #include "quire/sequence/ties/ties.cuh"
 
-// One thread per word of a read: it packs up to 32 bases of both strands. `word_read` names the read of each word.
+// One thread per word of a read, which packs up to 32 bases of both strands. `word_read` is the read of each word.
 extern "C" __global__ void orient(const u8* given, const i64* offsets, const i64* word_offsets, const i32* word_read,
                                   i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous) {
     i64 word = thread_index();
@@ -22,13 +22,13 @@ extern "C" __global__ void orient(const u8* given, const i64* offsets, const i64
             forward |= (code > 3 ? 0 : code) << (2 * (i - first));
             reverse |= (opposite > 3 ? 0 : 3 - opposite) << (2 * (i - first));
         }
-        if (unclear) ambiguous[read] = 1;  // every thread that writes writes 1
+        if (unclear) ambiguous[read] = 1;  // all writing threads write 1
     }
     packed[word] = forward;
     packed[words + word] = reverse;
 }
 
-// One thread per word of the result: the read it belongs to, -1 for the padding after the last read.
+// Finds the read of each word, -1 for the padding after the last read; one thread per word.
 extern "C" __global__ void owners_of_words(const i64* word_offsets, i64 count, i64 words, i32* word_read) {
     i64 word = thread_index();
     if (word >= words) return;
@@ -58,7 +58,7 @@ extern "C" __global__ void take_reads(Reads reads, const i64* chosen, const i64*
     }
 }
 
-// One thread per read: the hash of its name, which mates share.
+// Hashes the name of each read, which mates share; one thread per read.
 extern "C" __global__ void hash_names(const u8* names, const i64* name_offsets, i64 named, i64 count, u64* hashes) {
     i64 read = thread_index();
     if (read >= count) return;

@@ -2,7 +2,7 @@
 #pragma once
 #include "quire/device/types.cuh"
 
-// Laid out as quire.reads.gpu.CardReads. Row s of a two-row array begins at s * (its row's length).
+// The layout is that of quire.reads.gpu.CardReads. Row s of an array of two rows begins at s * (length of a row).
 struct Reads {
     const i64* offsets;       // [count + 1], of bases
     const u8* codes;          // [2][bases]: 0..3, 4 for N; row = strand
@@ -10,7 +10,7 @@ struct Reads {
     const i64* word_offsets;  // [count + 1]
     const u64* packed;        // [2][words]: base i of a read in bits 2*(i % 32) of its word i / 32; N as A
     i64 words;
-    const u8* ambiguous;      // [count]: 1 if the read holds an N
+    const u8* ambiguous;      // [count]: 1 if the read has an N
     const u64* name_hash;     // [count]
     i64 count;
 

@@ -1,4 +1,4 @@
-"""The first stage, FASTA to pages: contigs checked, long runs of N removed, the rest on one axis of 2-bit bases."""
+"""The first stage: checks a FASTA, removes long runs of N, and cuts the rest, one axis of 2-bit bases, into pages."""
 
 from quire.reference.construction import build
 from quire.reference.opening import Page, Reference

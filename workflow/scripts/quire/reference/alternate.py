@@ -1,7 +1,7 @@
 """Alternate contigs of a reference: alternative sequences of parts of the primary assembly.
 
 A file next to the FASTA lists them, as for bwa and bwa-postalt (bwa's README-alt): SAM lines that align them to the
-primary assembly, or names alone.
+primary assembly, or only names.
 """
 
 import logging
@@ -19,11 +19,11 @@ logger = logging.getLogger("quire.reference")
 
 
 class AlternateContigs(NamedTuple):
-    """The content of the list.
+    """The content of a list of alternate contigs.
 
     Attributes:
-        contigs: uint8[contigs], 1 for the alternate ones.
-        lifts: their alignments to other contigs; None if the list has names alone.
+        contigs: uint8[contigs], 1 for alternate contigs.
+        lifts: their alignments to other contigs; None if the list has only names.
     """
 
     contigs: NDArray[np.uint8]
@@ -36,12 +36,12 @@ def read_alternate(
     """Read a list of alternate contigs.
 
     Args:
-        path: lines of SAM (header lines are skipped), or one name per line.
-        contig_names: the contigs of the reference.
-        contig_lengths: int64[contigs].
+        path: file of SAM lines (header lines are skipped), or of one name per line.
+        contig_names: names of the contigs of the reference.
+        contig_lengths: int64[contigs], their lengths in bases.
 
     Raises:
-        InputError: the file cannot be read; it names no contig of the reference, all of them, or an unknown one; a line
+        InputError: the file cannot be read; it names no contig of the reference, all contigs, or an unknown one; a line
             is neither SAM nor a name, or does not fit the reference.
     """
     path = Path(path)

@@ -1,4 +1,4 @@
-"""Contigs on one axis: runs of 20 or more ambiguous bases separate islands, shorter ones stay inside."""
+"""Contigs on one axis: runs of 20 or more ambiguous bases separate islands, shorter runs stay within islands."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -16,8 +16,8 @@ class AxisWriter:
     """A writer of the packed axis that takes the codes of contigs piece by piece.
 
     Attributes:
-        islands: (contig, start on the contig, length, start on the axis) of the islands closed so far.
-        ambiguous: (start, end) on the axis of the short runs of ambiguous bases, whose codes are stand-ins.
+        islands: (contig, start on the contig, length, start on the axis) of each island closed so far.
+        ambiguous: (start, end) on the axis of each short run of ambiguous bases, whose codes are stand-ins.
         axis_length: bases added so far.
     """
 
@@ -33,9 +33,9 @@ class AxisWriter:
         self._reset()
 
     def _reset(self) -> None:
-        self._position = 0  # on the contig, of the next piece
-        self._held = 0  # ambiguous bases before it that are not added yet, at most SEPARATING_RUN
-        self._island: tuple[int, int] | None = None  # (start on the contig, start on the axis) while one is open
+        self._position = 0  # position of the next piece on the contig
+        self._held = 0  # ambiguous bases before that piece that are not added yet, at most SEPARATING_RUN
+        self._island: tuple[int, int] | None = None  # (start on the contig, start on the axis) of the open island
 
     def _write_header(self) -> None:
         """Write the header; NumPy pads it to a size that does not depend on the length, so `close` can rewrite it."""
@@ -46,8 +46,8 @@ class AxisWriter:
     def add(self, codes: NDArray[np.uint8]) -> None:
         """Add the next piece (uint8, 0..3 and 4 = ambiguous) of the current contig.
 
-        Ambiguous bases at the end of a piece are held back until the length of their run is known, at most
-        SEPARATING_RUN of them.
+        At most SEPARATING_RUN ambiguous bases at the end of a piece are held back until the length of their run is
+        known.
         """
         joined = np.concatenate((np.full(self._held, AMBIGUOUS, dtype=np.uint8), codes)) if self._held else codes
         joined_start = self._position - self._held
@@ -77,7 +77,7 @@ class AxisWriter:
         self._reset()
 
     def close(self) -> None:
-        """Write the last bases, two words of padding and the final header."""
+        """Write the last bases, two words of padding and the final header, and close the file."""
         tail = np.zeros(-self._unpacked.size % BASES_PER_WORD, dtype=np.uint8)
         self._write(np.concatenate((self._unpacked, tail)))
         self._write(np.zeros(2 * BASES_PER_WORD, dtype=np.uint8))

@@ -1,4 +1,4 @@
-"""Building the reference directory in one pass over the FASTA, with a few megabytes of it in memory at a time."""
+"""Construction of the reference directory in one pass over the FASTA, with a few megabytes in memory at a time."""
 
 import hashlib
 import logging
@@ -91,11 +91,11 @@ def page_bounds(axis_length: int, page_size: int) -> list[tuple[int, int, int]]:
 
 
 def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[str, Any]], str]:
-    """Add every record to the axis; returns the contigs of the manifest and the digest of the whole FASTA."""
+    """Add every record to the axis; return the contigs for the manifest and the digest of the whole FASTA."""
     contigs: list[dict[str, Any]] = []
     whole, digest = hashlib.md5(), hashlib.md5()
     bases, next_progress = 0, _PROGRESS_EVERY
-    # Digests are half of the work and release the GIL: two threads take them, one piece late.
+    # Digests are half of the work and release the GIL, so two threads compute them, one piece later.
     with ThreadPoolExecutor(2) as threads:
         pending: list[Future[None]] = []
         for piece in read_fasta(fasta_path):

@@ -1,4 +1,4 @@
-"""Reading FASTA in blocks: records are checked and letters turned into codes, with no Python code per base.
+"""Reading of FASTA in blocks: records are checked and letters become codes, with no Python code per base.
 
 Names are the first word after `>`; case does not matter; U is T. The IUPAC nucleotide codes are accepted.
 """
@@ -22,18 +22,18 @@ PROTEIN_LETTERS = b"EFIJLOPQXZ*"
 _BLANKS = b" \t\r\n"
 # SAM 1.6, section 1.2.1, and the comma, which some references still have in names.
 _NAME_PATTERN = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~,-][0-9A-Za-z!#$%&*+./:;=?@^_|~,-]*")
-# A record with a larger share of codes for two or three bases is protein, not DNA.
+# A record in which codes for two or three bases have a larger share is protein, not DNA.
 _MAX_SHARE_BESIDES_N = 0.5
 _MIN_LETTERS_TO_JUDGE = 20
 LONGEST_CONTIG = (1 << 31) - 1  # BAM has int32 positions
 
-# Further codes, for the checks of this module alone.
+# Further codes, used only by the checks of this module.
 CODE_BESIDES_N = AMBIGUOUS + 1
 CODE_INVALID = AMBIGUOUS + 2
 
 
 _CODES = code_table({b"N": AMBIGUOUS, IUPAC_BESIDES_N: CODE_BESIDES_N}, CODE_INVALID).tobytes()
-_UPPER_CASE = np.uint8(0xDF)  # of a letter
+_UPPER_CASE = np.uint8(0xDF)  # mask that turns a letter to upper case
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def read_fasta(path: str | Path) -> Iterator[Sequence]:
 
 
 def fasta_digest(path: str | Path) -> str:
-    """Return the MD5 of names and upper-case sequences, which does not depend on wrapping, case or compression."""
+    """Return the MD5 (hexadecimal) of names and upper-case sequences, independent of wrapping, case and compression."""
     digest = hashlib.md5()
     name = None
     for piece in read_fasta(path):
@@ -78,7 +78,7 @@ def fasta_digest(path: str | Path) -> str:
 
 
 def lengths_of_contigs(path: str | Path) -> dict[str, int]:
-    """Return the name and the length of each record, in the order of the file; letters are not checked.
+    """Return the length in bases of each record by name, in the order of the file; letters are not checked.
 
     Raises:
         InputError: the file is empty, damaged or not FASTA.
@@ -131,7 +131,7 @@ def _pieces(stream: BufferedIOBase, path: str | Path) -> Iterator[tuple[bool, by
 
 def _next_record(block: bytes, position: int) -> int:
     """Return the start of the first line after `position` that starts with `>`, or the end of the block."""
-    # Searching for one letter runs at the speed of memory, searching for two letters does not.
+    # Searching for one letter is as fast as memory, searching for two letters is not.
     found = block.find(b">", position + 1)
     while found >= 0 and block[found - 1] != ord("\n"):
         found = block.find(b">", found + 1)
@@ -146,7 +146,7 @@ def _not_fasta(path: str | Path, block: bytes) -> str:
 
 
 class _RecordChecker:
-    """A checker of names, letters and lengths of the records of a file, piece by piece."""
+    """A checker of the names, letters and lengths of a file's records, piece by piece."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
@@ -179,7 +179,7 @@ class _RecordChecker:
     def sequence(self, piece: bytes) -> Iterator[Sequence]:
         """Turn sequence lines into letters and codes."""
         unwrapped = piece.replace(b"\n", b"")
-        # Other blanks than line ends are rare, and deleting several kinds at once takes five times as long.
+        # Blanks other than line ends are rare, and deleting several kinds at once takes five times as long.
         has_blanks = any(blank in unwrapped for blank in (b"\r", b" ", b"\t"))
         letters = unwrapped.translate(None, _BLANKS) if has_blanks else unwrapped
         codes = np.frombuffer(letters.translate(_CODES), dtype=np.uint8)
@@ -200,7 +200,7 @@ class _RecordChecker:
         self.line += len(piece) - len(unwrapped)
 
     def finish(self) -> None:
-        """End a record, which must have a sequence of nucleotides."""
+        """End the record, if there is one, and refuse it unless it has a sequence of nucleotides."""
         if self.name is None:
             return
         if self.length == 0:

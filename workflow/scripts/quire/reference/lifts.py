@@ -1,4 +1,4 @@
-"""The alignments of alternate contigs to the primary assembly, for looking up places."""
+"""Alignments of alternate contigs to the primary assembly, for converting positions."""
 
 import itertools
 import re
@@ -19,19 +19,20 @@ _CIGAR = re.compile(r"(\d+[MIDNSHP=X])+")
 
 
 class Lifts(NamedTuple):
-    """The n alignments of alternate contigs to other contigs; coordinates are 0-based and half-open.
+    """The n alignments of alternate contigs to other contigs. Coordinates are 0-based and half-open.
 
     Attributes:
-        offsets: int64[contigs + 1]; the alignments of contig c are items [offsets[c], offsets[c + 1]), by `begin`.
+        offsets: int64[contigs + 1]; alignments [offsets[c], offsets[c + 1]), sorted by `begin`, are those of contig c.
         begin, end: int64[n], the aligned part of the alternate contig.
         length: int64[n], bases of the alternate contig.
-        contig: int32[n], the contig that it is aligned to.
+        contig: int32[n], the contig to which it is aligned.
         position: int64[n], the first aligned base of that contig.
         reverse: uint8[n], 1 if the reverse complement is aligned.
-        piece_offsets: int64[n + 1]; pieces of the alternate contig, one for each operation that has bases of it.
-        piece_begin: int64[pieces], counted from the end of the contig if `reverse`.
-        piece_place: int64[pieces], counted from `position`; an insertion has the place of the next base, a clip -1.
-        piece_step: uint8[pieces], 1 if each base has a place of its own, 0 in insertions and clips.
+        piece_offsets: int64[n + 1]; there is one piece for each CIGAR operation with bases of the alternate contig.
+        piece_begin: int64[pieces], start on the alternate contig, counted from its end if `reverse`.
+        piece_place: int64[pieces], start on the other contig, counted from `position`; for an insertion the place of
+            the next base, for a clip -1.
+        piece_step: uint8[pieces], 1 if each base has its own place; 0 in insertions and clips.
     """
 
     offsets: NDArray[np.int64]
@@ -66,14 +67,14 @@ def read_lifts(
     contig_number: Mapping[str, int],
     contig_lengths: NDArray[np.int64],
 ) -> Lifts:
-    """Read the alignments of SAM lines; contigs of unmapped lines are alternate, but have no alignment.
+    """Read the alignments of SAM lines. Contigs of unmapped lines are alternate, but have no alignment.
 
     Args:
-        path: for messages.
-        lines: number (from 1) and columns of each line, at least `SAM_COLUMNS`; the first column is a contig of the
+        path: file of the lines, for messages.
+        lines: number (from 1) and columns (at least `SAM_COLUMNS`) of each line; the first column is a contig of the
             reference.
         contig_number: numbers of contigs by name.
-        contig_lengths: int64[contigs].
+        contig_lengths: int64[contigs], in bases.
 
     Raises:
         InputError: a line is not SAM, or does not fit the reference.
@@ -141,7 +142,7 @@ def _lift(
 
 
 def _pieces(elements: list[tuple[int, str]]) -> tuple[list[tuple[int, int, int]], int, int, int]:
-    """Return pieces, and the bases of the alternate contig, of the other contig, and of the former's aligned part."""
+    """Return the pieces, and the bases of the alternate contig, the other contig, and the former's aligned part."""
     pieces, source, target, aligned = [], 0, 0, 0
     for length, operation in elements:
         if operation in "M=XISH" and length:

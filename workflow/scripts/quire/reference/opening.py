@@ -28,7 +28,7 @@ class Page:
 
 
 def file_address(path: str | Path) -> str:
-    """Return the URL of a file, as headers of BAM and VCF name the reference."""
+    """Return the URL of a file, with which headers of BAM and VCF name the reference."""
     return f"file://{Path(path).absolute()}"
 
 
@@ -37,19 +37,19 @@ class Reference:
     """A reference on one axis. Coordinates are 0-based and half-open; arrays are read-only.
 
     Attributes:
-        directory: the directory.
+        directory: directory of its files.
         manifest: the manifest as written (docs/formats.md).
         contig_names: names in FASTA order.
         contig_lengths: int64[contigs].
         island_contig: int32[islands], the contig of each island; islands are ordered along the contigs.
-        island_start: int64[islands], on the contig.
-        island_axis: int64[islands + 1], on the axis; the last is the length of the axis.
-        text: uint64[ceil(axis_length / 32) + 2], the packed axis (packing.py).
-        ambiguous: int64[m, 2], axis runs whose codes in `text` only stand in for an ambiguous base.
+        island_start: int64[islands], start of each island on the contig.
+        island_axis: int64[islands + 1], start of each island on the axis, then the length of the axis.
+        text: uint64[ceil(axis_length / 32) + 2], the packed axis (`quire.sequence.packing`).
+        ambiguous: int64[m, 2], runs on the axis whose codes in `text` only stand in for ambiguous bases.
         pages: the pages in axis order.
         axis_length: bases on the axis.
-        alternate: uint8[contigs], 1 for alternate contigs; empty if none is known.
-        lifts: their alignments to other contigs; None if unknown.
+        alternate: uint8[contigs], 1 for alternate contigs; empty if none are known.
+        lifts: alignments of these to other contigs; None if unknown.
     """
 
     directory: Path
@@ -71,9 +71,9 @@ class Reference:
         """Open a reference directory.
 
         Args:
-            directory: what `build` wrote.
+            directory: directory that `build` wrote.
             fasta: the FASTA that it must have been built from; None skips the check.
-            verify: whether to compare the arrays with their checksums (once per process).
+            verify: compare the arrays with their checksums (once per process).
 
         Raises:
             InputError: a wrong format version, a damaged file, or a FASTA changed after the reference was built.
@@ -100,7 +100,7 @@ class Reference:
         )
 
     def with_alternate(self, path: str | Path | None) -> "Reference":
-        """Return the same reference with the alternate contigs that a file lists; None returns it unchanged.
+        """Return this reference with the alternate contigs that a file lists; unchanged if `path` is None.
 
         Raises:
             InputError: the file cannot be read, or does not fit.
@@ -112,12 +112,12 @@ class Reference:
 
     @cached_property
     def contig_number(self) -> dict[str, int]:
-        """The index of each contig by name."""
+        """Index of each contig by name."""
         return {name: number for number, name in enumerate(self.contig_names)}
 
     @property
     def contig_checksums(self) -> list[str]:
-        """The MD5 of each contig's upper-case sequence, as in SAM's M5."""
+        """MD5 of each contig's upper-case sequence, as in SAM's M5."""
         return [contig["md5"] for contig in self.manifest["contigs"]]
 
     def sam_tags(self, fasta: str | Path | None, assembly: str = "") -> list[str]:
@@ -181,13 +181,13 @@ class Reference:
         return codes
 
     def page_codes(self, page_number: int) -> NDArray[np.uint8]:
-        """Return the codes 0..3 (uint8) that a page's index is built of, with stand-ins for ambiguous bases."""
+        """Return the codes 0..3 (uint8) from which a page's index is built, with stand-ins for ambiguous bases."""
         page = self.pages[page_number]
         return unpack(self.text, page.start, page.end)
 
 
 def _check_fasta(directory: Path, manifest: dict[str, Any], fasta: str | Path) -> None:
-    """Refuse a FASTA that the reference was not built from; the same size and time stamp are proof enough."""
+    """Refuse a FASTA from which the reference was not built; equal size and time stamp are proof enough."""
     try:
         status = Path(fasta).stat()
     except OSError as error:

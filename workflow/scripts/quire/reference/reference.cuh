@@ -1,16 +1,16 @@
-// The axis on a card, as quire.reference.gpu.CardReference lays it out; see quire/reference/opening.py.
+// The axis on a card, in the layout of quire.reference.gpu.CardReference; see quire/reference/opening.py.
 #pragma once
 #include "quire/device/types.cuh"
 
 struct Reference {
     const u64* text;         // packed axis, two words longer than its bases
-    const i64* ambiguous;    // [ambiguous_count][2], axis runs whose codes only stand in for an ambiguous base
+    const i64* ambiguous;    // [ambiguous_count][2], axis runs whose codes only stand in for ambiguous bases
     i64 ambiguous_count;
     const i64* island_axis;  // [islands + 1]
     const i32* island_contig;
     const i64* island_start;  // on the contig
     i64 islands;
-    const u8* alternate;  // [contigs], 1 for alternate ones; null: no contig is alternate
+    const u8* alternate;  // [contigs], 1 if alternate; null: no contig is alternate
 
     __device__ __forceinline__ i64 axis_length() const { return island_axis[islands]; }
 };

@@ -1,7 +1,7 @@
-"""Regions of interest: the lines of a BED, or without one the islands of the reference.
+"""Regions of interest: the intervals of a BED, or the islands of the reference.
 
-Coordinates are 0-based and half-open. Regions are int64[n, 2] arrays by contig, sorted, with overlapping and touching
-ones merged, so that no position counts twice.
+Coordinates are 0-based and half-open. Regions are int64[n, 2] arrays by contig, sorted. Overlapping and touching
+regions are merged, so that no position counts twice.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def merge(intervals: np.ndarray) -> np.ndarray:
 
 
 def islands_of(reference: "Reference") -> Regions:
-    """Return the islands of a reference, which are all positions where a read can align."""
+    """Return the islands of a reference, which contain all positions where a read can align."""
     lengths = np.diff(reference.island_axis)
     regions: Regions = {}
     for number, name in enumerate(reference.contig_names):

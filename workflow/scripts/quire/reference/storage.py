@@ -1,7 +1,7 @@
-"""Directories of .npy arrays and a manifest.json with format version and checksums: a reference, or a page's index.
+"""Directories of a reference or a page's index: .npy arrays, and a manifest.json with format version and checksums.
 
-A directory is trusted only after its manifest and every array were compared with the checksums written when it was
-built. A process reads each file once for that, as long as its size and time stamp stay the same.
+A directory is used only after its manifest and every array were compared with the checksums written when it was built.
+A process reads each file once for this, as long as its size and time stamp stay the same.
 """
 
 import json
@@ -24,7 +24,7 @@ except ImportError:  # an index is built on a card with NumPy and CuPy alone
 
 MANIFEST = "manifest.json"
 _READ_SIZE = 1 << 20
-# A file changed twice within one tick of the clock keeps its time stamp: younger files are read each time.
+# A file changed twice within one tick of the clock keeps its time stamp, so younger files are read each time.
 _SETTLED_NANOSECONDS = 1_000_000_000
 _verified: dict[tuple[str, int, int, int], int] = {}
 
@@ -35,7 +35,7 @@ def checksum_of_bytes(content: bytes | memoryview | NDArray[Any]) -> str:
 
 
 def checksum_of_file(path: Path) -> str:
-    """Return the CRC-32 of a file, which a process reads again only if its size or time stamp has changed."""
+    """Return the CRC-32 of a file in hexadecimal; read it again only if its size or time stamp has changed."""
     status = path.stat()
     key = (str(path.resolve()), status.st_ino, status.st_size, status.st_mtime_ns)
     if key in _verified:
@@ -54,8 +54,8 @@ def checksum_of_file(path: Path) -> str:
 def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
     """Map a file for reading, in pages of 2 MiB if the kernel and the file system support them for files.
 
-    What is read this way stays in the page cache in such pages, for all processes. Look-ups in an index go to random
-    places: with pages of 4 KiB most of them also miss the TLB.
+    The file then stays in the page cache in such pages, for all processes. Look-ups in an index go to random places, so
+    that with pages of 4 KiB most of them would also miss the TLB.
     """
     content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -70,10 +70,10 @@ def write_manifest(
     """Write the manifest of a finished directory, with the checksums of all its arrays and its own.
 
     Args:
-        directory: holds the arrays.
+        directory: directory of the arrays.
         kind: the kind that `read_manifest` expects.
         manifest: all other fields.
-        known: checksums, by file name, that were taken while the files were written.
+        known: checksums, by file name, that were computed while the files were written.
     """
     known = known or {}
     arrays = sorted(path for path in directory.iterdir() if path.suffix == ".npy")
@@ -123,7 +123,7 @@ def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: boo
         directory: the directory.
         manifest: as `read_manifest` returned it.
         name: the array's name without `.npy`.
-        verify: whether to compare the file with its checksum.
+        verify: compare the file with its checksum.
 
     Returns:
         A read-only ndarray on the mapped file.
@@ -144,6 +144,6 @@ def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: boo
 
 
 def _manifest_checksum(manifest: dict[str, Any]) -> str:
-    """Checksum of all entries of a manifest except the checksum itself."""
+    """Return the checksum of all entries of a manifest except the checksum itself."""
     content = {key: value for key, value in manifest.items() if key != "manifest_checksum"}
     return checksum_of_bytes(json.dumps(content, sort_keys=True).encode())

@@ -1,1 +1,1 @@
-"""Bases as numbers: letters to codes, packed words, and the hashes that break ties."""
+"""Bases as codes and packed words, CIGAR elements, and the hashes that break ties."""

@@ -1,4 +1,4 @@
-"""CIGAR elements inside kernels: split and build them."""
+"""Splitting and building of CIGAR elements in kernels."""
 
 import numpy as np
 

@@ -14,7 +14,7 @@ _CODES_OF_BYTE = (
 
 def pack(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Pack codes 0..3 (uint8[n], n a multiple of 32) into uint64[n / 32]."""
-    # One multiplication gathers the low bits of a number's four bytes in its highest byte.
+    # One multiplication gathers the two low bits of each of a number's four bytes in its highest byte.
     fours = np.ascontiguousarray(codes).view(np.dtype("<u4")) * _SIDE_BY_SIDE
     return fours.view(np.uint8)[3::4].copy().view(np.dtype("<u8"))
 

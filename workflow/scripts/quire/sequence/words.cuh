@@ -1,8 +1,8 @@
-// Packed words: base i stands in bits 2*(i % 32) of word i / 32. The twin of quire/sequence/words.py.
+// Packed words, with base i in bits 2*(i % 32) of word i / 32; as in quire/sequence/words.py.
 #pragma once
 #include "quire/device/types.cuh"
 
-// 32 bases from base index `base` on as one word (base `base` in the lowest bits); reads one word beyond.
+// The 32 bases from index `base` on as one word, the first in the lowest bits; reads one word beyond.
 __device__ __forceinline__ u64 packed_word(const u64* words, i64 base) {
     i64 index = base >> 5;
     int shift = 2 * (int)(base & 31);
@@ -15,7 +15,7 @@ __device__ __forceinline__ int code_at(const u64* words, i64 base) {
     return (int)(words[base >> 5] >> (2 * (int)(base & 31))) & 3;
 }
 
-// The 32 bases before base `end` of packed words, the last one in the highest bits; A for those before base 0.
+// The 32 bases before base `end` of packed words, the last one in the highest bits; A for bases before base 0.
 __device__ __forceinline__ u64 bases_before(const u64* words, i64 end) {
     if (end >= 32) return packed_word(words, end - 32);
     return end > 0 ? words[0] << (64 - 2 * end) : 0;

@@ -1,4 +1,4 @@
-"""Packed words inside kernels; see `quire.sequence.packing` for their layout."""
+"""Access to packed words in kernels; see `quire.sequence.packing` for their layout."""
 
 import numpy as np
 

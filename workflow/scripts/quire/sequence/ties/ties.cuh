@@ -1,4 +1,4 @@
-// Hashes that break ties: the twins of quire/sequence/ties/cpu.py.
+// Hashes that break ties, equal to those of quire/sequence/ties/cpu.py.
 #pragma once
 #include "quire/device/types.cuh"
 
