@@ -1,4 +1,4 @@
-"""The command line of `python -m quire.align`, which @PG lines of the header also show."""
+"""The command line of `python -m quire.align`, which the header's @PG line also shows."""
 
 import argparse
 import shlex
@@ -77,7 +77,7 @@ def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
     """Return the inputs of the unit that the command line names.
 
     Raises:
-        InputError: options that exclude each other, as the sheet of units rejects them.
+        InputError: options that exclude each other, as in the sheet of units.
     """
     pages = sorted(arguments.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
     given = arguments
@@ -109,7 +109,7 @@ def read_group_of(arguments: argparse.Namespace) -> ReadGroup:
 
 
 def clipping_of(arguments: argparse.Namespace) -> Clipping:
-    """Return which ends the command line asks to clip."""
+    """Return the clipping that the command line requests."""
     return Clipping(arguments.clip_adapters, arguments.clip_poly_g)
 
 

@@ -1,4 +1,4 @@
-// The alignments of a batch: the twins of quire/align/alignments/cpu.py, and of unique_template_lengths.
+// The alignments of a batch: the twin of quire/align/alignments/cpu.py, and of unique_template_lengths.
 //
 // -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
 #include "quire/align/alignments/alignments.cuh"
@@ -21,7 +21,7 @@ struct Found {
     i64 count;
 };
 
-// True if an extension is kept; one of the whole read is credited END_BONUS first.
+// True if an extension is kept; END_BONUS is added to the score of an extension of the whole read.
 __device__ __forceinline__ bool is_good(const Found& found, i64 i, i64 length) {
     i64 least = length - SHORT_READ_MARGIN, score = found.score[i];
     if (found.read_begin[i] == 0 && found.read_end[i] == length) score += END_BONUS;
@@ -40,7 +40,7 @@ extern "C" __global__ void link_runs(Found found, Reads reads, i32* heads, i32* 
 }
 
 // True if extension a (given with its score, axis position and hash) precedes extension b of the same read: as _before
-// on the CPU, and between equals the one that was found first.
+// on the CPU; of equal extensions, the one that was found first precedes.
 __device__ __forceinline__ bool goes_before(const Found& found, const Reference& reference, i32 a, i32 score,
                                             i64 position, u64 hash, i32 b, u64 name_hash) {
     if (reference.alternate) {
@@ -131,26 +131,26 @@ extern "C" __global__ void take_best(Found found, Reads reads, Reference referen
     atomicMax(&best[2 * read + alternate], found.score[i]);
 }
 
-// One thread per read: whether it takes part in a later pass.
+// One thread per read: determines whether the read takes part in a later pass.
 extern "C" __global__ void find_poor(const i32* best, Reads reads, i64 numerator, i64 denominator,
                                      i64 shortest_clear, i64 shortest_certain, i64 all_versions, u8* poor) {
     i64 read = thread_index();
     if (read >= reads.count) return;
-    // A read placed on alternate contigs alone still misses its place on the primary assembly.
+    // A read that was placed only on alternate contigs still misses its place on the primary assembly.
     i64 length = reads.length(read), score = best[2 * read];
     bool is_short = length < shortest_certain || (length < shortest_clear && score < length);
     bool has_version = all_versions && best[2 * read + 1] > 0;
     poor[read] = score * denominator < length * numerator || is_short || has_version;
 }
 
-// True if a read has a place and no second one with a similar score.
+// True if a read has an alignment, and no second one with a similar score.
 __device__ __forceinline__ bool is_unique(const Alignments& alignments, i64 read) {
     i64 first = alignments.offsets[read], count = alignments.offsets[read + 1] - first;
     if (count < 2) return count == 1;
     return (i64)alignments.score[first + 1] * UNIQUE_DENOMINATOR <= (i64)alignments.score[first] * UNIQUE_NUMERATOR;
 }
 
-// One thread per pair: 4 * template length + orientation; -1 unless both mates are unique, on the same contig.
+// One thread per pair: writes 4 * template length + orientation; -1 unless both mates are unique, on one contig.
 extern "C" __global__ void unique_lengths(Alignments alignments, Reads reads, i64 pairs, i64* lengths) {
     i64 pair = thread_index();
     if (pair >= pairs) return;

@@ -3,7 +3,7 @@
 #include "quire/device/types.cuh"
 
 struct Alignments {
-    const i64* offsets;  // [reads + 1]: those of read r are [offsets[r], offsets[r + 1]), best first
+    const i64* offsets;  // [reads + 1]: read r has alignments [offsets[r], offsets[r + 1]), best first
     const i32* read;
     const u8* strand;
     const i32* score;
@@ -20,7 +20,7 @@ struct Alignments {
 
 // Template lengths of proper pairs by orientation (layout of quire.align.insert_size.ProperLengths).
 struct ProperLengths {
-    const i64* low;  // [4]; high < low where no pair of the orientation is proper
+    const i64* low;  // [4]; high < low if no pair of the orientation is proper
     const i64* high;
     const i64* first;  // [4], where the costs of each orientation begin
     const i32* penalties;
@@ -45,7 +45,7 @@ __device__ __forceinline__ int orientation_of(u8 strand_first, u8 strand_second,
     return distance > 0 ? orientation : orientation ^ 3;
 }
 
-// This distance for alignments on the same contig.
+// The distance that orientation_of takes, for alignments on the same contig.
 __device__ __forceinline__ i64 mates_distance(const Alignments& alignments, i64 first, i64 second, i64 first_length,
                                               i64 second_length) {
     i64 distance = five_prime_end(alignments, second, second_length) - five_prime_end(alignments, first, first_length);

@@ -18,7 +18,7 @@ class _Rows(NamedTuple):
     """Columns of extensions or alignments: see `quire.align.model.Alignments`.
 
     Attributes:
-        alternate: uint8[], 1 on alternate contigs; empty where there are none.
+        alternate: uint8[], 1 on alternate contigs; empty if the reference has none.
     """
 
     read: np.ndarray
@@ -36,9 +36,9 @@ class _Rows(NamedTuple):
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> Alignments:
     """Collect the results of one or more rounds of extension.
 
-    Alignments below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are dropped (a whole read is credited END_BONUS
-    first). So are those that begin or end where a better one of the same read and strand does: two candidates that led
-    to the same place.
+    Alignments that score below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are dropped, after END_BONUS is added
+    to the scores of those of the whole read. So are alignments that begin or end where a better one of the same read
+    and strand does, since two candidates led to the same place.
     """
     rows = [_rows(jobs, extensions, reference) for jobs, extensions in parts]
     offsets = np.zeros(len(reads) + 1, np.int64)
@@ -83,7 +83,7 @@ def _is_good(score, read_begin, read_end, length):
 
 @compiled
 def _count_good(part, read_offsets, offsets):
-    """Count the alignments of read r that are kept in offsets[r + 1]."""
+    """Add the number of alignments of read r that are kept to offsets[r + 1]."""
     read, _, score, read_begin, read_end, _, _, _, _, _ = part
     for i in range(len(read)):
         length = read_offsets[read[i] + 1] - read_offsets[read[i]]
@@ -98,9 +98,9 @@ def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found
         part: columns of the round.
         read_offsets: int64[n + 1], offsets of the reads in bases.
         name_hash: uint64[n], hashes of their names.
-        cigar_base: index where the operations of the round will begin.
+        cigar_base: index where the CIGAR operations of the round will begin.
         begins: int64[n + 1], where the alignments of each read begin in `found`.
-        ends: int64[n], where they end so far.
+        ends: int64[n], where they end so far; updated.
         found: columns of the alignments inserted so far.
     """
     found = borrowed(found)
@@ -161,7 +161,7 @@ def _leave_out_repeats(offsets, found):
         for a in range(first, offsets[r + 1]):
             repeated = False
             for b in range(begin, used):
-                # The rare condition first: strands agree half of the time, which a branch cannot predict.
+                # Test the rare condition first: strands agree half of the time, which a branch cannot predict.
                 same_begin, same_end = axis_begin[a] == axis_begin[b], axis_end[a] == axis_end[b]
                 if (same_begin or same_end) and strand[a] == strand[b]:
                     same_begin = same_begin and read_begin[a] == read_begin[b]
@@ -180,7 +180,7 @@ def _leave_out_repeats(offsets, found):
 
 @inlined
 def _before(score, axis_begin, strand, other_score, other_axis_begin, other_strand, name_hash):
-    """Return True if an alignment of a read precedes another one of the same assembly."""
+    """Return True if an alignment of a read precedes another one, both on primary or both on alternate contigs."""
     if score != other_score:
         return score > other_score
     rank, other_rank = tie_hash(name_hash, axis_begin), tie_hash(name_hash, other_axis_begin)
@@ -217,14 +217,14 @@ def _take_best(part, read_offsets, best):
 
 
 def poorly_aligned(best: np.ndarray, reads: Reads, seeding_pass: SeedingPass) -> np.ndarray:
-    """Return which reads take part in a later pass (bool[n]), because a better or a second place may have been missed.
+    """Return True (bool[n]) for reads of which a pass may have missed a better or a second place.
 
     Args:
         best: result of `best_scores`.
         reads: the batch.
-        seeding_pass: parameters of the pass.
+        seeding_pass: parameters of the later pass that would map them again.
     """
-    # A read placed on alternate contigs alone still misses its place on the primary assembly.
+    # A read that was placed only on alternate contigs still misses its place on the primary assembly.
     lengths, scores = np.diff(reads.offsets), best[:, 0].astype(np.int64)
     is_short = (lengths < seeding_pass.shortest_certain) | (
         (lengths < seeding_pass.shortest_clear) & (scores < lengths)

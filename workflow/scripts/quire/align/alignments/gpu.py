@@ -42,7 +42,7 @@ class Found(NamedTuple):
     axis_end: CardArray
     cigar_begin: CardArray
     cigar_length: CardArray
-    extensions: int  # in all
+    extensions: int  # number of rows
 
 
 def collect(
@@ -52,7 +52,8 @@ def collect(
 
     Args:
         card: card of all arrays.
-        parts: fewer than 2^31 extensions in total, in any order; fastest if those of a read are adjacent in a part.
+        parts: rounds, with fewer than 2^31 extensions in total, in any order; fastest if the extensions of a read are
+            adjacent.
         reads: the batch.
         reference: the axis.
     """
@@ -100,7 +101,7 @@ def best_scores(
 
 
 def poorly_aligned(card: Card, best: CardArray, reads: CardReads, seeding_pass: SeedingPass) -> CardArray:
-    """Return which reads take part in a later pass (uint8[n]), given the result of `best_scores`."""
+    """Return 1 (uint8[n]) for reads that take part in a later pass, given the result of `best_scores`."""
     poor = card.empty(len(reads), np.uint8)
     find_poor = _kernels(card)("find_poor")
     limits = (
@@ -119,7 +120,7 @@ def _kernels(card: Card) -> Callable[[str], Kernel]:
 
 
 def _put_together(card: Card, parts: list[tuple[ExtensionJobs, Extensions]]) -> tuple[Found, CardArray]:
-    """Return all rounds as one, and their CIGAR operations, concatenated."""
+    """Return all rounds as one, and their concatenated CIGAR operations."""
 
     def joined(pieces: list[CardArray]) -> CardArray:
         if len(pieces) == 1:

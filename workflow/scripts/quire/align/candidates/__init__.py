@@ -1,1 +1,1 @@
-"""Candidates: places where a read may lie, found from its hits; each is extended once."""
+"""Candidates: places where a read may align, found from its hits; each is extended once."""

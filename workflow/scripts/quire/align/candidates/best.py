@@ -43,7 +43,7 @@ def leave_out_half(best, found, highest):
 
 @inlined
 def part_of(candidate, query):
-    """Return begin and end of the part of the read, as read, that a candidate's own seeds span."""
+    """Return where the part of the read that a candidate's own seeds span begins and ends, on the strand as read."""
     length, seed_length, stride = query.length, query.seed_length, query.stride
     first, last = trailing_zeros(candidate.seeds), 63 - leading_zeros(candidate.seeds)
     begin = np.int64(seed_end(first, length, seed_length, stride)) - seed_length

@@ -1,8 +1,8 @@
 """Bundles: hits of a read on close diagonals of one strand and island.
 
-Most bundles of short seeds are alone: no hit of the same strand lies within LARGEST_GAP, so they are not joined with
-another bundle. They usually hold a single hit, and nearly all differ so much from the read that they need no closer
-inspection. A lone hit must therefore be cheap: its island is found only when it is known to matter (`find_island`).
+Most bundles of short seeds are *alone*: no hit of the same strand is within LARGEST_GAP, so they are not joined with
+another bundle. They usually have a single hit, a lone hit, and nearly all differ so much from the read that they need
+no closer inspection. A lone hit must therefore be cheap: its island is found only if it matters (`find_island`).
 """
 
 from typing import NamedTuple
@@ -21,8 +21,8 @@ BUNDLE = np.dtype(
     [
         ("seeds", np.uint64),  # a bit for each seed of the read
         ("strand", np.int64),
-        ("island", np.int64),  # below 0 for a lone hit whose island is unknown, or that is within none
-        ("lowest", np.int64),  # diagonals
+        ("island", np.int64),  # below 0 for a lone hit whose island is not known, or that is not within one
+        ("lowest", np.int64),  # lowest, highest and most frequent diagonal
         ("highest", np.int64),
         ("most_frequent", np.int64),
         ("differing", np.int64),  # mismatches on the most frequent diagonal; below 0 for a bundle that is not alone
@@ -32,12 +32,12 @@ BUNDLE = np.dtype(
 
 
 class IslandAxis(NamedTuple):
-    """The axis that reads are mapped to.
+    """The axis to which reads are mapped.
 
     Attributes:
-        text: uint64[], packed.
-        island_axis: int64[islands + 1], where the islands begin, and the end.
-        alternate: uint8[islands], 1 for islands of alternate contigs; empty where there are none.
+        text: uint64[], packed bases.
+        island_axis: int64[islands + 1], where the islands begin, then the end of the axis.
+        alternate: uint8[islands], 1 for islands of alternate contigs; empty if there are none.
     """
 
     text: np.ndarray
@@ -49,9 +49,11 @@ class Query(NamedTuple):
     """One read and how it was seeded.
 
     Attributes:
-        length: its bases; name_hash: of its name.
-        packed: uint64[], the packed bases of all reads; forward, reverse: words of it with which its strands begin.
-        seed_length, stride: least length of its seeds, and bases between their ends.
+        length: number of its bases.
+        name_hash: hash of its name.
+        packed: uint64[], the packed bases of all reads.
+        forward, reverse: indices in `packed` of the first words of its strands.
+        seed_length, stride: least length of its seeds, and number of bases between their ends.
     """
 
     length: int
@@ -64,7 +66,7 @@ class Query(NamedTuple):
 
 
 _UNKNOWN, _NOT_ALONE = -1, -1
-_PAIRS = np.uint64(0x5555555555555555)  # the lower bit of each base of a word
+_PAIRS = np.uint64(0x5555555555555555)  # the lower bit of each base in a word
 _NO_DIAGONAL = np.int64(-(1 << 62))
 
 
@@ -72,7 +74,7 @@ _NO_DIAGONAL = np.int64(-(1 << 62))
 def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
     """Group the sorted hits [first, last_hit) of a read into bundles; return the end of the bundles.
 
-    Bundles are written to bundles[used:], and the axis that they will be compared with is prefetched.
+    Bundles are written to bundles[used:], and the parts of the axis to compare them with are prefetched.
     """
     begin = used
     used -= 1
@@ -81,7 +83,7 @@ def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
     current, current_count, best_count = _NO_DIAGONAL, 0, 0
     apart_from_next, first_of_group = True, used + 1
     for i in range(first, last_hit):
-        # Strand and diagonal as one number, which jumps where the strand changes.
+        # `place` is strand and diagonal as one number, which jumps where the strand changes.
         place, apart = hits[i] >> np.uint64(8), apart_from_next
         first_of_group = used + 1 if apart else first_of_group
         apart_from_next = i + 1 == last_hit or (hits[i + 1] >> np.uint64(8)) - place > np.uint64(LARGEST_GAP)
@@ -137,16 +139,16 @@ def compare_alone(bundles, query, axis, near, limit, numbers, listed):
     """Compare the read with the axis on the diagonals of lone bundles, and list the bundles that may matter.
 
     Most hits end here, so the loop is separate and keeps everything in registers. Lone hits with more than `limit`
-    mismatches are not listed. For a bundle that is listed anyway, counting stops once it exceeds the limit.
+    mismatches are not listed. Counting stops above the limit also for a bundle that is listed in any case.
 
     Args:
         bundles: BUNDLE[] of one read.
         query: the read.
         axis: the axis.
-        near: first and last position of an island.
+        near: start and end of an island on the axis.
         limit: largest number of mismatches that matters.
         numbers: int64[limit + 1 or more], scratch.
-        listed: int64[], as long as `bundles`; receives the indices of the listed ones.
+        listed: int64[], as long as `bundles`; receives the indices of the listed bundles.
 
     Returns:
         The number of listed bundles, and the smallest number of mismatches that at least MOST_CANDIDATES lone bundles
@@ -155,9 +157,9 @@ def compare_alone(bundles, query, axis, near, limit, numbers, listed):
     length, packed, text = query.length, query.packed, axis.text
     numbers[: limit + 1] = 0
     count = 0
-    one, last = np.uint64(1), np.uint64((length - 1) >> 5)  # word of a read
+    one, last = np.uint64(1), np.uint64((length - 1) >> 5)  # `last` is the index of the read's last word
     second = min(one, last)
-    mask = _PAIRS >> np.uint64(-2 * length & 63)  # of the last word
+    mask = _PAIRS >> np.uint64(-2 * length & 63)  # for the last word
     first_mask, second_mask = mask if last == 0 else _PAIRS, mask if last == 1 else _PAIRS
     second_mask = np.uint64(0) if last == 0 else second_mask
     forward, reverse = np.uint64(query.forward), np.uint64(query.reverse)
@@ -170,7 +172,7 @@ def compare_alone(bundles, query, axis, near, limit, numbers, listed):
             count += 1
             continue
         diagonal, differing = bundles[i].most_frequent, limit + 1
-        # Unsigned: Numba checks signed indices for negative values, and a negative diagonal becomes too large.
+        # Unsigned, since Numba checks signed indices for negative values; a negative diagonal becomes too large.
         if np.uint64(diagonal) < end:
             is_forward = bundles[i].strand == 0
             at, shift = np.uint64(diagonal) >> np.uint64(5), np.uint64(2 * (diagonal & 31))

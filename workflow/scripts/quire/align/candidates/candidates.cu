@@ -21,8 +21,8 @@ static_assert(MAXIMUM_SEEDS <= 64, "a bit for each seed of a read");
 
 const u32 ALL_LANES = 0xFFFFFFFFu;
 const i32 FAR = 1 << 20;  // more than the longest read
-// Blocks of 128 threads on a multiprocessor: eight leave each thread the 64 registers that it needs, except as the
-// compiler allots them for sm_86 and sm_89.
+// Blocks of 128 threads per multiprocessor: eight leave each thread the 64 registers that it needs, except for sm_86
+// and sm_89, where the compiler allocates more.
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890)
 const int BLOCKS = 7;
 #else
@@ -38,10 +38,10 @@ struct Bundle {
     u8 peak;    // most frequent diagonal - lowest
 };
 
-// A place where a read may lie.
+// A place where a read may align.
 struct Candidate {
     i64 diagonal;
-    i32 place;         // as of its bundle
+    i32 place;         // that of its bundle
     u16 below, above;  // extent of the joined bundles on either side of the diagonal
 };
 
@@ -76,12 +76,12 @@ __device__ __forceinline__ i32 island_of_match(const Reference& reference, i64 l
     return last <= reference.island_axis[island + 1] ? (i32)island : -1;
 }
 
-// The bundle that begins with hit i in `island`: the CPU's loop over its hits, in distances from its lowest diagonal.
-// Hits are sorted by strand and diagonal, so those of different strands are far apart.
+// The bundle that begins with hit i in `island`. As the CPU's loop over its hits, but with distances from its lowest
+// diagonal. Hits are sorted by strand and diagonal, so hits of different strands are far apart.
 __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Reference& reference, i32 i, i32 island) {
     u64 first = query.hits[i];
     i64 low = diagonal_of(first);
-    // Bounds of a seed's end; a border of the island that is further away than any seed does not matter.
+    // Bounds of a seed's end; a border of the island beyond the reach of any seed does not matter.
     i32 earliest = (i32)max(reference.island_axis[island] - low + SEED_LENGTH, (i64)-FAR);
     i32 latest = (i32)min(reference.island_axis[island + 1] - low, (i64)FAR);
     u64 seeds = 0;
@@ -108,14 +108,14 @@ __device__ __forceinline__ Bundle gather_bundle(const Query& query, const Refere
 
 // Groups the hits of a read, 32 at a time; returns the number of bundles. All lanes of a warp call it together.
 //
-// The previous hit determines whether a hit begins a bundle, except where bundles grow too wide: their ends are found
-// from the left, one per round in each chain of close hits. The lane of a bundle's first hit then walks along the
-// bundle.
+// The previous hit determines whether a hit begins a bundle, unless a bundle becomes too wide: the ends of such bundles
+// are found from the left, one per round in each chain of close hits. The lane of a bundle's first hit then walks along
+// the bundle.
 __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& reference, Bundle* bundles) {
     int lane = threadIdx.x & 31;
     u32 before = (1u << lane) - 1;
     i32 bundled = 0;
-    // Of the last hit in an island before these 32: its diagonal, its place, and the lowest diagonal of its bundle.
+    // Diagonal and place of the last hit in an island before these 32, and the lowest diagonal of its bundle.
     i64 last_diagonal = 0, last_low = 0;
     i32 last_place = -1;
     for (i32 base = 0; base < query.hit_count; base += 32) {
@@ -154,10 +154,10 @@ __device__ __forceinline__ i32 bundle_hits(const Query& query, const Reference& 
     return bundled;
 }
 
-// Bases of the read under at least one of the seeds (a bit each, at least one).
+// Number of bases of the read under at least one of the seeds (one bit each, at least one set).
 //
 // A seed adds the bases between its end and that of the previous seed in the bundle, at most its own length. Instead of
-// going from bit to bit, each round adds one stride for all seeds without a seed directly before them.
+// visiting each bit, every round adds one stride for all seeds without a seed directly before them.
 __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
     i32 step = spread(query.length, query.stride), covered = 0, rest = SEED_LENGTH;
     u64 alone = seeds, shifted = seeds;
@@ -167,7 +167,7 @@ __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
         alone &= ~shifted;
     }
     covered += rest * __popcll(alone);
-    // The last seed of a read ends with it, which may be less than a stride after the previous one.
+    // The last seed of a read ends with the read, which may be less than a stride after the previous seed.
     i32 top = 63 - __clzll((i64)seeds), missing = SEED_LENGTH + top * step - query.length;
     u64 others = seeds ^ 1ull << top;
     if (missing > 0 && others) {
@@ -177,8 +177,8 @@ __device__ __forceinline__ i32 covered_bases(u64 seeds, const Query& query) {
     return covered;
 }
 
-// Extends a bundle by those that continue it across a gap (the twin of join): writes `candidate` and returns the bases
-// that its seeds cover; -1 if another bundle absorbs it and it covers enough to pay for the gap between them.
+// Extends a bundle by the bundles that continue it across a gap (the twin of join): writes `candidate` and returns the
+// number of bases that its seeds cover; -1 if another bundle absorbs it and it covers enough to pay for the gap.
 __device__ __forceinline__ i32 join(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
                                     Candidate& candidate) {
     Bundle own = bundles[i];
@@ -222,13 +222,13 @@ __device__ __forceinline__ i32 estimated_score_of(const Candidate& candidate, i3
     i64 island = candidate.place >> 1, strand = candidate.place & 1;
     i64 axis_low = reference.island_axis[island], axis_high = reference.island_axis[island + 1];
     if (candidate.diagonal < axis_low || candidate.diagonal + length > axis_high) return covered;
-    // Up to this many mismatches the score without gaps can exceed what the seeds cover.
+    // Only with up to this many mismatches can the score without gaps exceed the number of covered bases.
     i32 limit = (length - covered) / (MATCH - MISMATCH);
     i32 differing = mismatches(reads.packed_of(strand, read), reference.text, candidate.diagonal, length, limit);
     return max(covered, length - (MATCH - MISMATCH) * differing);
 }
 
-// The candidate of bundle i with the values that determine its rank.
+// The candidate of bundle i, with the values that determine its rank.
 __device__ __forceinline__ Ranked ranked(const Bundle* bundles, i32 bundled, i32 i, const Query& query,
                                          const Reads& reads, i64 read, const Reference& reference, u64 name_hash) {
     Ranked found = {0, {0, 0, 0, 0}, -1, 0, 0};
@@ -245,7 +245,7 @@ __device__ __forceinline__ Ranked ranked(const Bundle* bundles, i32 bundled, i32
     return found;
 }
 
-// True if a bundle's hits lie on an alternate contig.
+// True if a bundle is on an alternate contig.
 __device__ __forceinline__ bool is_alternate(const Reference& reference, const Bundle& bundle) {
     return reference.alternate && reference.alternate[reference.island_contig[bundle.place >> 1]];
 }
@@ -260,7 +260,7 @@ __device__ __forceinline__ bool is_better(i32 score, u64 hash, i32 other_score, 
     return score > other_score || (score == other_score && hash < other_hash);
 }
 
-// Merges a candidate of each lane (estimated score -1: none) into the `found` best ones of the read; returns their new
+// Merges one candidate per lane (estimated score -1: none) into the `found` best ones of the read; returns their new
 // number. Of equal candidates the first one precedes. All lanes of a warp call it together.
 __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Ranked& own) {
     int lane = threadIdx.x & 31;
@@ -295,9 +295,9 @@ __device__ __forceinline__ i32 keep_best(Ranked* best, i32 found, const Ranked& 
     return min(found + __popc(fresh), MOST_CANDIDATES);
 }
 
-// Replaces the last of a full list of candidates by the best one of another part of the read than the first one's, if
-// the list has none (the twin of _reserve); all are on the primary assembly, or all `on_alternate` contigs. All lanes
-// of a warp call it together.
+// Replaces the last of a full list of candidates by the best one whose part of the read differs from the first one's,
+// if the list has none (the twin of _reserve). All are on the primary assembly, or all `on_alternate` contigs. All
+// lanes of a warp call it together.
 __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32 bundled, const Query& query,
                                         const Reads& reads, i64 read, const Reference& reference, u64 name_hash,
                                         bool on_alternate) {
@@ -322,14 +322,14 @@ __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32
             score = other_score, hash = other_hash, first = other_first;
     }
     __syncwarp();
-    // Computed again: keeping it would need too many registers.
+    // Computed again, since keeping it would need too many registers.
     if (score >= 0 && first == at)
         best[MOST_CANDIDATES - 1] = ranked(bundles, bundled, at, query, reads, read, reference, name_hash);
     __syncwarp();
 }
 
-// One warp per read: writes its best candidates from staged[slots[read]] on, and their number. Those on the primary
-// assembly come first, then those on alternate contigs, both best first.
+// One warp per read: writes its best candidates to staged[slots[read]] and following, and their number. Candidates on
+// the primary assembly come first, then those on alternate contigs, both best first.
 //
 // slots: [reads + 1], with min(hits, MOST_CANDIDATES) items per read, twice as many if there are alternate contigs.
 // scratch: bundles of reads with more than LOCAL_BUNDLES hits, from scratch_offsets[read] on. Shared memory of a warp:
@@ -362,10 +362,10 @@ cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference referenc
         }
         if (found == 0) continue;
         i32 highest = best[0].estimated_score;
-        if (count > 0) highest = max(highest, best[-MOST_CANDIDATES].estimated_score);  // too few registers
+        if (count > 0) highest = max(highest, best[-MOST_CANDIDATES].estimated_score);  // read again: too few registers
         bool kept = lane < found;
-        // If a place leaves no room for a supplementary alignment, another one with less than half of its estimated
-        // score changes neither the choice nor the mapping quality, unless only it lies on the primary assembly.
+        // If a candidate leaves no room for a supplementary alignment, another one with less than half of its estimated
+        // score changes neither the choice nor the mapping quality, unless only the other is on the primary assembly.
         if (highest > query.length - SHORTEST_SCORE)
             kept = kept && 2 * best[lane].estimated_score >= highest;
         else if (seen > MOST_CANDIDATES)

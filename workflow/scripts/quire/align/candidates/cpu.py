@@ -1,12 +1,12 @@
-"""From hits to candidates with Numba: hits on neighbouring diagonals of an island are one place where the read may lie.
+"""From hits to candidates, with Numba: hits on close diagonals of an island are one place where the read may align.
 
 The *estimated score* of a candidate is the larger of the number of read bases that its seeds cover and its score
-without gaps on its most frequent diagonal. A read keeps the candidates of highest estimated score; ties go to the
-smallest hash of read name and axis position. If there are more than it keeps, and all kept ones share the part of the
-read of the best, whose score leaves room for a supplementary alignment, then the last one is replaced by the best
-candidate of another part. So the copies of a repeat do not hide the rest of a read that spans a breakpoint. The part of
-a bundle reaches from the begin of its first seed to the end of its last seed; parts differ if they share less than half
-of the shorter one.
+without gaps on its most frequent diagonal. A read keeps the MOST_CANDIDATES with the highest estimated scores; ties go
+to the smallest hash of read name and axis position. If there are more candidates, all kept ones are of the same part of
+the read as the best one, and its score leaves room for a supplementary alignment, then the best candidate of another
+part replaces the last one. So the copies of a repeat do not hide the rest of a read that spans a breakpoint. A
+candidate's part reaches from the start of its bundle's first seed to the end of its last seed; parts differ if they
+share less than half of the shorter one.
 
 Candidates on alternate contigs are kept in addition, up to the same number. They do not change which candidates on the
 primary assembly are kept.
@@ -29,8 +29,8 @@ from quire.simd.bits import count_ones
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-# Reads, and about how many of their hits, that are bundled before the first bundle is compared with the axis: what is
-# prefetched stays in the first-level cache.
+# Reads, and approximately their hits, that are bundled before the first bundle is compared with the axis; few enough
+# that the prefetched words stay in the first-level cache.
 READS_TOGETHER, HITS_TOGETHER = 16, 256
 
 
@@ -60,14 +60,14 @@ class _Reads(NamedTuple):
 
     offsets: np.ndarray
     word_offsets: np.ndarray
-    packed: np.ndarray  # flat: the strand as read, then the other one
+    packed: np.ndarray  # flat: all reads on the strand as read, then on the other one
     name_hash: np.ndarray
 
 
 class _Scratch(NamedTuple):
     """Memory for `_cluster`: BUNDLE[], CANDIDATE[1], the best candidates on each assembly, and two int64[].
 
-    `numbers` is one longer than the longest read, `listed` than the largest number of hits of a read.
+    `numbers` has one item more than the longest read has bases, `listed` one more than a read has hits at most.
     """
 
     bundles: np.ndarray
@@ -81,11 +81,11 @@ class _Scratch(NamedTuple):
 def find_candidates(
     offsets: np.ndarray, hits: np.ndarray, reads: Reads, reference: Reference, seeding: SeedingParameters
 ) -> ExtensionJobs:
-    """Cluster the hits of each read and keep the places of highest estimated score.
+    """Cluster the hits of each read and keep the candidates with the highest estimated scores.
 
     Args:
-        offsets: int64[n + 1], as `quire.algorithms.seeding.cpu.find_hits` returns it.
-        hits: uint64[], likewise.
+        offsets: int64[n + 1], offsets of the hits of each read, from `quire.algorithms.seeding.cpu.find_hits`.
+        hits: uint64[], the hits from the same function.
         reads: the batch.
         reference: the axis.
         seeding: parameters with which the reads were seeded.
@@ -93,7 +93,7 @@ def find_candidates(
     has_alternate = len(reference.alternate) > 0
     most = 2 * MOST_CANDIDATES if has_alternate else MOST_CANDIDATES
     most_hits = int(np.diff(offsets).max(initial=0))
-    # Sized for the maximum: the system allocates only what is written.
+    # Sized for the maximum, since unwritten pages take no memory.
     room = int(np.minimum(np.diff(offsets), most).sum())
     jobs = ExtensionJobs(
         np.empty(room, np.int32), np.empty(room, np.uint8), *(np.empty(room, np.int64) for _ in range(5))
@@ -125,12 +125,12 @@ def find_candidates(
 def _cluster(hits, reads, axis, scratch, jobs):
     """Write the candidates of each read as extension jobs, read after read; return their number.
 
-    Those on the primary assembly come first, then those on alternate contigs, both best first. The hits of several
-    reads are bundled before the first bundle is compared with the axis, so that the axis arrives from memory meanwhile.
+    Candidates on the primary assembly come first, then those on alternate contigs, both best first. The hits of several
+    reads are bundled before the first bundle is compared with the axis, so that prefetching it has time to finish.
     """
     hits, reads, axis = borrowed(hits), borrowed(reads), borrowed(axis)
     scratch, jobs = borrowed(scratch), borrowed(jobs)
-    # Offsets, since a separate array for each strand would count references in each comparison.
+    # Strands are found by offset, since a separate array for each would count references in each comparison.
     strand_words = len(reads.packed) >> 1
     count = len(reads.offsets) - 1
     begins = np.zeros(READS_TOGETHER + 1, np.int64)
@@ -157,7 +157,7 @@ def _cluster(hits, reads, axis, scratch, jobs):
 
 @inlined
 def _query_of(reads, read, strand_words, hits):
-    """Return the `Query` of a read; one strand of all reads has `strand_words` words."""
+    """Return the `Query` of a read; all reads together have `strand_words` words per strand."""
     return Query(
         reads.offsets[read + 1] - reads.offsets[read], reads.name_hash[read], reads.packed, reads.word_offsets[read],
         reads.word_offsets[read] + strand_words, hits.seed_length, hits.stride,
@@ -178,9 +178,9 @@ def _choose(bundles, query, axis, scratch):
     """Write the candidates that the bundles of a read form to `scratch.best`; return their number."""
     length, alternate, island_axis = query.length, axis.alternate, axis.island_axis
     candidate, best, others, listed = scratch.candidate, scratch.best, scratch.others, scratch.listed
-    # If a place leaves no room for a supplementary alignment, another one with less than half of its estimated score
-    # changes neither the choice nor the mapping quality, unless it lies on the primary assembly and the better one on
-    # an alternate contig. The bundle with the most seeds usually is such a place.
+    # If a candidate leaves no room for a supplementary alignment, another one with less than half of its estimated
+    # score changes neither the choice nor the mapping quality, unless the other is on the primary assembly and the
+    # better one on an alternate contig. The bundle with the most seeds usually is such a candidate.
     strongest, most_seeds = 0, np.int64(0)
     for i in range(len(bundles)):
         seeds = count_ones(bundles[i].seeds)
@@ -242,9 +242,9 @@ def _choose(bundles, query, axis, scratch):
 
 @inlined
 def _raised(bound, best, found):
-    """Return the estimated score that further candidates need, if `bound` is not 0.
+    """Return the estimated score that further candidates need: once MOST_CANDIDATES are kept, at least the last one's.
 
-    Once MOST_CANDIDATES are kept, it is at least that of the last one.
+    A bound of 0 is returned unchanged.
     """
     if bound > 0 and found == MOST_CANDIDATES:
         return max(bound, best[MOST_CANDIDATES - 1].estimated_score)
@@ -253,15 +253,16 @@ def _raised(bound, best, found):
 
 @inlined
 def _is_alternate(alternate, island):
-    """Return True if an island lies on an alternate contig."""
+    """Return True if an island is on an alternate contig."""
     return len(alternate) > 0 and alternate[island] != 0
 
 
 @compiled
 def _reserve(bundles, query, axis, on_alternate, candidate, best):
-    """Replace the last of the kept candidates by the best one of another part of the read than the first one's.
+    """Replace the last kept candidate by the best one whose part of the read differs from the first one's.
 
-    All are on the primary assembly, or all `on_alternate` contigs.
+    Nothing is changed if a kept candidate has such a part. All are on the primary assembly, or all `on_alternate`
+    contigs.
     """
     part = part_of(best[0], query)
     for i in range(1, MOST_CANDIDATES):

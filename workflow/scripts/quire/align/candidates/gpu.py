@@ -17,10 +17,10 @@ from quire.reads.gpu import CardReads
 from quire.reference.gpu import CardReference
 
 SOURCE = "quire/align/candidates/candidates.cu"
-# Shared memory of a warp holds the bundles of a read with up to this many hits: nine out of ten reads.
+# A warp's shared memory holds the bundles of a read with up to this many hits: nine out of ten reads.
 LOCAL_BUNDLES = 64
 THREADS = 128  # few reads per block, so that one read in a repeat delays few others
-BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # of the structs in candidates.cu
+BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # sizes of the structs in candidates.cu
 DEFINES = {
     "BAND_MARGIN": BAND_MARGIN,
     "BUNDLE_BYTES": BUNDLE_BYTES,
@@ -51,12 +51,12 @@ def find_candidates(
     reference: CardReference,
     seeding: SeedingParameters,
 ) -> ExtensionJobs:
-    """Cluster the hits of each read and keep the places of highest estimated score; arrays on the card.
+    """Cluster the hits of each read and keep the candidates with the highest estimated scores; arrays on the card.
 
     Args:
         card: card of all arrays.
         offsets: int64[n + 1], offsets of the hits of each read.
-        hits: uint64[], those of a read in ascending order.
+        hits: uint64[], the hits, those of a read in ascending order.
         reads: the batch.
         reference: the axis.
         seeding: parameters with which the reads were seeded.
@@ -67,7 +67,7 @@ def find_candidates(
     scratch = card.empty(int(scratch_offsets[-1]) * BUNDLE_BYTES // 8, np.int64)
     lists = 1 if reference.alternate is None else 2  # candidates on the primary assembly, and on alternate contigs
     slots = card.offsets(xp.minimum(hit_counts, lists * MOST_CANDIDATES))
-    # An upper bound of the sum of the slots: no need to wait for it.
+    # An upper bound of the sum of the slots, which saves waiting for the sum.
     most = min(len(hits), lists * MOST_CANDIDATES * count)
     staged = card.empty(most * CANDIDATE_BYTES // 8, np.int64)
     counts = card.empty(count, np.int32)

@@ -1,4 +1,4 @@
-"""From bundles to candidates: join bundles on either side of a gap, and estimate what a candidate may score."""
+"""From bundles to candidates: joining of bundles on either side of a gap, and estimates of a candidate's score."""
 
 import numpy as np
 
@@ -10,17 +10,17 @@ from quire.align.parameters import LARGEST_GAP
 from quire.simd.bits import count_ones, trailing_zeros
 from quire.simd.compiled import inlined
 
-# A place where a read may lie.
+# A place where a read may align.
 CANDIDATE = np.dtype(
     [
         ("estimated_score", np.int64),
         ("strand", np.int64),
         ("diagonal", np.int64),
-        ("lowest", np.int64),  # diagonals of its bundles
+        ("lowest", np.int64),  # lowest and highest diagonal of its bundles
         ("highest", np.int64),
-        ("axis_low", np.int64),  # its island
+        ("axis_low", np.int64),  # start and end of its island
         ("axis_high", np.int64),
-        ("seeds", np.uint64),  # of the bundle itself
+        ("seeds", np.uint64),  # seeds of the bundle itself
         ("rank", np.uint64),  # hash that breaks ties between scores, once it is kept
     ],
     align=True,  # otherwise Numba copies some fields byte by byte
@@ -32,12 +32,12 @@ def join(bundles, i, query, candidate):
     """Extend bundle i by the bundles that continue it across a gap, and write it to candidate[0].
 
     An insertion or deletion puts different seeds of the read on two diagonals. A tandem repeat puts the same seeds on
-    both, and its copies must stay separate candidates. Of joined bundles the one that covers less is absorbed. If its
-    seeds cover too little to pay for the gap, it stays a candidate for a supplementary alignment, and its estimate
-    counts its own seeds alone.
+    both, and its copies must stay separate candidates. The joined bundle that covers less is absorbed. If its seeds
+    cover too little to pay for the gap, it stays a candidate for a supplementary alignment, whose estimate counts only
+    its own seeds.
 
     Returns:
-        The bases of the read that all these seeds cover; -1 if another bundle absorbs this one.
+        The number of bases of the read that the seeds of the candidate cover; -1 if another bundle absorbs this one.
     """
     own = bundles[i]
     low, high, together = own.lowest, own.highest, own.seeds
@@ -74,13 +74,13 @@ def join(bundles, i, query, candidate):
 def estimate(candidate, covered, query, axis, island, least):
     """Write the island and the estimated score of candidate[0]; an estimate below `least` may be too low.
 
-    `covered` bases of the read are under the candidate's seeds.
+    `covered` is the number of bases of the read under the candidate's seeds.
     """
     length = query.length
     axis_low, axis_high = axis.island_axis[island], axis.island_axis[island + 1]
     diagonal, score = candidate[0].diagonal, covered
     if diagonal >= axis_low and diagonal + length <= axis_high:
-        # Up to this many mismatches the score without gaps can exceed what the seeds cover, and matters.
+        # Only with up to this many mismatches does the score without gaps matter and exceed the covered bases.
         limit = (length - max(covered, least)) // (MATCH - MISMATCH)
         word = query.forward if candidate[0].strand == 0 else query.reverse
         differing = mismatches(query.packed, word, length, axis.text, diagonal, limit)
@@ -110,7 +110,7 @@ def take_alone(bundles, i, query, island_axis, bound, candidate):
 
 @inlined
 def _covered(seeds, query):
-    """Return the number of bases of the read under at least one of the seeds (a bit each)."""
+    """Return the number of bases of the read under at least one of the seeds (one bit each)."""
     covered, reached = np.int64(0), np.int64(0)
     while seeds:
         end = np.int64(seed_end(trailing_zeros(seeds), query.length, query.seed_length, query.stride))

@@ -1,4 +1,4 @@
-"""Candidates that an earlier pass found as well and that need not be aligned again."""
+"""Removal of candidates that an earlier pass has found and aligned."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ from quire.simd.compiled import compiled
 
 
 def leave_out_known(jobs: ExtensionJobs, rounds: list[tuple[ExtensionJobs, Extensions]]) -> ExtensionJobs:
-    """Return the jobs that are not among those of earlier rounds; equal jobs have equal alignments.
+    """Return the jobs that no earlier round has; equal jobs have equal alignments.
 
     Args:
         jobs: jobs in ascending order of reads.
-        rounds: earlier rounds, each in ascending order of reads; reads have the same numbers.
+        rounds: earlier rounds, each in ascending order of reads, with the same numbers of reads.
     """
     is_new = np.ones(len(jobs), np.bool_)
     columns = _columns(jobs)
@@ -29,7 +29,7 @@ def _columns(jobs: ExtensionJobs) -> tuple[np.ndarray, ...]:
 
 @compiled
 def _strike_known(jobs, earlier, is_new):
-    """Clear `is_new` for the jobs that are among the earlier ones."""
+    """Clear `is_new` for the jobs that are among the earlier jobs."""
     read, strand, diagonal, diagonal_low, diagonal_high, axis_low, axis_high = jobs
     of_read, on_strand, on_diagonal, low, high, begin, end = earlier
     first = 0
