@@ -16,7 +16,7 @@ import pysam
 from numpy.typing import NDArray
 from quire import reference as reference_stage
 from quire.reference.regions import Regions, read_regions
-from quire.report.known_variants import compare_files
+from quire.report.known_variants import CallFilter, compare_files
 from quire.report.truth import Comparison, Variant
 from quire.rescore.caller import call_interval
 from quire.rescore.job import CallingRequest, Output
@@ -146,7 +146,8 @@ def comparer(inputs: Inputs, fasta: Path, windows: Mapping[str, Path]) -> Compar
         def sequence(contig: str, start: int, end: int) -> str:
             return letters[contig][start:end]
 
-        return compare_files(inputs.truth, vcf, SAMPLE, regions[where], lengths, sequence, quality, passing)
+        keep = CallFilter(quality, passing)
+        return compare_files(inputs.truth, vcf, SAMPLE, regions[where], lengths, sequence, keep)
 
     return compare
 

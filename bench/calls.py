@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pysam
 from quire.reference.regions import read_regions
-from quire.report.known_variants import compare_files
+from quire.report.known_variants import CallFilter, compare_files
 from quire.report.truth import Comparison
 
 from bench.common import (
@@ -99,8 +99,7 @@ def comparer(inputs: Inputs, fasta: Path, bed: Path) -> Callable[[Path, float], 
             regions,
             lengths,
             lambda contig, start, end: letters[contig][start:end],
-            quality,
-            only_passing=False,
+            CallFilter(quality, only_passing=False),
         )
 
     return compare

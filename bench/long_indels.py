@@ -20,7 +20,7 @@ import numpy as np
 import pysam
 from quire import reference
 from quire.reference.regions import read_regions
-from quire.report.known_variants import compare_files
+from quire.report.known_variants import CallFilter, compare_files
 from quire.report.truth import Comparison, Variant, normalise
 
 from bench.common import (
@@ -272,7 +272,7 @@ def main() -> None:
         lowest = PEERS_LOWEST_QUALITY if name in ("freebayes", "bcftools") else 0.0
         comparison = compare_files(
             folder / "truth.vcf.gz", vcf, SAMPLE, read_regions(bed, lengths), lengths,
-            lambda _, begin, stop: letters[begin:stop], lowest,
+            lambda _, begin, stop: letters[begin:stop], CallFilter(lowest),
         )  # fmt: skip
         rows.append(found_row(name, planted, comparison, timing))
         if given.list and name == "Quire":

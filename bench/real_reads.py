@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pysam
 from quire.reference.regions import Regions, read_regions
-from quire.report.known_variants import compare_files
+from quire.report.known_variants import CallFilter, compare_files
 from quire.report.truth import Comparison
 
 from bench.common import Inputs, add_figures, arguments, bwa_command, print_setting, print_table, run, write_measurement
@@ -86,8 +86,7 @@ def main() -> None:
             regions,
             lengths,
             lambda contig, start, end: letters[contig][start:end],
-            quality,
-            only_passing=False,
+            CallFilter(quality, only_passing=False),
         )
 
     header = ("caller", "SNV F1", "missed", "false", "indel F1", "missed", "false")

@@ -13,7 +13,7 @@ from quire.finish.counts.outputs import write_target
 from quire.reference import Reference
 from quire.reference.regions import contains, islands_of, merge, read_regions, total_length
 from quire.report.counts import median_of_histogram, read_sample_counts, read_variants
-from quire.report.known_variants import compare_files, open_indexed, require_known_contigs
+from quire.report.known_variants import CallFilter, compare_files, open_indexed, require_known_contigs
 from quire.report.ledgers import read_calling_ledger, read_duplicates, read_insert_size_models, read_ledgers
 from quire.report.resources import read_benchmarks
 from quire.rescore.variant_counts import classify
@@ -199,7 +199,9 @@ def test_filtered_and_low_quality_calls_are_not_compared(run):
 
     counts = compare_files(run.vcf, run.vcf, "sample", regions, CONTIGS, sequence).counts
     assert (counts["snv"].truth_found, counts["snv"].missed, counts["indel"].truth_found) == (1, 1, 1)
-    strict = compare_files(run.vcf, run.vcf, "sample", regions, CONTIGS, sequence, minimum_quality=100).counts
+    strict = compare_files(
+        run.vcf, run.vcf, "sample", regions, CONTIGS, sequence, CallFilter(minimum_quality=100)
+    ).counts
     assert (strict["snv"].truth_found, strict["indel"].truth_found) == (1, 0)
 
 

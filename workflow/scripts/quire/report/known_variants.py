@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pysam
 from pysam.libcbcf import BaseIndex
@@ -15,6 +16,22 @@ PLAIN_BASES = frozenset("ACGTN")
 PASSING = frozenset(("PASS", "."))
 
 
+class CallFilter(NamedTuple):
+    """Selection of the records of a VCF.
+
+    Attributes:
+        minimum_quality: lowest QUAL to keep; a missing QUAL counts as 0.
+        only_passing: True to keep only records whose FILTER is PASS or missing.
+    """
+
+    minimum_quality: float = 0.0
+    only_passing: bool = True
+
+
+ALL_RECORDS = CallFilter(only_passing=False)
+PASSING_CALLS = CallFilter()
+
+
 def compare_files(
     truth_vcf: str | Path,
     calls_vcf: str | Path,
@@ -22,8 +39,7 @@ def compare_files(
     regions: Regions,
     contig_lengths: Mapping[str, int],
     sequence: ReferenceBases,
-    minimum_quality: float = 0.0,
-    only_passing: bool = True,
+    keep: CallFilter = PASSING_CALLS,
 ) -> Comparison:
     """Compare one sample's calls with the first sample of a truth VCF.
 
@@ -34,14 +50,13 @@ def compare_files(
         regions: where the truth is complete.
         contig_lengths: the contigs of the reference.
         sequence: returns upper-case reference bases of (contig, start, end).
-        minimum_quality: calls below this QUAL are left out.
-        only_passing: leave out calls whose FILTER is neither PASS nor missing.
+        keep: calls to compare; all variants of the truth count.
 
     Raises:
         InputError: if a file cannot be read, is not indexed, has variants on unknown contigs, or lacks the sample.
     """
     truth = read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
-    calls = read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, minimum_quality, only_passing)
+    calls = read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, keep)
     return compare(truth, calls, regions, sequence)
 
 
@@ -92,8 +107,7 @@ def read_genotypes(
     regions: Regions,
     contig_lengths: Mapping[str, int],
     sequence: ReferenceBases,
-    minimum_quality: float = 0.0,
-    only_passing: bool = False,
+    keep: CallFilter = ALL_RECORDS,
 ) -> dict[str, Genotypes]:
     """Read a sample's normalised genotypes on the contigs of the regions.
 
@@ -103,8 +117,7 @@ def read_genotypes(
         regions: contigs to read; all variants of these contigs are read, inside the regions or not.
         contig_lengths: the contigs of the reference.
         sequence: returns upper-case reference bases of (contig, start, end).
-        minimum_quality: lowest QUAL that is read; a missing QUAL counts as 0.
-        only_passing: leave out records whose FILTER is neither PASS nor missing.
+        keep: records to read.
 
     Raises:
         InputError: see `compare_files`.
@@ -117,7 +130,8 @@ def read_genotypes(
             genotypes: Genotypes = {}
             found[contig] = genotypes
             for record in variants.fetch(contig) if contig in variants.index else ():
-                if (record.qual or 0.0) < minimum_quality or (only_passing and not PASSING.issuperset(record.filter)):
+                failed = keep.only_passing and not PASSING.issuperset(record.filter)
+                if failed or (record.qual or 0.0) < keep.minimum_quality:
                     continue
                 for variant, copies in alleles_of(record, column):
                     placed = normalise(contig, variant, sequence)
