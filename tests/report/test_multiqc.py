@@ -9,7 +9,7 @@ import pysam.bcftools
 import pytest
 from quire.report.criteria import CRITERIA
 from quire.report.multiqc import duplication_metrics, write_folder
-from quire.report.page import write_report
+from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.report.terminal import load_summary
 
 from tests.support.report_files import Run
@@ -20,12 +20,12 @@ def folder(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the report of the small run and return its folder for MultiQC."""
     out = tmp_path_factory.mktemp("multiqc")
     write_report(
-        out / "report.html",
-        out / "summary.json",
-        multiqc=out / "multiqc",
-        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []}],
-        vcf=run.vcf,
-        variants=run.variants,
+        ReportOutputs(out / "report.html", out / "summary.json", out / "multiqc"),
+        ReportInputs(
+            samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []}],
+            vcf=run.vcf,
+            variants=run.variants,
+        ),
     )
     return out / "multiqc"
 

@@ -12,7 +12,7 @@ from quire.reference.fasta import fasta_digest
 from quire.report import page
 from quire.report.comparison import choose_sample, compare_with_truth
 from quire.report.criteria import BY_KEY, LOOK, NOT_JUDGED
-from quire.report.page import write_report
+from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.report.terminal import load_summary, print_summary
 from quire.report.warnings import find_warnings, gathered_warnings
 from quire.version import VERSION
@@ -67,21 +67,28 @@ def written(run, tmp_path_factory):
         truth={"vcf": str(run.vcf), "bed": ""},
     )
     write_report(
-        folder / "report.html",
-        folder / "summary.json",
-        samples=[
-            {"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": [folder / "ledger.json"]}
-        ],
-        vcf=run.vcf,
-        variants=run.variants,
-        comparison=folder / "truth.json",
-        benchmarks_directory=folder / "benchmarks",
-        calling_ledger=folder / "calling.json",
-        identity={
-            "command": "snakemake <b>",
-            "configuration": {"output": "lab"},
-            "reference": run.reference / "manifest.json",
-        },
+        ReportOutputs(folder / "report.html", folder / "summary.json"),
+        ReportInputs(
+            samples=[
+                {
+                    "sample": "sample",
+                    "ploidy": 2,
+                    "bam": run.bam,
+                    "counts": run.counts,
+                    "ledgers": [folder / "ledger.json"],
+                }
+            ],
+            vcf=run.vcf,
+            variants=run.variants,
+            comparison=folder / "truth.json",
+            benchmarks_directory=folder / "benchmarks",
+            calling_ledger=folder / "calling.json",
+            identity={
+                "command": "snakemake <b>",
+                "configuration": {"output": "lab"},
+                "reference": run.reference / "manifest.json",
+            },
+        ),
     )
     return folder
 
@@ -154,11 +161,12 @@ def test_terminal_lines_name_the_results(written, capsys):
 
 def test_same_pictures_in_every_run(written, run, tmp_path):
     write_report(
-        tmp_path / "report.html",
-        tmp_path / "summary.json",
-        samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []}],
-        vcf=run.vcf,
-        variants=run.variants,
+        ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"),
+        ReportInputs(
+            samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []}],
+            vcf=run.vcf,
+            variants=run.variants,
+        ),
     )
     first, again = (
         re.findall("<svg.*?</svg>", (folder / "report.html").read_text(), re.DOTALL) for folder in (written, tmp_path)
@@ -172,11 +180,12 @@ def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
     vcf = write_vcf(tmp_path / "none.vcf.gz", [], ["empty"])
     counts = count_bam(tmp_path / "counts", bam, run.reference)
     write_report(
-        tmp_path / "report.html",
-        tmp_path / "summary.json",
-        samples=[{"sample": "empty", "ploidy": 1, "bam": bam, "counts": counts, "ledgers": []}],
-        vcf=vcf,
-        variants=count_vcf(tmp_path / "variants.json", vcf),
+        ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"),
+        ReportInputs(
+            samples=[{"sample": "empty", "ploidy": 1, "bam": bam, "counts": counts, "ledgers": []}],
+            vcf=vcf,
+            variants=count_vcf(tmp_path / "variants.json", vcf),
+        ),
     )
     messages = [warning["message"] for warning in load_summary(tmp_path / "summary.json")["warnings"]]
     assert messages == ["The sample has no reads; check its FASTQ files.", "No variant was called."]
@@ -194,11 +203,8 @@ def test_after_a_mistake_nothing_stands_under_a_final_name(run, tmp_path, mistak
     }
     with pytest.raises(QuireError, match=r"sample other|absent\.json"):
         write_report(
-            tmp_path / "out" / "report.html",
-            tmp_path / "out" / "summary.json",
-            samples=[sample],
-            vcf=run.vcf,
-            variants=run.variants,
+            ReportOutputs(tmp_path / "out" / "report.html", tmp_path / "out" / "summary.json"),
+            ReportInputs(samples=[sample], vcf=run.vcf, variants=run.variants),
         )
     assert not list(tmp_path.glob("out/*"))
 
@@ -285,7 +291,7 @@ def test_the_ledger_has_what_any_unit_counts(run, tmp_path):
         path.write_text(json.dumps(line))
     samples = [{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": ledgers}]
     files = tmp_path / "report.html", tmp_path / "summary.json"
-    write_report(*files, samples=samples, vcf=run.vcf, variants=run.variants)
+    write_report(ReportOutputs(*files), ReportInputs(samples=samples, vcf=run.vcf, variants=run.variants))
     text = files[0].read_text()
     assert '<th scope="col">reads</th><th scope="col">secondary left out</th></tr>' in text
     assert '<th scope="row">fastq</th><td>86</td><td>\N{EN DASH}</td></tr>' in text
@@ -327,11 +333,8 @@ def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     (tmp_path / "variants.json").write_text(json.dumps(content))
     samples = [{"sample": name, "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []} for name in names]
     write_report(
-        tmp_path / "report.html",
-        tmp_path / "summary.json",
-        samples=samples,
-        vcf=run.vcf,
-        variants=tmp_path / "variants.json",
+        ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"),
+        ReportInputs(samples=samples, vcf=run.vcf, variants=tmp_path / "variants.json"),
     )
     text = (tmp_path / "report.html").read_text()
     page = Page(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from quire.errors import QuireError
-from quire.report.page import write_report
+from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.report.terminal import load_summary, print_searches, print_summary
 
 from tests.report.test_report_page import Page
@@ -41,7 +41,7 @@ def test_a_run_of_the_exact_tools_alone(tmp_path: Path, capsys: pytest.CaptureFi
         write_search(tmp_path, "mems", "other", warnings=["Something is <odd>."]),
         pair,
     ]
-    write_report(tmp_path / "report.html", tmp_path / "summary.json", samples=[], searches=searches)
+    write_report(ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"), ReportInputs(searches=searches))
     text = (tmp_path / "report.html").read_text()
     page = Page(text)
     words = " ".join(" ".join(page.words).split())
@@ -89,7 +89,9 @@ def test_no_summary_of_a_search(changes: dict[str, Any], tmp_path: Path) -> None
     """Refuse another JSON file by name, and write nothing."""
     search = write_search(tmp_path, "mems", "DH1", **changes)
     with pytest.raises(QuireError, match=r"DH1\.json: is not the summary of a search"):
-        write_report(tmp_path / "report.html", tmp_path / "summary.json", samples=[], searches=[search])
+        write_report(
+            ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"), ReportInputs(searches=[search])
+        )
     assert not (tmp_path / "report.html").exists()
 
 
@@ -99,4 +101,6 @@ def test_no_dot_plot(tmp_path: Path) -> None:
     search["dots"] = tmp_path / "pair.dots.json"
     search["dots"].write_text(json.dumps({**DOTS, "segments": [[1, 2]]}))
     with pytest.raises(QuireError, match=r"pair\.dots\.json: is not a dot plot"):
-        write_report(tmp_path / "report.html", tmp_path / "summary.json", samples=[], searches=[search])
+        write_report(
+            ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"), ReportInputs(searches=[search])
+        )

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from quire.report.page import write_report
+from quire.report.page import ReportInputs, ReportOutputs, write_report
 
 from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, REPOSITORY, chromium, look, words_of_print
 from tests.workflow.runs import Run
@@ -27,16 +27,15 @@ def pages(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     content["samples"] = dict.fromkeys(SAMPLES, one)
     content["pairs"] = {name: [300] * pairs for name in content["pairs"]}
     (folder / "variants.json").write_text(json.dumps(content))
+    files = {"bam": align / "NA12878.bam", "counts": align / "NA12878.counts.json", "ledgers": []}
     write_report(
-        folder / "report.html",
-        folder / "summary.json",
-        samples=[
-            {"sample": name, "ploidy": 2, "bam": align / "NA12878.bam", "counts": align / "NA12878.counts.json",
-             "ledgers": []} for name in SAMPLES
-        ],
-        vcf=finished.output / "rescore/all.vcf.gz",
-        variants=folder / "variants.json",
-    )  # fmt: skip
+        ReportOutputs(folder / "report.html", folder / "summary.json"),
+        ReportInputs(
+            samples=[{"sample": name, "ploidy": 2, **files} for name in SAMPLES],
+            vcf=finished.output / "rescore/all.vcf.gz",
+            variants=folder / "variants.json",
+        ),
+    )
     return {"sample": finished.output / "report/report.html", "cohort": folder / "report.html"}
 
 

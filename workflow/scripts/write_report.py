@@ -1,26 +1,24 @@
 """Write the report of a run and its summary."""
 
-from quire.report.page import write_report
+from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and write the report."""
-    write_report(
-        job.output.page,
-        job.output.summary,
-        multiqc=job.output.multiqc,
+    inputs = ReportInputs(
         samples=job.params.samples,
         vcf=job.params.vcf,
         variants=job.input.variant_counts or None,
-        comparison=job.input.comparison or None,
-        benchmarks_directory=job.params.benchmarks,
-        calling_ledger=job.input.calling_ledger or None,
         searches=job.params.searches,
+        comparison=job.input.comparison or None,
+        consequences=next(iter(job.input.consequences), None),
+        calling_ledger=job.input.calling_ledger or None,
+        benchmarks_directory=job.params.benchmarks,
         identity=vars(job.params.identity),
         metadata=job.params.metadata,
-        consequences=next(iter(job.input.consequences), None),
     )
+    write_report(ReportOutputs(job.output.page, job.output.summary, job.output.multiqc), inputs)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,28 +48,26 @@ COMPARED = (  # plots that compare the samples: title, unit, block and key of su
 )
 
 
-def write_report(
-    output_html: str | Path,
-    summary_json: str | Path,
-    *,
-    multiqc: str | Path | None = None,
-    samples: Sequence[Mapping[str, Any]],
-    vcf: str | Path | None = None,
-    variants: str | Path | None = None,
-    searches: Sequence[Mapping[str, Any]] = (),
-    comparison: str | Path | None = None,
-    benchmarks_directory: str | Path | None = None,
-    calling_ledger: str | Path | None = None,
-    identity: Mapping[str, Any] | None = None,
-    metadata: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
-    consequences: str | Path | None = None,
-) -> None:
-    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read.
+@dataclass(frozen=True)
+class ReportOutputs:
+    """Files of a report.
 
-    Args:
-        output_html: path of the page.
-        summary_json: path of the same figures as JSON (keys in docs/formats.md).
-        multiqc: folder to write for MultiQC; None writes none.
+    Attributes:
+        page: HTML page.
+        summary: the same figures as JSON (keys in docs/formats.md).
+        multiqc: folder for MultiQC; None writes none.
+    """
+
+    page: str | Path
+    summary: str | Path
+    multiqc: str | Path | None = None
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """Results of the earlier stages that a report shows.
+
+    Attributes:
         samples: for each sample, `sample` (its name), `ploidy`, `bam` (path of the BAM or CRAM), `counts` (path of
             counts.json), `ledgers` (paths), and optionally `sex` (from the sheet), `target` (path of target.json),
             `known_sites` (path), `duplicates_table` (path), `insert_size` (paths) and `beds` (paths of the BED files
@@ -78,25 +77,40 @@ def write_report(
         searches: for each search of an exact tool, `summary` (path of its JSON), `results` (paths of its files), and
             `dots` (path of the dot plot of a pair, or None).
         comparison: JSON written by `quire.report.comparison`; None without a truth set.
+        consequences: counts written by `quire.rescore.consequences`; None without genes.
+        calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`; None without samples.
         benchmarks_directory: folder of Snakemake's benchmark tables.
-        calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`.
         identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the packed
             reference's manifest) and `repository` (folder of the workflow, to look up its commit).
         metadata: columns of the sheets (`samples`, `units`) that Quire does not use, as in `Configuration`.
-        consequences: counts written by `quire.rescore.consequences`; None without genes.
+    """
+
+    samples: Sequence[Mapping[str, Any]] = ()
+    vcf: str | Path | None = None
+    variants: str | Path | None = None
+    searches: Sequence[Mapping[str, Any]] = ()
+    comparison: str | Path | None = None
+    consequences: str | Path | None = None
+    calling_ledger: str | Path | None = None
+    benchmarks_directory: str | Path | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=lambda: {"samples": [], "units": []})
+
+
+def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
+    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read.
 
     Raises:
         QuireError: if a file cannot be read or has another version, or the VCF lacks a sample.
     """
-    called = read_variants(variants) if variants else CalledVariants({}, None, {})
-    _require_samples(vcf, called, samples)
-    identity = identity or {}
-    reference = _describe_reference(identity.get("reference"))
+    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, None, {})
+    _require_samples(inputs.vcf, called, inputs.samples)
+    reference = _describe_reference(inputs.identity.get("reference"))
     rows: list[dict[str, Any]] = []
     details: dict[str, Any] = {}
     target: dict[str, Any] = {"bed": "", "positions": 0}
     relatedness = relate(list(called.samples), called.pairs)
-    for sample in samples:
+    for sample in inputs.samples:
         name, counted = sample["sample"], read_sample_counts(sample["counts"], sample.get("target"))
         target = counted.target
         lengths = zip(counted.alignments.contigs["name"], counted.alignments.contigs["length"], strict=True)
@@ -114,44 +128,44 @@ def write_report(
         if reference:
             reference["human"] = setting.human
     ledger = [
-        *(line for sample in samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
-        *read_calling_ledger(calling_ledger, called.backend),
+        *(line for sample in inputs.samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
+        *read_calling_ledger(inputs.calling_ledger, called.backend),
     ]
-    found = read_searches(searches)
+    found = read_searches(inputs.searches)
     content = {
         "format_version": FORMAT_VERSION,
         "run": {
             "version": VERSION,
             "backend": summarise_backends([*ledger, *as_ledgers(found)]),
-            "command": identity.get("command"),
-            "commit": _commit(identity.get("repository")),
-            "configuration": identity.get("configuration"),
+            "command": inputs.identity.get("command"),
+            "commit": _commit(inputs.identity.get("repository")),
+            "configuration": inputs.identity.get("configuration"),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "packages": _versions(),
         },
         "reference": reference,
         "files": {
-            "report": str(output_html),
-            "variants": str(vcf) if vcf else None,
-            "alignments": {sample["sample"]: str(sample["bam"]) for sample in samples},
-            "beds": [str(path) for sample in samples for path in sample.get("beds", ())],
+            "report": str(outputs.page),
+            "variants": str(inputs.vcf) if inputs.vcf else None,
+            "alignments": {sample["sample"]: str(sample["bam"]) for sample in inputs.samples},
+            "beds": [str(path) for sample in inputs.samples for path in sample.get("beds", ())],
         },
         "target": target,
         "samples": rows,
-        "metadata": metadata or {"samples": [], "units": []},
+        "metadata": inputs.metadata,
         "relatedness": relatedness,
-        "consequences": read_json(consequences) if consequences else None,
-        "truth": read_json(comparison) if comparison else None,
-        "rules": summary.summarise_rules(read_benchmarks(benchmarks_directory)),
+        "consequences": read_json(inputs.consequences) if inputs.consequences else None,
+        "truth": read_json(inputs.comparison) if inputs.comparison else None,
+        "rules": summary.summarise_rules(read_benchmarks(inputs.benchmarks_directory)),
         "ledger": ledger,
         "searches": found,
     }
     content["warnings"] = find_warnings(content)
-    with atomic_path(output_html) as temporary:
-        temporary.write_text(render(content, details, _draw_pairs(searches)), encoding="utf-8")
-    write_json_atomic(summary_json, content)
-    if multiqc is not None:
-        write_folder(multiqc, samples, variants, rows)
+    with atomic_path(outputs.page) as temporary:
+        temporary.write_text(render(content, details, _draw_pairs(inputs.searches)), encoding="utf-8")
+    write_json_atomic(outputs.summary, content)
+    if outputs.multiqc is not None:
+        write_folder(outputs.multiqc, inputs.samples, inputs.variants, rows)
 
 
 def render(
