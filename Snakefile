@@ -19,8 +19,8 @@ include: "workflow/rules/pairwise.smk"
 include: "workflow/rules/report.smk"
 
 
-# All kept files, results and intermediate ones. Snakemake does not miss a file that only another job needs: after a failure
-# in the middle of a run over older results it would find those results and have nothing to do.
+# All kept files, results and intermediate ones. Snakemake does not miss a file that only another job needs: after a
+# failure in the middle of a run over older results it would find those results and have nothing to do.
 rule all:
     default_target: True
     input:

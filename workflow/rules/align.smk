@@ -1,5 +1,5 @@
-# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted. The output
-# of mapping is temporary. If it is needed again and would be the same, the job takes it from the finished file.
+# Reads to alignments: each unit is mapped, then the units of a sample are sorted, merged, marked and counted. The
+# output of mapping is temporary. If it is needed again and would be the same, the job takes it from the finished file.
 
 
 rule map_unit:

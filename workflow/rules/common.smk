@@ -62,7 +62,8 @@ with ends_in_a_sentence():
         configuration.check_before_jobs(RUN)
 
 SETTINGS = RUN.settings
-# The command as typed, and a name for the run. Jobs run in a Snakemake of their own, also on a cluster, and inherit both.
+# The command as typed, and a name for the run. Jobs run in a Snakemake of their own, also on a cluster, and inherit
+# both.
 os.environ.setdefault(RUN_VARIABLE, f"{time.time_ns()} of process {os.getpid()}")
 COMMAND = os.environ.setdefault("QUIRE_COMMAND", shlex.join(sys.argv))
 SAMPLES = RUN.samples["sample"].tolist()
@@ -72,7 +73,7 @@ UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 SEARCHES = {tool: {search["name"]: search for search in SETTINGS[tool]} for tool in EXACT_TOOLS}
 
 FASTA = SETTINGS["reference"]["fasta"] or []  # alignments of two sequences alone need none
-# The list of alternate contigs beside it, if there is one.
+# The list of alternate contigs beside the FASTA, if there is one.
 ALTERNATE = [f"{FASTA}.alt"] if FASTA and Path(f"{FASTA}.alt").exists() else []
 OUTPUT = Path(SETTINGS["output"])
 INDEX = Path(SETTINGS["reference"]["index_directory"])
@@ -88,8 +89,8 @@ LOGS = OUTPUT / "logs"
 BENCHMARKS = OUTPUT / "benchmarks"
 
 TRUTH = SETTINGS["report"]["truth"]
-# A namespace and not a dict: a change of a namespace does not trigger reruns in Snakemake. The backend changes no answer,
-# and runs with and without a card may share an index.
+# A namespace and not a dict: a change of a namespace does not trigger reruns in Snakemake. The backend changes no
+# answer, and runs with and without a card may share an index.
 DEVICE = SimpleNamespace(**SETTINGS["device"])
 # Cards that a job asks a cluster for, or counts against `--resources gpu=N` (docs/gpu.md). `auto` asks for none, since
 # clusters without cards would refuse it; it uses a card of the machine that it runs on.
@@ -128,7 +129,7 @@ wildcard_constraints:
 
 
 def page_manifests(wildcards):
-    """Return the manifests of all pages of the index; the packed reference has their number."""
+    """Return the manifests of all pages of the index; their number comes from the packed reference."""
     pages = json.loads(Path(checkpoints.pack_reference.get().output.manifest).read_text())["pages"]
     return expand(INDEX / "page_{page}/manifest.json", page=range(len(pages)))
 

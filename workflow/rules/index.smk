@@ -15,8 +15,8 @@ rule compile_kernels:
         mem_mb=growing(1500),
         runtime=20,
     # No digest, since compiled kernels are no result. No job takes the stamp as `ancient`: if only compiling had to run
-    # again, Snakemake would forget the jobs that depend on it and call the run finished. Indexing does not depend on it: an
-    # index is shared by runs and would be built again in each.
+    # again, Snakemake would forget the jobs that depend on it and call the run finished. Indexing does not depend on
+    # the stamp: an index is shared by runs and would be built again in each.
     params:
         options=lambda wildcards: {
             "rescore": dict(gvcf=GVCF, dragen=DRAGEN),
@@ -44,7 +44,7 @@ rule index_page:
         BENCHMARKS / "index_page/{page}.tsv"
     conda:
         environment("index")
-    # With a card, threads write its arrays.
+    # With a card, several threads write the arrays of the index.
     threads: 4 if CARDS else 1
     resources:
         mem_mb=growing(page_memory),

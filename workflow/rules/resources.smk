@@ -1,8 +1,8 @@
-# Threads and memory that jobs ask for. A further attempt (retries) asks for twice the memory.
+# Threads and memory that jobs ask for. Each further attempt (retries) asks for twice the memory of the one before.
 
 
 def growing(megabytes):
-    """Return a function for the memory of a job: the given megabytes (a number or a function), doubled for each attempt."""
+    """Return a function for a job's memory: these megabytes (number or function), doubled for each further attempt."""
 
     def memory(wildcards, input, threads, attempt):
         first = megabytes(wildcards, input, threads) if callable(megabytes) else megabytes
@@ -20,9 +20,9 @@ def mapping_threads(wildcards):
     """Return the threads of a job that maps a unit.
 
     With a card eight are enough (measured: six threads that make records are busy 36 % of the time from two gzip
-    streams, and twelve 39 % from bgzip). On a host of 16 cores another unit's job then maps at the same time, on another
-    card or on the same one. On a cluster this machine says nothing about the job's machine, so the configuration decides:
-    jobs of `auto` ask for no card.
+    streams, and twelve 39 % from bgzip). On a host of 16 cores another unit's job then maps at the same time, on
+    another card or on the same one. On a cluster this machine says nothing about the job's machine, so the
+    configuration decides: jobs of `auto` ask for no card.
     """
     on_cluster = workflow.remote_exec or workflow.non_local_exec
     card = DEVICE.backend == "gpu" if on_cluster else may_have_card(DEVICE.backend)
@@ -32,9 +32,10 @@ def mapping_threads(wildcards):
 def mapping_memory(wildcards, input, threads):
     """Return the megabytes for mapping a unit.
 
-    They hold text and index of the whole axis, the batches in flight, and the stretches of records that are collected and
-    written (measured for 2 x 150: up to 256 MB for each thread that writes). With a card they also hold CUDA's memory on
-    the host and larger batches (measured with 16 threads and a genome of 60 Mb: 7.5 GB in all from gzip, 8.9 from bgzip).
+    They hold text and index of the whole axis, the batches in flight, and the stretches of records that are collected
+    and written (measured for 2 x 150: up to 256 MB for each thread that writes). With a card they also hold CUDA's
+    memory on the host and larger batches (measured with 16 threads and a genome of 60 Mb: 7.5 GB in all from gzip, 8.9
+    from bgzip).
     """
     manifest = json.loads(Path(input.reference).read_text())
     return 1000 + 160 * threads + int(6 * manifest["axis_length"] / 1e6) + (6000 + 60 * threads) * MAYBE_CARDS
