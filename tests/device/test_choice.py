@@ -43,17 +43,17 @@ PROBLEMS = {
     "empty list of cards": (Machine(cards=[]), "the NVIDIA driver shows no card.", "nvidia-smi"),
     "driver refuses": (
         Machine(cards=MISMATCH),
-        f"the NVIDIA driver refuses ({MISMATCH}).",
+        f"the NVIDIA driver reports an error ({MISMATCH}).",
         "nvidia-smi",
     ),
     "driver refuses its version": (
         Machine(driver=RuntimeError("cudaErrorUnknown")),
-        "the NVIDIA driver refuses (cudaErrorUnknown).",
+        "the NVIDIA driver reports an error (cudaErrorUnknown).",
         "nvidia-smi",
     ),
     "no NVRTC": (
         Machine(compiler=RuntimeError("CuPy failed to load libnvrtc.so.13: cannot open shared object file")),
-        "NVRTC, the compiler of kernels, cannot be loaded (CuPy failed to load libnvrtc.so.13: cannot open shared "
+        "NVRTC, the kernels' compiler, cannot be loaded (CuPy failed to load libnvrtc.so.13: cannot open shared "
         "object file).",
         "requirements-gpu.txt",
     ),

@@ -225,5 +225,5 @@ def test_the_folder_must_be_this_users(tmp_path: Path) -> None:
     for name in ("link", "file"):
         with pytest.raises(QuireError, match=f"{name}: "), lease(["a"], tmp_path / name):
             pass
-    with pytest.raises(QuireError, match="cannot be made"), lease(["a"], tmp_path / "no" / "folder"):
+    with pytest.raises(QuireError, match="cannot be created"), lease(["a"], tmp_path / "no" / "folder"):
         pass

@@ -67,7 +67,7 @@ class Block:
         before, behind = self.guards
         if before == _POISON[: len(before)] and behind == _POISON[: len(behind)]:
             return None
-        for guard, where in ((before[::-1], "before the begin"), (behind, "behind the end")):
+        for guard, where in ((before[::-1], "before the start"), (behind, "after the end")):
             for distance, value in enumerate(guard):
                 if value != POISON:
                     return f"{distance} bytes {where} of"

@@ -267,7 +267,7 @@ void run_block(const Launch& launch, std::mt19937_64& generator) {
         }
         if (count[DONE] == threads) break;
         if (count[SLEEPING]) {
-            if (++idle_rounds > MOST_IDLE_ROUNDS) error = place() + ": threads wait for memory that nobody writes";
+            if (++idle_rounds > MOST_IDLE_ROUNDS) error = place() + ": threads wait for memory that no thread writes";
         } else if (!moved) {
             if (count[IN_EXCHANGE]) {
                 int i = 0;
@@ -279,7 +279,7 @@ void run_block(const Launch& launch, std::mt19937_64& generator) {
     }
     for (size_t i = launch.shared_bytes; i < open; i++)
         if (shared[i] != POISON_BYTE) {
-            error = place() + ": writes " + std::to_string(i - launch.shared_bytes) + " bytes behind its " +
+            error = place() + ": writes " + std::to_string(i - launch.shared_bytes) + " bytes after its " +
                     std::to_string(launch.shared_bytes) + " bytes of shared memory";
             return;
         }

@@ -141,7 +141,7 @@ class EmulatedKernel(Kernel):
         for block in self.card.arrays.blocks:
             if block.holds(address):
                 distance = address - block.address
-                where = f"{-distance} bytes before" if distance < 0 else f"{distance - block.nbytes} bytes behind"
+                where = f"{-distance} bytes before" if distance < 0 else f"{distance - block.nbytes} bytes after"
                 return f": {where} {self._name(block, arguments)}"
         return f": {address:#x}, near no array"
 
@@ -197,7 +197,7 @@ class _LateDownload(Download):
             for source, array in zip(sources, self.arrays, strict=False):
                 source = source()
                 if source is None:
-                    raise KernelFault(f"{array.dtype}{list(array.shape)} was let go of while it was copied to the host")
+                    raise KernelFault(f"{array.dtype}{list(array.shape)} was released while it was copied to the host")
                 array[...] = source._host
             for copy in self._behind:
                 copy.done = True
@@ -250,7 +250,7 @@ class EmulatedCard(Card):
 
     def upload_ahead(self, array: np.ndarray, mark: int | None = None) -> Upload:
         if self._let_go > (-1 if mark is None else mark):
-            raise KernelFault("an upload may take memory that was let go of behind its mark, where kernels may use it")
+            raise KernelFault("an upload may take memory that was released after its mark, while kernels may use it")
         target = self.arrays.new(array.shape, array.dtype)
         weakref.finalize(target._block, self._note_let_go).atexit = False
         copy = _Copy()
@@ -268,7 +268,7 @@ class EmulatedCard(Card):
 
     def _note_staging_let_go(self, which: int) -> None:
         if not all(copy.done for copy in self._copies.pop(which)):
-            self._fault = "staging memory was let go of that may still be copied to the card"
+            self._fault = "staging memory was released that may still be copied to the card"
 
     def _wait(self) -> None:
         for copy in self._ordered:

@@ -90,7 +90,7 @@ def test_an_upload_waits_for_those_who_used_its_memory(card: EmulatedCard) -> No
     card.kernel(SOURCE, "probe")(1, 1, upload.array())
     del upload
     for mark in (early, None):
-        with pytest.raises(KernelFault, match="let go of behind its mark"):
+        with pytest.raises(KernelFault, match="released after its mark"):
             card.upload_ahead(host, mark)
     card.upload_ahead(host, card.mark())
 

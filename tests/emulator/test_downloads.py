@@ -62,5 +62,5 @@ def test_arrays_that_are_let_go_of_too_early_are_seen() -> None:
     arrays = [card.zeros(3, np.int64)]
     download = card.download_ahead(arrays, card.staging(bytes_of(arrays)))
     del arrays
-    with pytest.raises(KernelFault, match="was let go of while it was copied"):
+    with pytest.raises(KernelFault, match="was released while it was copied"):
         download.wait()

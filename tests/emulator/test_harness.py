@@ -49,9 +49,7 @@ def test_the_sound_kernel_passes(schedule: str) -> None:
             "partial[i] = values[i];", "if (i) partial[i] = values[i];", None, id="uninitialised shared memory"
         ),
         pytest.param("i + half]", "i + half + 1]", None, id="off by one in shared memory"),
-        pytest.param(
-            "partial[i] = ", "partial[i + 1] = ", "behind its 512 bytes of shared memory", id="shared overrun"
-        ),
+        pytest.param("partial[i] = ", "partial[i + 1] = ", "after its 512 bytes of shared memory", id="shared overrun"),
         pytest.param("values[i];\n", "values[i + 1];\n", None, id="off by one in a read"),
         pytest.param(
             "        __syncthreads();",
@@ -75,23 +73,23 @@ def test_the_sound_kernel_passes(schedule: str) -> None:
         pytest.param(
             "total[1] = rest",
             "total[2] = rest",
-            "thread 1: touches memory that is not its own: 0 bytes behind total, int64",
+            "thread 1: touches memory that is not its own: 0 bytes after total, int64",
             id="off by one in a write",
         ),
         pytest.param(
             "*total = partial[0]",
             "total[-1] = partial[0]",
-            "writes 0 bytes before the begin of total, int64",
+            "writes 0 bytes before the start of total, int64",
             id="a write before the begin",
         ),
         pytest.param(
             "*total = partial[0]",
             "total[2000] = partial[0]",
-            "thread 0: touches memory that is not its own: .* bytes behind total, int64",
+            "thread 0: touches memory that is not its own: .* bytes after total, int64",
             id="a wild write",
         ),
         pytest.param(
-            "partial[i] = values[i]", "partial[i] = values[i + 1000]", "bytes behind values, int64", id="a wild read"
+            "partial[i] = values[i]", "partial[i] = values[i + 1000]", "bytes after values, int64", id="a wild read"
         ),
         pytest.param(
             "partial[i] = values[i]",
@@ -139,7 +137,7 @@ def test_the_sound_kernel_passes(schedule: str) -> None:
         pytest.param(
             "*total = partial[0]",
             "while (*(volatile i64*)total != 5) __nanosleep(20)",
-            "wait for memory that nobody writes",
+            "wait for memory that no thread writes",
             id="waiting for ever",
         ),
         pytest.param("(64)", "(32)", "a block of 64 threads, the kernel allows 32", id="too large a block"),
@@ -177,7 +175,7 @@ def test_a_broken_kernel_turns_red(sound: str, broken: str, fault: str | None) -
 
 
 def test_too_little_shared_memory(schedule: str) -> None:
-    with pytest.raises(KernelFault, match="behind its 504 bytes of shared memory"):
+    with pytest.raises(KernelFault, match="after its 504 bytes of shared memory"):
         reduce(schedule, REDUCTION, shared_bytes=504)
 
 

@@ -161,7 +161,7 @@ def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypat
     with pytest.raises(SystemExit) as ended:
         run_tool(interrupted)
     assert ended.value.code == 130
-    assert capfd.readouterr().err == "quire: error: stopped at the keyboard; no output was written.\n"
+    assert capfd.readouterr().err == "quire: error: interrupted with Ctrl-C; no output was written.\n"
 
 
 @pytest.mark.parametrize(("ignored", "status"), [(False, 130), (True, 0)])
@@ -234,4 +234,4 @@ def test_an_output_is_a_file(output: str, tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit) as ended:
         parser_of("mems").parse_args(["--reference", "r", "--queries", "q", "--output", path])
     assert ended.value.code == 2
-    assert "is a folder and no name of a file" in capsys.readouterr().err
+    assert "is a folder, not a file name" in capsys.readouterr().err

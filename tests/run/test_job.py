@@ -155,7 +155,7 @@ def test_each_sentence_is_found_once(logs: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("killed", "ended without saying why, as one does that is killed"),
+        ("killed", "ended without an error message, probably killed"),
         ("empty", "failed before it began its log"),
         ("absent", "failed before it began its log"),
         ("earlier", "failed before it began its log"),

@@ -76,7 +76,7 @@ def test_a_job_that_fails_is_one_line() -> None:
     said = [line for line in stream.getvalue().split("|") if line]
     assert said[0].endswith("  map_unit lane")
     assert said[1].endswith("  map_unit lane failed after 0.0 s; its log: map.log")
-    assert said[2].endswith("  map_unit lane, once more, with twice the memory")
+    assert said[2].endswith("  map_unit lane, again with twice the memory")
     assert said[3:] == ["Error submitting jobscript", "Complete log(s): a.log"]
 
 
@@ -118,7 +118,9 @@ def test_of_a_group_those_are_told_that_say_why(is_told: bool, tmp_path: Path) -
     if is_told:
         assert said.endswith(f"  index_page failed after 0.0 s; its log: {logs[0]}")
     else:
-        assert said.endswith(f"  a group of 2 jobs (index_page) failed, and none says why; see slurm.log, {logs[0]}")
+        assert said.endswith(
+            f"  a group of 2 jobs (index_page) failed without an error message; see slurm.log, {logs[0]}"
+        )
 
 
 def test_a_dry_run_has_all_words() -> None:

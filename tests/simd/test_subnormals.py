@@ -10,7 +10,7 @@ from numba.core.errors import TypingError
 from quire.simd.subnormals import flush_subnormals, kept_apart, read_control, register_of, write_control
 from quire.simd.vectors import add, fma, load, multiply, store
 
-on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="aarch64 judges a result before it rounds it")
+on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="aarch64 tests a result before rounding")
 
 LANES = 16
 SMALLEST = np.float32(2.0**-126)  # the smallest normal number

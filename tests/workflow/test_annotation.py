@@ -62,7 +62,7 @@ def test_consequences_are_in_the_file_and_in_the_report(continued: Callable[[], 
     [
         (
             GENES.replace("chr22", "chr7"),
-            "none of its contigs, such as 'chr7', is one of the reference; the reference has no such contig",
+            "none of its contigs, such as 'chr7', is in the reference; the reference has no such contig",
         ),
         (GENES.replace("ID=", "Id="), "bcftools csq cannot use it"),
     ],

@@ -143,7 +143,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "sample twice": (
         lambda run: run.samples.append({"sample": "NA12878", "ploidy": "1"}),
-        "samples.tsv, line 3: sample NA12878 stands in line 2 already",
+        "samples.tsv, line 3: sample NA12878 is already in line 2; rename or remove one",
     ),
     "sample badly named": (
         lambda run: run.samples[0].update(sample="NA 12878"),
@@ -162,7 +162,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "platform unknown": (set_unit(platform="NANO"), "platform 'NANO' is not one of"),
     "unit twice": (
         lambda run: second_unit(run, unit="lane_1"),
-        "units.tsv, line 3: unit NA12878.lane_1 stands in line 2",
+        "units.tsv, line 3: unit NA12878.lane_1 is already in line 2",
     ),
     "reads not there": (set_unit(fq2="no.fastq.gz"), "units.tsv, line 2, column fq2: no.fastq.gz does not exist"),
     **{
@@ -196,14 +196,14 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "same file in two lanes": (
         lambda run: second_unit(run, fq1="NA12878_R2.fastq.gz"),
-        "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 and is the same file as fq2",
+        "units.tsv, line 3: NA12878_R2.fastq.gz is given as fq1 of NA12878.lane_2 but is the same file as fq2",
     ),
     "interleaved with mates of their own": (set_unit(interleaved="yes"), "leave fq2 empty"),
     "umis without the key": (set_unit(fq_umi="UMI.fq"), "line 2: fq_umi is given, and align.umi is not file; set"),
     "no file of umis": (set_key("align.umi", "file"), "line 2: NA12878.lane_1 has no file in fq_umi, and align.umi is"),
     "too few files of umis": (
         lambda run: (set_key("align.umi", "file")(run), set_unit(fq_umi="a.fq,b.fq")(run)),
-        "line 2: fq1 names 1 files and fq_umi 2; each file of reads needs that of its UMIs",
+        "line 2: fq1 names 1 files and fq_umi 2; each file of reads needs a file of UMIs",
     ),
     "a file of umis not there": (
         lambda run: (set_key("align.umi", "file")(run), set_unit(fq_umi="a.fq")(run)),
@@ -211,11 +211,11 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "umis of a BAM": (
         set_unit(fq1="", fq2="", fq_umi="a.fq", bam="x.bam"),
-        "fq_umi is given, which says nothing about",
+        "fq_umi is given, which does not apply to",
     ),
     "reads in both forms": (set_unit(bam="reads.bam"), "line 2: both fq1 and bam name files of NA12878.lane_1"),
     "reads in neither form": (set_unit(fq1="", fq2=""), "line 2: neither fq1 nor bam name files of NA12878.lane_1"),
-    "mates of a BAM": (set_unit(fq1="", bam="x.bam"), "line 2: fq2 is given, which says nothing about bam"),
+    "mates of a BAM": (set_unit(fq1="", bam="x.bam"), "line 2: fq2 is given, which does not apply to bam"),
     "a BAM not there": (set_unit(fq1="", fq2="", bam="x.bam"), "line 2, column bam: x.bam does not exist"),
     "a BAM that is FASTQ": (
         set_unit(fq1="", fq2="", bam="NA12878_R1.fastq.gz"),
@@ -225,11 +225,11 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "qualities of no kind": (set_unit(qualities="phred59"), "qualities 'phred59' must be phred33 or phred64"),
     "more first mates than second ones": (
         lambda run: second_unit(run) or set_unit(fq1="NA12878_R1.fastq.gz,other_R1.fastq.gz")(run),
-        "units.tsv, line 2: fq1 names 2 files and fq2 1; each file of first mates needs that of its mates",
+        "units.tsv, line 2: fq1 names 2 files and fq2 1; each file of first mates needs a file of second mates",
     ),
     "file twice in a row": (
         set_unit(fq1="NA12878_R1.fastq.gz, NA12878_R1.fastq.gz", fq2=""),
-        "NA12878_R1.fastq.gz is given as fq1 of NA12878.lane_1 and is the same file as fq1 of NA12878.lane_1",
+        "NA12878_R1.fastq.gz is given as fq1 of NA12878.lane_1 but is the same file as fq1 of NA12878.lane_1",
     ),
     "filter unknown": (
         set_key("rescore.filters", {"snv": {"minimum_DP": 3}}),
@@ -334,7 +334,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     ),
     "region without a name": (
         set_search("pairwise", "x", query="genome.fa.gz:", target="genome.fa.gz"),
-        "pairwise x, query: genome.fa.gz: names no record behind the colon",
+        "pairwise x, query: genome.fa.gz: names no record after the colon",
     ),
     "match that costs": (
         set_search("pairwise", "x", query="genome.fa.gz", target="genome.fa.gz", scores={"match": -1}),
@@ -584,7 +584,7 @@ def test_words_in_any_case(sheet: str, column: str, written: str, read: str, run
         (b"sample\tunit\tfq1\tplatfrom\na\tb\tc\td\n", "the column platfrom is unknown; correct it to platform"),
         (b"sample\tunit\tfq1\t\tx\na\tb\tc\td\te\n", "a column has no name"),
         (b"# only a comment\n", "the sheet is empty"),
-        (b"sample\tunit\tfq1\tfq1\na\tb\tc\td\n", "the column fq1 stands in the header twice"),
+        (b"sample\tunit\tfq1\tfq1\na\tb\tc\td\n", "the column fq1 occurs twice in the header"),
         (b"sample\tunit\tfq1\n", "a header and no rows"),
         (b"sample\tunit\tfq1\na\tb\tc\td\n", "more fields than the header"),
         (b"sample\tunit\tfq1\na\tb\t\xff\xfe\n", "is not text"),
@@ -658,10 +658,10 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     (b"reference:\n  fasta: x\n bad: [1\n", "line 3: is not YAML (expected <block end>"),
     (b"reference:\n\tfasta: x\n", "line 2: is not YAML: the line begins with a tab; indent it with spaces."),
     (b"reference: {fasta: 'x}\n", "line 2: is not YAML (found unexpected end of stream while scanning a"),
-    (b"align:\n  umi: name\n  umi: none\n", "line 3: the key umi stands in line 2 already; remove one of the two."),
-    (b"a: [{b: 1,\n b: 2}]\n", "line 2: the key b stands in line 1 already; remove one of the two."),
-    (b"a: {<<: &x {k: 1}, k: 2,\n  <<: *x}\n", "line 2: the key << stands in line 1 already; remove one of the two."),
-    (b'{"align": {"umi": "name",\n"umi": "none"}}', "the key umi stands twice in one object; remove one of the two."),
+    (b"align:\n  umi: name\n  umi: none\n", "line 3: the key umi is already in line 2; remove one of the two."),
+    (b"a: [{b: 1,\n b: 2}]\n", "line 2: the key b is already in line 1; remove one of the two."),
+    (b"a: {<<: &x {k: 1}, k: 2,\n  <<: *x}\n", "line 2: the key << is already in line 1; remove one of the two."),
+    (b'{"align": {"umi": "name",\n"umi": "none"}}', "the key umi occurs twice in one object; remove one of the two."),
     (b"", "holds no keys"),
     (b"- reference\n", "holds no keys"),
     (b"\xff\xfe", "is not text"),
@@ -773,7 +773,7 @@ def test_without_a_run(run: Run) -> None:
         result = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False, env=variables)
         return result.returncode, result.stdout + result.stderr
 
-    assert said() == (0, "config.yaml: nothing is wrong with it and its sheets (samples: 1, units: 1).\n")
+    assert said() == (0, "config.yaml: the configuration and its sheets are valid (samples: 1, units: 1).\n")
     run.config["align"] = {"formt": "bam"}
     run.write()
     status, sentence = said()
@@ -930,5 +930,5 @@ def test_an_indexed_table_is_not_read(run: Run) -> None:
     set_key("reference.fasta", "genome.fa")(run)
     set_key("report.truth.vcf", "truth.vcf.gz")(run)
     run.write()
-    with pytest.raises(InputError, match="none of its contigs, such as 'chr22', is one of the reference"):
+    with pytest.raises(InputError, match="none of its contigs, such as 'chr22', is in the reference"):
         config.check_before_jobs(load(run))

@@ -122,7 +122,7 @@ def test_reads_that_are_not_what_the_sheet_says(forms: Run, tmp_path: Path) -> N
         assert expected in error
     run = Run(tmp_path, config={"complete": [{"name": "x", "reads": "turn.fq"}], "samples": "", "units": ""})
     (error,) = errors_of(run.snakemake("-n").stdout)
-    assert "complete x, reads: turn.fq has qualities as Phred+64 writes them; convert it with `seqtk" in error
+    assert "complete x, reads: turn.fq has Phred+64 qualities; convert it with `seqtk" in error
 
 
 def test_columns_of_ones_own_are_in_the_report_and_run_nothing_else(continued: Callable[[], Run]) -> None:

@@ -99,7 +99,7 @@ def test_killed_job_is_made_up_for(rule: str, finished: Run, continued: Callable
     run = continued()
     said = kill_in_the_middle(run, rule, log_of(run, rule), whole=False)
     assert errors_of(said) == said.splitlines()[-1:]
-    assert f"a job of rule {rule} ended without saying why" in said
+    assert f"a job of rule {rule} ended without an error message" in said
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
     assert "Nothing to be done" not in result.stdout, "the job had ended before it was killed"
@@ -122,7 +122,7 @@ def test_killed_job_is_tried_again_with_more_memory(finished: Run, continued: Ca
     run = continued()
     said = kill_in_the_middle(run, "finish_sample", log_of(run, "finish_sample"), whole=False, retries=1)
     assert re.search(
-        r"finish_sample NA12878 failed after .*\n[\d:]{8}  finish_sample NA12878, once more, with twice the memory",
+        r"finish_sample NA12878 failed after .*\n[\d:]{8}  finish_sample NA12878, again with twice the memory",
         said,
     )
     assert not errors_of(said)

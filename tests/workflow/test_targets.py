@@ -65,7 +65,7 @@ def test_what_the_sheets_name_no_longer_is_said(continued: Callable[[], Run]) ->
     (run.output / "report/report.html").unlink()
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    said = re.findall(r"^leftover +(\S+) is of an earlier run", result.stdout, re.MULTILINE)
+    said = re.findall(r"^leftover +(\S+) is from an earlier run", result.stdout, re.MULTILINE)
     assert said == ["former", "NA12878.lane_0"]
     assert (run.output / "align/former.counts.json").exists()
     # A line when a job begins and one when it ends; Snakemake's further output about it is in its log.

@@ -22,7 +22,7 @@ def compile_stage(stage: str, **options: bool) -> None:
     """
     began, name = time.time(), "-".join([stage, *(option for option, chosen in options.items() if chosen)])
     if stamps.are_compiled(name, SCRIPT):
-        log.info("the kernels of %s were compiled before", name)
+        log.info("the kernels of %s are compiled already", name)
         return
     gc.disable()  # Numba's millions of objects all stay alive; collecting garbage among them took a fifth of the time
     before = logging.root.manager.disable

@@ -68,7 +68,7 @@ def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleC
     try:
         runtime, driver = _major(probe.runtime_version()), probe.driver_version()
     except RuntimeError as error:
-        raise Unusable(f"the NVIDIA driver refuses ({_line(error)}).", "try nvidia-smi, and restart") from None
+        raise Unusable(f"the NVIDIA driver reports an error ({_line(error)}).", "try nvidia-smi, and restart") from None
     if driver == 0:
         raise Unusable("there is no NVIDIA driver.", f"install the driver, version {OLDEST_DRIVER[13]} or newer")
     if _major(driver) < runtime:
@@ -82,7 +82,7 @@ def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleC
         compiler = probe.compiler_version()
         newest = max(probe.architectures())
     except (RuntimeError, ImportError, OSError) as error:  # depends on how the library is missing
-        sentence = f"NVRTC, the compiler of kernels, cannot be loaded ({_line(error)})."
+        sentence = f"NVRTC, the kernels' compiler, cannot be loaded ({_line(error)})."
         raise Unusable(sentence, f"{INSTALL} again") from None
     oldest = OLDEST_CAPABILITY.get(compiler[0], OLDEST_CAPABILITY[13])
     fitting = [card for card in cards if oldest <= card.capability and _architecture(card) <= newest]
@@ -114,7 +114,9 @@ def _visible(probe: Probe) -> list[VisibleCard]:
         cards = probe.visible_cards()
     except RuntimeError as error:
         if NO_DEVICE not in str(error):
-            raise Unusable(f"the NVIDIA driver refuses ({_line(error)}).", "try nvidia-smi, and restart") from None
+            raise Unusable(
+                f"the NVIDIA driver reports an error ({_line(error)}).", "try nvidia-smi, and restart"
+            ) from None
         cards = []
     if not cards and chosen is not None:
         raise Unusable(hidden, unhide)

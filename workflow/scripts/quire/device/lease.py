@@ -100,9 +100,13 @@ def _own_folder(folder: Path) -> Path:
         folder.mkdir(mode=0o700, exist_ok=True)
         status = folder.lstat()
     except OSError as error:
-        raise QuireError(f"{folder}: cannot be made ({error.strerror}); jobs share cards by files in it.") from None
+        raise QuireError(
+            f"{folder}: cannot be created ({error.strerror}); jobs share cards with lock files in it."
+        ) from None
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise QuireError(f"{folder}: is not a folder of this user; remove it, since jobs share cards by files in it.")
+        raise QuireError(
+            f"{folder}: is not a folder of this user; remove it, since jobs share cards with lock files in it."
+        )
     return folder
 
 

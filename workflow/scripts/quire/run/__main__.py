@@ -21,7 +21,7 @@ def main() -> None:
         config.check_before_jobs(run)
     except QuireError as error:
         sys.exit(f"{SENTENCE}{error}")
-    print(f"{path}: nothing is wrong with it and its sheets (samples: {len(run.samples)}, units: {len(run.units)}).")
+    print(f"{path}: the configuration and its sheets are valid (samples: {len(run.samples)}, units: {len(run.units)}).")
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ class ToolParser(argparse.ArgumentParser):
             "--index-directory",
             type=Path,
             metavar="FOLDER",
-            help="Folder of the reference's index, that of a run of the workflow too; what is missing is built there. "
-            "Default: a temporary folder, so that the index is built again each time.",
+            help="Folder of the reference's index, which a run of the workflow can share; missing parts are built. "
+            "Default: a temporary folder, so the index is built again each time.",
         )
 
     def keys(self, given: argparse.Namespace) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _output(text: str) -> Path:
     """Return the path of an output; refuse a folder."""
     path = Path(text)
     if not path.name or path.name == ".." or path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder and no name of a file")
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder, not a file name")
     return path
 
 

@@ -131,9 +131,11 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
         first, second = repeated
         same = first.values["sample"] == second.values["sample"]
         detail = (
-            "stands" if same else f"and {first.values['sample']} differ only in upper and lower case; the first stands"
+            "is already" if same else f"and {first.values['sample']} differ only in upper and lower case; the first is"
         )
-        raise InputError(f"{second.place}: sample {second.values['sample']} {detail} in line {first.line} already.")
+        raise InputError(
+            f"{second.place}: sample {second.values['sample']} {detail} in line {first.line}; rename or remove one."
+        )
     for row in units:
         if row.values["sample"] not in names:
             raise InputError(
@@ -154,9 +156,7 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
     if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"])):
         first, second = repeated
         name = f"{second.values['sample']}.{second.values['unit']}"
-        raise InputError(
-            f"{second.place}: unit {name} stands in line {first.line} already; give each unit its own name."
-        )
+        raise InputError(f"{second.place}: unit {name} is already in line {first.line}; give each unit its own name.")
     if not units:
         return
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
@@ -170,13 +170,13 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
         if bam and (
             given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)
         ):
-            raise InputError(f"{row.place}: {given} is given, which says nothing about bam; leave it empty.")
+            raise InputError(f"{row.place}: {given} is given, which does not apply to bam; leave it empty.")
         if fq2 and _says_yes(row.values["interleaved"]):
             raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
         if fq2 and len(fq1) != len(fq2):
             raise InputError(
-                f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs that of "
-                "its mates, in the same order."
+                f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs a file "
+                "of second mates, in the same order."
             )
         if bool(fq_umi) != (settings["align"]["umi"] == "file"):
             said = (
@@ -187,8 +187,8 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
             raise InputError(f"{row.place}: {said}.")
         if fq_umi and len(fq1) != len(fq_umi):
             raise InputError(
-                f"{row.place}: fq1 names {len(fq1)} files and fq_umi {len(fq_umi)}; each file of reads needs that of "
-                "its UMIs, in the same order."
+                f"{row.place}: fq1 names {len(fq1)} files and fq_umi {len(fq_umi)}; each file of reads needs a file "
+                "of UMIs, in the same order."
             )
         for column, paths, require in (
             ("fq1", fq1, require_fastq),
@@ -202,7 +202,7 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
                 here = f"{column} of {unit}"
                 if _identity(path) in seen:
                     other = seen[_identity(path)]
-                    raise InputError(f"{row.place}: {path} is given as {here} and is the same file as {other}.")
+                    raise InputError(f"{row.place}: {path} is given as {here} but is the same file as {other}.")
                 seen[_identity(path)] = here
 
 
@@ -227,7 +227,7 @@ def check_first_reads(run: Configuration) -> None:
     for search in run.settings["complete"]:
         if examine(search["reads"]).phred64:
             raise InputError(
-                f"complete {search['name']}, reads: {search['reads']} has qualities as Phred+64 writes them; "
+                f"complete {search['name']}, reads: {search['reads']} has Phred+64 qualities; "
                 "convert it with `seqtk seq -Q64 -V` and give that."
             )
 

@@ -41,7 +41,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: the configuration is not text; save it as YAML (UTF-8).") from None
     content = _parsed(path, text)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: the configuration holds no keys; it begins with `reference:` as the template does.")
+        raise InputError(f"{path}: the configuration holds no keys; begin it with `reference:` as in the template.")
     return content
 
 
@@ -128,7 +128,7 @@ def _refuse_twins(root: yaml.Node | None) -> None:
             seen.setdefault(name, key.start_mark.line + 1)
     if twins:
         key, line = min(twins, key=lambda twin: twin[0].start_mark.index)
-        said = f"the key {key.value} stands in line {line} already; remove one of the two."
+        said = f"the key {key.value} is already in line {line}; remove one of the two."
         raise _Twice(problem=said, problem_mark=key.start_mark)
 
 
@@ -141,6 +141,6 @@ def _without_twins(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key, value in pairs:
         if key in content:
-            raise InputError(f"{path}: the key {key} stands twice in one object; remove one of the two.")
+            raise InputError(f"{path}: the key {key} occurs twice in one object; remove one of the two.")
         content[key] = value
     return content

@@ -82,7 +82,7 @@ def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:
         first = first or contig
     if first:
         raise InputError(
-            f"{key}: {path}: none of its contigs, such as {first!r}, is one of the reference; {_hint(first, contigs)}."
+            f"{key}: {path}: none of its contigs, such as {first!r}, is in the reference; {_hint(first, contigs)}."
         )
 
 

@@ -57,7 +57,7 @@ def require_sequence_of_pair(text: str, what: str) -> None:
     if region is None:
         return
     if not region:
-        raise InputError(f"{what}: {text} names no record behind the colon; write FASTA, FASTA:contig or the like.")
+        raise InputError(f"{what}: {text} names no record after the colon; write FASTA, FASTA:contig or the like.")
     if span := _SPAN.search(region):
         start, end = (int(span[side].replace(",", "")) for side in ("start", "end"))
         if not 1 <= start <= end:

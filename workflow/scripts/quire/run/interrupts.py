@@ -11,7 +11,7 @@ from typing import NoReturn
 from quire.run.job import SENTENCE
 
 STATUS = 130  # 128 plus the signal's number, as in shells
-LINE = f"{SENTENCE}stopped at the keyboard; no output was written.\n"
+LINE = f"{SENTENCE}interrupted with Ctrl-C; no output was written.\n"
 
 
 def end_interrupted(*_signal: object) -> NoReturn:

@@ -43,14 +43,14 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
         main: the job, without arguments.
 
     Raises:
-        SystemExit: status 1 after any exception; one that is no QuireError or OSError is logged with its traceback.
+        SystemExit: status 1 after any exception; others than QuireError and OSError are logged with a traceback.
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as stream:
-        # File descriptor 2 itself is redirected, so that messages of C libraries (htslib) land in the log too.
+        # File descriptor 2 itself is redirected, so that messages of C libraries (htslib) go into the log too.
         os.dup2(stream.fileno(), 2)
-        faulthandler.enable(2)  # where each thread was when a library crashed, which no exception tells
+        faulthandler.enable(2)  # position of each thread when a library crashes, which raises no exception
         logging.basicConfig(
             stream=stream,
             level=logging.INFO,
@@ -135,19 +135,17 @@ def why_it_failed(rule: str, log: Path) -> str | None:
     A crash takes precedence: if one of the job's processes crashed, the job itself reports a lack of memory.
     """
     if crash := crash_of_log(log):
-        return (
-            f"{SENTENCE}a job of rule {rule} crashed ({crash}), which no input should make it do; see where in {log}."
-        )
+        return f"{SENTENCE}a job of rule {rule} crashed ({crash}), which no input should cause; see where in {log}."
     return sentence_of_log(log)
 
 
 def _sentence_without_words(rule: str, log: Path) -> str:
     """Return the sentence for a job that failed without giving a reason."""
     if not _text_of(log):
-        return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see what is said of it above."
+        return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see the messages above."
     return (
-        f"{SENTENCE}a job of rule {rule} ended without saying why, as one does that is killed (for its memory or its "
-        f"time?); see {log}, and on a cluster give it more (--set-resources {rule}:mem_mb=NUMBER "
+        f"{SENTENCE}a job of rule {rule} ended without an error message, probably killed (out of memory or "
+        f"time?); see {log}, and on a cluster request more (--set-resources {rule}:mem_mb=NUMBER "
         f"{rule}:runtime=MINUTES)."
     )
 

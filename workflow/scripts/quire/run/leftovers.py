@@ -27,6 +27,6 @@ def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[s
 def _line(name: str, output: Path) -> str:
     """Return a line in the format of the summary at the end of a run."""
     return (
-        f"{'leftover':<12}{name} is of an earlier run and in no sheet now; its files stay "
+        f"{'leftover':<12}{name} is from an earlier run and no longer in the sheets; its files are kept "
         f"(find {shlex.quote(str(output))} -name '{name}.*' lists them)"
     )

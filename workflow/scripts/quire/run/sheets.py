@@ -129,7 +129,9 @@ def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataF
         raise InputError(f"{path}: the sheet is empty; its first line must name the columns.") from None
     except pandas.errors.ParserError as error:
         detail = str(error).split("C error: ")[-1].strip().rstrip(".")
-        raise InputError(f"{path}: the sheet is no table ({detail}); save it as tab-separated text (UTF-8).") from None
+        raise InputError(
+            f"{path}: the sheet is not a table ({detail}); save it as tab-separated text (UTF-8)."
+        ) from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: the sheet is not text; save it as tab-separated text (UTF-8).") from None
     except OSError as error:
@@ -156,7 +158,7 @@ def _check_header(path: str, header: list[str], schema: Mapping[str, Any]) -> No
                 "own a name that is less like it."
             )
         if header.count(column) > 1:
-            raise InputError(f"{path}: the column {column} stands in the header twice; remove one.")
+            raise InputError(f"{path}: the column {column} occurs twice in the header; remove one.")
     for column in schema["required"]:
         if column not in header:
             raise InputError(f"{path}: the column {column} is missing; the first line must name the columns.")

@@ -49,7 +49,7 @@ class ShortFormatter(logging.Formatter):
             number = record.__dict__["jobid"]
             self.begun[number] = record
             self.is_running = True
-            again = ", once more, with twice the memory" if number in self.failed else ""
+            again = ", again with twice the memory" if number in self.failed else ""
             return f"{clock}  {name_of(record)}{again}" if _makes_something(record) else ""
         if event == "group_error":
             return _group_that_failed(record, clock)
@@ -93,7 +93,7 @@ def _group_that_failed(record: logging.LogRecord, clock: str) -> str:
     rules = ", ".join(sorted({job["rule_name"] for job in jobs}))
     logs = [*record.__dict__["aux_logs"], *(log for job in jobs for log in job["log"][:1] if Path(log).exists())]
     named = f"; see {', '.join(map(str, logs))}" if logs else ""
-    return f"{clock}  a group of {len(jobs)} jobs ({rules}) failed, and none says why{named}"
+    return f"{clock}  a group of {len(jobs)} jobs ({rules}) failed without an error message{named}"
 
 
 def _makes_something(begun: logging.LogRecord) -> bool:
