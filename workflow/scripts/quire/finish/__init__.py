@@ -1,1 +1,1 @@
-"""Merge the units of a sample into one alignment file: sorted, with duplicates marked, indexed and counted."""
+"""Merge of a sample's units into one alignment file: sorted, with duplicates marked, indexed and counted."""

@@ -34,7 +34,7 @@ class CountsOutputs:
 
 
 class CountsWriter:
-    """Count the records of a sample as they are sorted, with the depth over the islands, and write the counts."""
+    """Counter of a sample's records as they are sorted, with the depth over the islands; it also writes the counts."""
 
     def __init__(self, sample: str, header: str, reference: Reference, threads: int, outputs: CountsOutputs) -> None:
         """Start counting; `header` is the text of the file's header. `prepare` and `take` are those of `Counting`."""

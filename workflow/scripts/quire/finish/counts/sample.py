@@ -157,7 +157,7 @@ class SampleCounts(NamedTuple):
 
 
 class Counting:
-    """Count the records of a sample in the order of the genome; the depth is counted in separate threads."""
+    """Counter of a sample's records in the order of the genome; the depth is counted in separate threads."""
 
     def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> None:
         """Start counting.
