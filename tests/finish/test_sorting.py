@@ -189,7 +189,7 @@ def test_parts_of_a_deep_contig_are_priced_at_what_they_hold(tmp_path: Path, mon
 
 def test_an_alignment_longer_than_buckets_allow(tmp_path: Path) -> None:
     lines = [f"far\t0\tchr1\t1000\t60\t10M30000D10M\t*\t0\t0\t{'A' * 20}\t{'I' * 20}\tRG:Z:S.a"]
-    with pytest.raises(QuireError, match="record far takes more than 4096 bases of the reference"):
+    with pytest.raises(QuireError, match="record far spans more than 4096 bases of the reference"):
         run(tmp_path, unsorted_file(tmp_path, "a.bam", lines))
     assert not (tmp_path / "out.bam").exists()
 

@@ -29,7 +29,7 @@ _NO_MC, _NO_MS, _TOO_LONG = -1, -2, -3
 _FAULTS = {
     _NO_MC: "has no MC tag",
     _NO_MS: "has no ms tag",
-    _TOO_LONG: f"takes more than {SPAN} bases of the reference",
+    _TOO_LONG: f"spans more than {SPAN} bases of the reference",
 }
 
 
