@@ -42,7 +42,7 @@ def figures_of(
 
     Args:
         sample: name of the sample.
-        counts: counts of its file, with the depth over the reference's islands (contigs without runs of N).
+        counts: counts of its file, with the depth over the islands of the reference.
         low: summary of the regions of low depth (`quire.finish.counts.low_coverage`).
         lengths: lengths of the contigs by name.
         known: number of positions of each contig without runs of N.
