@@ -49,7 +49,7 @@ LEFT, RIGHT = "ACGGTCATTGCAGTACCATG", "TTGACCGTAAGCTCAGGATC"
     [
         (LEFT + "CC" + RIGHT, LEFT + RIGHT, [("M", 20), ("D", 2), ("M", 20)]),
         (LEFT + RIGHT, LEFT + "CC" + RIGHT, [("M", 20), ("I", 2), ("M", 20)]),
-        # A gap in a run of one letter stands as far left as it may.
+        # A gap in a run of one letter is left-aligned.
         (LEFT + "AAAAAA" + RIGHT, LEFT + "AAAA" + RIGHT, [("M", 20), ("D", 2), ("M", 24)]),
         # A deletion wider than a lane's columns, and one that starts at a lane's border.
         (LEFT + "CCAATTGGCCA" + RIGHT, LEFT + RIGHT, [("M", 20), ("D", 11), ("M", 20)]),
@@ -84,7 +84,7 @@ def test_nothing_to_align(card) -> None:
 
 
 def bytes_per_job(length: int, width: int) -> int:
-    """Memory of the card that a read of this length takes in a band of `width` diagonals while it is aligned."""
+    """Return the device memory for aligning a read of this length in a band of `width` diagonals."""
     steps = -(-width // BAND_STEP)
     band = band_of(length, BAND_STEP << (steps - 1).bit_length())
     return -(-band.bytes_per_warp // band.groups)

@@ -57,13 +57,13 @@ def build_index(
 
 
 def flat(patterns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Patterns one after the other, and their offsets."""
+    """Join patterns; return them and their offsets."""
     offsets = np.cumsum([0] + [len(pattern) for pattern in patterns]).astype(np.int64)
     return np.concatenate([*patterns, np.empty(0)]).astype(np.uint8), offsets
 
 
 def drawn_patterns(text: np.ndarray, seed: int) -> list[np.ndarray]:
-    """Pieces of the text of all kinds of lengths, some with a changed or an ambiguous base, and its two ends."""
+    """Draw pieces of the text of various lengths, some with a changed or an ambiguous base, and its two ends."""
     random = np.random.default_rng(seed)
     patterns = [text[:5], text[-1:], text[-5:], text[-14:], text, np.append(text, 0), text[:0]]
     for _ in range(25):
@@ -79,7 +79,7 @@ def drawn_patterns(text: np.ndarray, seed: int) -> list[np.ndarray]:
 @given(text=texts)
 @settings(max_examples=examples(60), deadline=None)
 def test_suffix_array_is_the_sorted_suffixes(text: np.ndarray) -> None:
-    """The rows of libdivsufsort on codes 0..3, the sentinel's first."""
+    """Rows equal those of libdivsufsort for codes 0..3, the sentinel's first."""
     rows = suffix_array(text)
     assert rows.dtype == np.uint32
     np.testing.assert_array_equal(rows, naive_suffix_array(text))
@@ -96,7 +96,7 @@ def test_suffix_array_of_nothing() -> None:
 def test_search_and_locate_against_scanning(
     sampling_distance: int, text: np.ndarray, seed: int, sa_sampling: int
 ) -> None:
-    """Intervals have the right width and their rows locate to the right places."""
+    """Intervals have the right width, and their rows give the right positions."""
     page = page_arrays(build_index(text, sampling_distance, sa_sampling), 0, text.size)
     patterns = drawn_patterns(text, seed)
     found = intervals(page, *flat(patterns))
@@ -122,7 +122,7 @@ def test_owned_counts(text: np.ndarray, owned_share: float, seed: int) -> None:
 @given(text=texts)
 @settings(max_examples=examples(30), deadline=None)
 def test_prefix_table_holds_the_interval_of_every_kmer(text: np.ndarray) -> None:
-    """All k-mers, those that run into the end of the text too."""
+    """The table holds all k-mers, also those that extend past the end of the text."""
     length = 4
     table = construction_cpu.prefix_intervals(text, length)
     suffixes = [text[start:].tobytes() for start in naive_suffix_array(text)]

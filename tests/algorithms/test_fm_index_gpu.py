@@ -19,7 +19,7 @@ HEADER = "quire/algorithms/fm_index/fm_index.cuh"
 
 @lru_cache
 def texts(distance: int) -> dict[str, np.ndarray]:
-    """Texts whose rows end before, at and after the border of a block, and repetitive ones."""
+    """Return texts whose rows end before, at and after a block border, and repetitive texts."""
     generator = np.random.default_rng(distance)
     lengths = {0, 1, distance - 2, distance - 1, distance, 2 * distance - 1, 2 * distance + 70}
     drawn = {f"random {length}": generator.integers(0, 4, length) for length in sorted(lengths)}
@@ -39,7 +39,7 @@ def sorted_suffixes(text: bytes) -> list[bytes]:
 
 
 def naive_interval(text: np.ndarray, pattern: np.ndarray) -> tuple[int, int]:
-    """Like oracle.interval, with the suffixes sorted once a text."""
+    """Return the interval like oracle.interval, but sort the suffixes once per text."""
     suffixes, wanted = sorted_suffixes(text.tobytes()), pattern.tobytes()
     low = sum(suffix < wanted for suffix in suffixes)
     return low, low + sum(suffix.startswith(wanted) for suffix in suffixes[low:])
@@ -56,7 +56,7 @@ def expected(text: np.ndarray, pattern: np.ndarray) -> tuple[int, int]:
 
 
 def pieces_at_the_primary_row(text: np.ndarray) -> list[np.ndarray]:
-    """Shortest patterns whose intervals begin at the row of the whole text, and end just before it."""
+    """Return the shortest patterns whose intervals begin at the row of the whole text, or end just before it."""
     suffixes = sorted_suffixes(text.tobytes())
     primary = suffixes.index(text.tobytes())
     before, pieces = suffixes[max(primary - 1, 0)], []
@@ -69,7 +69,7 @@ def pieces_at_the_primary_row(text: np.ndarray) -> list[np.ndarray]:
 
 @lru_cache
 def patterns_of(distance: int, name: str) -> tuple[list[np.ndarray], list[tuple[int, int]]]:
-    """Pieces of a text, some of them changed, its ends, single bases; and their intervals. 1 to 32 bases each."""
+    """Return pieces of a text of 1 to 32 bases, some changed, its ends and single bases; and their intervals."""
     text, generator = texts(distance)[name], np.random.default_rng(len(name))
     patterns = [text[:1], text[:9], text[-9:], np.append(text[-5:], 0)] + [np.array([code]) for code in range(4)]
     for _ in range(20):
@@ -84,7 +84,7 @@ def patterns_of(distance: int, name: str) -> tuple[list[np.ndarray], list[tuple[
 
 
 def searched(card, index: FmIndex, patterns: list[np.ndarray]) -> list[tuple[int, int]]:
-    """Search patterns on a card, those of one length together."""
+    """Search patterns on a card, patterns of the same length together."""
     page, found = upload_page(card, index, 0, index.length), {}
     for length in {len(pattern) for pattern in patterns}:
         numbers = [number for number, pattern in enumerate(patterns) if len(pattern) == length]
@@ -152,11 +152,11 @@ def test_a_step_in_a_page_of_any_block_size(schedule: str, distance: int) -> Non
     ],
 )
 def test_a_wrong_kernel_is_noticed(right: str, wrong: str) -> None:
-    """A group left out, a second block not read, a row that counts the sentinel, a row too many."""
+    """Mutations are detected: an omitted group, an unread second block, a counted sentinel, an extra row."""
     (text, headers), distance, name = read_source(SOURCE), 192, "random 383"
     whole = text.replace(f'#include "{HEADER}"', headers[HEADER])
     assert right in whole
     patterns, wanted = patterns_of(distance, name)
     card = EmulatedCard(texts={SOURCE: whole.replace(right, wrong)})
-    with suppress(KernelFault):  # noticed by the harness
+    with suppress(KernelFault):  # detected by the harness
         assert searched(card, index_of(distance, name), patterns) != wanted

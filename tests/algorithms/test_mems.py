@@ -32,7 +32,7 @@ def cut(rng: np.random.Generator, length: int, most: int) -> list[int]:
     islands=st.integers(1, 4), limit=st.sampled_from([1, 2, 7, 100, 5000]), unique=st.booleans(),
 )  # fmt: skip
 def test_matches_of_the_oracle(seed, kind, min_length, islands, limit, unique):
-    """Any pages, pieces of the queries and limits: the same matches in the same order."""
+    """Any pages, pieces of the queries and limits give the same matches in the same order."""
     rng = np.random.default_rng(seed)
     length = 25 if min_length < 3 else 100
     reference = [draw_sequence(rng, kind, int(rng.integers(1, length))) for _ in range(islands)]
@@ -64,7 +64,7 @@ def test_unique_in_the_query(seed, kind, min_length):
 
 @pytest.mark.parametrize("unique", [False, True])
 def test_long_matches_over_seams_and_frequent_words(unique):
-    """Ranges of many starts, words with more rows than are looked at together, matches longer than pages."""
+    """Ranges have many starts, words have more rows than are examined together, and matches exceed pages."""
     rng = np.random.default_rng(5)
     unit = rng.integers(0, 4, 160).astype(np.uint8)
     long_island = np.concatenate([unit, rng.integers(0, 4, 50), unit[40:], np.zeros(700), unit]).astype(np.uint8)
@@ -83,7 +83,7 @@ def test_long_matches_over_seams_and_frequent_words(unique):
 
 
 def test_nothing_to_look_for():
-    """Queries without a base, or without enough; a reference of one base."""
+    """Queries are empty or too short, or the reference has one base."""
     reference = [np.array([2], np.uint8)]
     for codes in ([], [4, 4], [2, 4, 2]):
         queries = Queries(np.array(codes, np.uint8), np.array([0, 0, len(codes), len(codes)]))
@@ -95,14 +95,14 @@ def test_nothing_to_look_for():
 
 
 def test_pages_hold_k_mers_that_begin_in_them():
-    """A hit belongs to the page that its first base lies in, which must know all of it."""
+    """A hit belongs to the page of its first base, which must contain the whole hit."""
     assert LONGEST_KMER <= PAGE_OVERLAP
 
 
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize("owned", [[156], [90, 66], [50, 106]])
 def test_runs_that_begin_with_a_frequent_word(owned, unique):
-    """The base before them, of another island or ambiguous, is the query's: they are no suffixes to be left out."""
+    """The base before such a run, in another island or ambiguous, equals the query's, but the suffix is kept."""
     reference = [np.zeros(90, np.uint8), np.array([0] * 40 + [4] + [0] * 25, np.uint8)]
     queries = Queries(np.zeros(40, np.uint8), np.array([0, 40]))
     for min_length in (5, 8):

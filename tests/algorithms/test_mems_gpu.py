@@ -63,7 +63,7 @@ def expected(islands, queries, min_length, unique) -> list[tuple[int, int, int]]
 
 @lru_cache(None)
 def _expected(islands: bytes, codes: bytes, offsets: tuple[int, ...], min_length: int, unique: bool):
-    """Every schedule asks for the same."""
+    """Cache the oracle's answer, which every schedule requests."""
     parts = [np.frombuffer(island, np.uint8) for island in islands.split(b"|")]
     queries = Queries(np.frombuffer(codes, np.uint8), np.array(offsets, np.int64))
     matches = oracle.maximal_matches(parts, queries, min_length)
@@ -71,7 +71,7 @@ def _expected(islands: bytes, codes: bytes, offsets: tuple[int, ...], min_length
 
 
 def check(card, islands, queries, min_length, unique=False, limit=10_000, owned=None, pieces=(), **index):
-    """Compare with the oracle; returns how many matches there are."""
+    """Compare with the oracle; return the number of matches."""
     index = {"prefix_length": 4, **index}
     axis = upload_all(card, islands, owned, min_length + 3, **index)
     find = searcher(card, axis, queries, min_length, unique)
@@ -80,7 +80,7 @@ def check(card, islands, queries, min_length, unique=False, limit=10_000, owned=
     return len(found)
 
 
-# kind, min_length, bases of a seed, bases owned by the pages (None: one page), limit, the index
+# kind, min_length, bases of a seed, bases that each page owns (None: one page), limit, index
 CASES = [
     ("four", 1, 1, None, 700, {}),
     ("ambiguous", 2, 2, [11, 19], 30, {}),
@@ -107,7 +107,7 @@ def test_matches_of_the_oracle(card, seeds_of, kind, min_length, seed, owned, li
 
 
 def repeats(rng) -> list[np.ndarray]:
-    """Two islands with copies of a unit, a run of one letter and some ambiguous bases."""
+    """Return two islands with copies of a unit, a run of one letter and some ambiguous bases."""
     unit = rng.integers(0, 4, 60)
     copies = [unit.copy() for _ in range(5)]
     for copy in copies:
@@ -133,13 +133,11 @@ def test_seeds_of_any_length_give_the_same(card, seeds_of, owned, unique) -> Non
 
 @pytest.mark.parametrize("owned", [None, [1000, 880]])
 def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
-    """The reference as its own query, with a base changed: ends of queries, of runs, and inside."""
+    """The reference is its own query with one base changed, at ends of queries, of runs, and inside."""
     rng = np.random.default_rng(4)
     islands = [rng.integers(0, 4, 1800).astype(np.uint8), rng.integers(0, 4, 80).astype(np.uint8)]
     whole = np.concatenate(islands)
-    cap = (
-        60 + queries_gpu.DEFINES["LOOK_AHEAD"]
-    )  # of bases from a seed on; the first one is that of the query's first base
+    cap = 60 + queries_gpu.DEFINES["LOOK_AHEAD"]  # bases that a thread compares from a seed on
     lengths = [cap - 1, cap, cap + 1, cap + 31, cap + 32, cap + 33, cap + 1023, cap + 1024, cap + 1025]
     queries = [np.append(whole[7 : 7 + length], 3 - whole[7 + length]) for length in lengths]
     starts = np.cumsum([0, *map(len, queries)]).tolist()
@@ -150,12 +148,12 @@ def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
     seeds_of(20)
     for unique in (False, True):
         find = searcher(card, axis, given, 60, unique)
-        assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # chance repeats no 60 bases
+        assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # no repeat of 60 bases occurs by chance
 
 
 @pytest.mark.parametrize(("limit", "seed"), [(1, 4), (9, 3), (300, 4)])
 def test_a_reference_of_one_letter(card, seeds_of, limit: int, seed: int) -> None:
-    """One base of the query has as many matches as the reference has bases: the order itself is cut."""
+    """One base of the query has as many matches as the reference has bases, so pieces end within a base's matches."""
     islands, queries = [np.zeros(20, np.uint8)], queries_of([0] * 7, [0] * 4, [1] * 9, [0] * 3)
     seeds_of(seed)
     assert check(card, islands, queries, 4, limit=limit) == 17 + 3 + 17
@@ -163,7 +161,7 @@ def test_a_reference_of_one_letter(card, seeds_of, limit: int, seed: int) -> Non
 
 
 def test_places_that_are_none(card, seeds_of) -> None:
-    """Letters that run on from one island into the next, or over a base that is not known, do not stand there."""
+    """Matches never continue across a border of islands or an ambiguous base."""
     rng = np.random.default_rng(14)
     words = [rng.integers(0, 4, 16).astype(np.uint8) for _ in range(15)]
     islands = [np.concatenate(words)]
@@ -180,7 +178,7 @@ def test_places_that_are_none(card, seeds_of) -> None:
 
 
 def test_the_one_other_place_among_many_hits(card, seeds_of) -> None:
-    """Seventy words that share a seed stand on both pages, in different orders: each stands in another row there."""
+    """Seventy words that share a seed are on both pages, in different orders and rows."""
     rng = np.random.default_rng(15)
     seed = rng.integers(0, 4, 8)
     words = [np.concatenate([seed, rng.integers(0, 4, 12)]) for _ in range(70)]
@@ -203,7 +201,7 @@ def test_nothing_to_find(card, min_length: int) -> None:
 
 
 def test_seeds_are_possible_at_every_length() -> None:
-    """A hit belongs to the page that its first base lies in, which must hold all of it."""
+    """A hit belongs to the page of its first base, which must contain the whole hit."""
     for min_length in (1, 2, 10, 11, 14, 20, 50, 100, 1000, 1 << 30):
         assert 1 <= gpu.seed_length(min_length) <= min(min_length, PAGE_OVERLAP)
 
@@ -236,7 +234,7 @@ def test_queries_are_packed_and_turned(card, length: int) -> None:
 
 
 class Cycled:
-    """Pages that are uploaded one after the other, and spoilt when the next one is asked for."""
+    """Pages that are uploaded in turn, and overwritten when the next one is requested."""
 
     def __init__(self, card, indexes) -> None:
         self.card, self.indexes = card, indexes
@@ -265,7 +263,7 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
 
 
 def test_windows_of_few_seeds(card, seeds_of, monkeypatch) -> None:
-    """Matches of a window are sorted by one word; here it is short."""
+    """Matches of a window are sorted by one word, which is made short here."""
     rng = np.random.default_rng(10)
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
@@ -297,7 +295,7 @@ def test_pieces_on_the_host(card) -> None:
 @needs_compiler
 @pytest.mark.parametrize("cuts", [1, 2])
 def test_memory_is_what_was_planned(cuts: int) -> None:
-    """Nearly every seed has a hit and every hit is a match: a limit takes the memory that is planned for it."""
+    """Nearly every seed has a hit and every hit is a match, so a limit needs all the memory planned for it."""
     rng = np.random.default_rng(12)
     islands = [rng.integers(0, 4, 6000).astype(np.uint8)]
     whole = islands[0]
@@ -309,7 +307,7 @@ def test_memory_is_what_was_planned(cuts: int) -> None:
         before = card.arrays.taken
         card.arrays.most_taken = before
         pieces = list(matches_on_host(card, axis, laid, WantedMatches(12, True), limit))
-        taken = card.arrays.most_taken - before - 16 * len(laid.runs)  # seeds of runs are the queries' own
+        taken = card.arrays.most_taken - before - 16 * len(laid.runs)  # without the runs' seeds, part of the queries
         planned = limit * gpu.bytes_per_match(cuts)
         assert sum(len(piece.start) for piece in pieces) > 2900
         assert 0.5 * planned < taken <= planned + 20 * 512

@@ -1,4 +1,4 @@
-"""Maximal exact matches on a card against the CPU's: 12 kb with repeats, other lengths of seeds, other pages."""
+"""Maximal exact matches on a card against the CPU's: 12 kb with repeats, other seed lengths and pages."""
 
 from functools import partial
 

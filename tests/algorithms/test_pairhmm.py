@@ -315,7 +315,7 @@ def test_no_tasks() -> None:
 def test_reads_of_the_same_haplotypes_are_scored_as_if_alone(
     seed: int, reads: int, alphabet: str, own_continuations: bool
 ) -> None:
-    """Haplotypes with common prefixes, equal ones and shorter ones; fewer reads than lanes, as many, and more."""
+    """Haplotypes share prefixes, are equal or shorter; there are fewer reads than lanes, as many, or more."""
     generator = np.random.default_rng(seed)
 
     def drawn(length: int, low: int, high: int) -> np.ndarray:

@@ -43,7 +43,7 @@ def test_usual_tiles_match_oracle(pair: Pair, at_corner: bool) -> None:
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_gap_along_a_border_and_over_another(mode: Mode, swapped: bool) -> None:
-    """A deletion in a tile's last row that begins in the tile on the left, and an insertion in its last column."""
+    """A deletion in a tile's last row begins in the tile on the left, and an insertion is in its last column."""
     letters = np.random.default_rng(5)
     same, behind, before, gap = (letters.integers(0, 4, size).astype(np.uint8) for size in (64, 40, 50, 30))
     sequences = [np.concatenate([same, behind]), np.concatenate([before, same, gap, behind])]
@@ -58,7 +58,7 @@ def test_a_gap_along_a_border_and_over_another(mode: Mode, swapped: bool) -> Non
 @settings(max_examples=examples(80), deadline=None)
 @given(pairs(longest=120), st.integers(10, 120), st.sampled_from([(200, 200), (40, 60)]))
 def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tuple[int, int]) -> None:
-    """Some tiles fit, others do not, and some scores come close to the limits."""
+    """Some tiles fit 16 bits, others do not, and some scores come close to the limits."""
     scoring = Scoring(*(scale * score for score in given_pair.scoring))
     scaled = Pair(given_pair.query, given_pair.target, scoring, given_pair.mode)
     tiling = Tiling(max(1, len(scaled.query)), max(1, len(scaled.target)), *shape)
@@ -68,7 +68,7 @@ def test_scores_around_what_16_bits_hold(given_pair: Pair, scale: int, shape: tu
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2)])
 @pytest.mark.parametrize("letters", [2, 4, 5])
 def test_tiles_in_bytes_are_as_others(letters: int, scoring: Scoring) -> None:
-    """Paths across tiles, scores that bytes hold or not, and ends of equal score."""
+    """Paths cross tiles, scores fit in bytes or not, and several ends have the same score."""
     random = np.random.default_rng(letters)
     for piece in (0, 12, 30, 200, 230):
         query, target = (random.integers(0, letters, size) for size in (1300, 900 + piece))
@@ -98,7 +98,7 @@ def check_sizes_of_tiles(given_pair: Pair, *more: Tiling) -> PairwiseAlignment:
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(10, -100, -60, -40), Scoring(3, -1, -1, -1)])
 @pytest.mark.parametrize("above", range(-1, 4))
 def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
-    """One match more or fewer than the largest score of a byte, in one tile and over two."""
+    """Scores are one match above or below the largest byte, in one tile or over two."""
     most = 255 + min(scoring.mismatch, scoring.gap_open + scoring.gap_extend) - scoring.match
     length = most // scoring.match + above
     letters = np.random.default_rng(length).integers(0, 4, length).astype(np.uint8)
@@ -111,7 +111,7 @@ def test_scores_that_bytes_hold(above: int, scoring: Scoring) -> None:
 
 @pytest.mark.parametrize("scoring", [BWA_MEM, Scoring(1, -1, -2, -1), Scoring(3, -9, -15, -2), Scoring(5, -9, -12, -2)])
 def test_scores_around_what_bytes_hold(scoring: Scoring) -> None:
-    """With gaps, and unrelated letters before and after."""
+    """The same with gaps, and with unrelated letters before and after."""
     random = np.random.default_rng(1)
     for score in range(225, 265, 2):
         bases = (score - 2 * scoring.gap_open - 6 * scoring.gap_extend) // scoring.match

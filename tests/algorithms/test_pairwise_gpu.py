@@ -75,7 +75,7 @@ def test_strips_and_tiles(card, scoring: Scoring, mode: Mode) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("mode", Mode)
 def test_seams(card, mode: Mode) -> None:
-    """Sequences that end with a chunk, a warp, a strip or a tile, one base before and one after."""
+    """Sequences end with a chunk, a warp, a strip or a tile, one base before or one after."""
     random = np.random.default_rng(20 + mode)
     sizes = [(SHORTEST + more, 128 + less) for more in (-1, 0, 1) for less in (-1, 0, 1)]
     for rows, columns in [*sizes, (1, 129), (97, 1)]:
@@ -86,7 +86,7 @@ def test_seams(card, mode: Mode) -> None:
 
 
 def test_the_last_row_is_kept(card) -> None:
-    """The query ends with a chunk, far below the kept row before, in any lane."""
+    """The query ends with a chunk, far below the previous kept row, in any lane."""
     random = np.random.default_rng(8)
     target = random.integers(0, 4, 200).tolist()
     with mock.patch.multiple(gpu, **(NARROW | {"SHORTEST_TILE": 80})):
@@ -97,7 +97,7 @@ def test_the_last_row_is_kept(card) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("mode", Mode)
 def test_long_gaps(card, mode: Mode) -> None:
-    """Gaps of more than a window, through tiles that were not predicted."""
+    """Gaps longer than a window lead through tiles that were not predicted."""
     random = np.random.default_rng(30)
     ends = [random.integers(0, 4, 50).tolist() for _ in range(2)]
     more = random.integers(0, 4, 260).tolist()
@@ -108,7 +108,7 @@ def test_long_gaps(card, mode: Mode) -> None:
 
 @pytest.mark.usefixtures("narrow")
 def test_parts_of_paths(card) -> None:
-    """Paths whose parts from kept rows on follow one another, as through similar sequences."""
+    """Parts of paths between kept rows follow each other, as in similar sequences."""
     random = np.random.default_rng(40)
     follow = []
     real = CardMatrix.join
@@ -130,7 +130,7 @@ def test_parts_of_paths(card) -> None:
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("shape", [NARROW_SCORES[0], shapes.SCORE_SHAPES[0]])
 def test_ends_of_equal_score(card, shape: StripShape, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The leftmost, of these the uppermost, wherever the others are: in other lanes, warps, strips and chunks."""
+    """The leftmost end, then the uppermost, is chosen from all lanes, warps, strips and chunks."""
     monkeypatch.setattr(gpu, "SCORE_SHAPES", (shape,))
     target = [4] * 60
     target[20:23] = [0, 1, 2]
@@ -146,7 +146,7 @@ def test_ends_of_equal_score(card, shape: StripShape, monkeypatch: pytest.Monkey
 
 
 def test_a_zero_ends_a_path(card) -> None:
-    """Four matches before the best part, whose score one mismatch cancels, do not belong to it."""
+    """Four matches that one mismatch cancels are not part of the path to the best end."""
     parts = [0, 1, 2, 3], [0, 3, 1, 1, 2, 0]
     given = [
         pair(parts[0] + [between] + parts[1], parts[0] + [0] + parts[1], BWA_MEM, Mode.LOCAL) for between in (1, 2)
@@ -216,12 +216,12 @@ def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, mos
 
 
 def test_guesses(card) -> None:
-    """Down the diagonal where kept rows have no clear maximum, else through their maxima."""
+    """Predicted tiles follow the diagonal, or the maxima of kept rows if these are clear."""
     peaks = [[0, 0], [30, 70], [70, 120], [90, 190]]
     assert planned(card, Mode.GLOBAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
     assert planned(card, Mode.GLOBAL, peaks, 100, 150, 2) == [(2, 2), (2, 1)]
     assert planned(card, Mode.GLOCAL, peaks, -1, -1) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
-    peaks[1] = [5, 130]  # near the diagonal, but no path to where it is leads through it
+    peaks[1] = [5, 130]  # near the diagonal, but on no path to its cell
     assert planned(card, Mode.GLOBAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
     peaks[1] = [5, 199]
     assert planned(card, Mode.GLOBAL, peaks, 100, 150) == [(2, 2), (2, 1), (1, 1), (0, 1), (0, 0)]
@@ -232,12 +232,12 @@ def test_guesses(card) -> None:
 def test_shapes_fit_their_kernels() -> None:
     for shape in (*shapes.SCORE_SHAPES, shapes.VALUE_SHAPE, *NARROW_SCORES, NARROW_VALUES):
         assert shapes.WARP % shape.steps == 0
-        rows_at_once = shapes.WARP - 1 + shape.steps  # that the lanes of a warp are in; kept rows lie further apart
+        rows_at_once = shapes.WARP - 1 + shape.steps  # rows in which a warp's lanes are at once
         assert rows_at_once <= min(gpu.SHORTEST_TILE, SHORTEST)
 
 
 def test_shapes_that_are_taken() -> None:
-    """On an H200 these shapes were the faster ones from 8 kb on."""
+    """On an H200 these shapes were the fastest from 8 kb on."""
     sizes = (1_000, 8_192, 32_768, 100_000, 130_000, 200_000, 300_000, 500_000, 1_000_000)
     taken = [shapes.fastest_shape(shapes.SCORE_SHAPES, 132, size).columns for size in sizes]
     assert taken == [4, 4, 4, 6, 4, 6, 6, 4, 6]

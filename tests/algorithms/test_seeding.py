@@ -127,7 +127,7 @@ def test_the_cap_is_on_the_sum_of_pages(spread, sa_sampling):
     around_common = [axis[place - 40 : place + len(common)] for place in places]
     reads = make_reads([*around_common, once])
     offsets, hits = require_hits_of_oracle(axis, reference, pages, reads, SeedingParameters(20, 12))
-    for read in range(4):  # the last 20 bases stand 20 times on the axis, the last 24 once or a few times
+    for read in range(4):  # the last 20 bases occur 20 times on the axis, the last 24 once or a few times
         forward = [int(hit) for hit in hits[offsets[read] : offsets[read + 1]] if hit < 1 << 63]
         assert 1 <= sum(hit & 255 == 3 for hit in forward) < 12
     for cap, found in ((4, 4), (3, 3)):

@@ -49,13 +49,13 @@ def test_one_page(card, parameters, index) -> None:
     rng = np.random.default_rng(parameters.stride + parameters.maximum_hits)
     axis = repetitive_axis(rng)
     sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 30)), [0] * 90, [3] * 90, [0] * 70 + [4] + [0] * 25]
-    sequences.append(axis[-370:-270].tolist())  # the run of one letter, and what follows it once
+    sequences.append(axis[-370:-270].tolist())  # the run of one letter, and its unique continuation
     assert set(+count_cases(axis, sequences, parameters)) == CASES
     check(card, one_page(card, axis, **index), axis, sequences, parameters)
 
 
 class InTurn:
-    """Pages of which it is not known that they are on the card together."""
+    """Pages that are not known to be on the card together."""
 
     def __init__(self, pages: list) -> None:
         self.pages = pages
@@ -93,7 +93,7 @@ def test_pages_cut_anywhere(card, together, cuts, parameters, index) -> None:
 
 
 def test_many_small_pages(card) -> None:
-    """More pages than are searched together; most rows of a page belong to the next one, also those of rarest seeds."""
+    """There are more pages than are searched together, and the next page owns most rows, also those of rarest seeds."""
     rng = np.random.default_rng(11)
     axis = repetitive_axis(rng, copies=4, run=200)
     owned = [40] * (len(axis) // 40)
@@ -125,7 +125,7 @@ def test_reads_of_all_lengths(card, stride: int, cuts: int) -> None:
     pages = cut_pages(card, axis, [first, len(axis) - first][:cuts], OVERLAP)
     found = check(card, pages, axis, sample_reads(rng, axis, lengths), parameters)
     assert [] in found
-    if stride == 5:  # so many that they are sorted where they lie
+    if stride == 5:  # so many that they are sorted in place
         assert max(map(len, found)) > 256
 
 

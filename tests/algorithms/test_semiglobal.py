@@ -21,7 +21,7 @@ def align_pairs(pairs: list[tuple[bytes, bytes]], scoring: Scoring, overhang: Ov
 
 
 def test_real_pairs() -> None:
-    """Every parameter set and overhang of GKL's expected alignments."""
+    """Alignments equal GKL's for every parameter set and overhang."""
     expected = real_pairs()
     assert {scoring for scoring, _ in expected} == set(SCORINGS)
     for (scoring, overhang), cases in expected.items():
@@ -58,7 +58,7 @@ def test_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
 
 @st.composite
 def rearranged_pairs(draw) -> list[tuple[bytes, bytes]]:
-    """Longer pairs whose alternate has a piece moved, lost, copied or foreign: the best path may leave the band."""
+    """Draw longer pairs whose alternate has a moved, lost, copied or foreign piece: paths may leave the band."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     letters = list(b"ACGT"[: draw(st.integers(1, 4))])
     pairs = []

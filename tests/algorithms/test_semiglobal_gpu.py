@@ -86,7 +86,7 @@ def test_lengths_of_one(card, scoring: Scoring, overhang: Overhang) -> None:
 
 @pytest.mark.parametrize("overhang", [Overhang.SOFTCLIP, Overhang.LEADING_INDEL])
 def test_unrelated_lengths(card, overhang: Overhang) -> None:
-    """A short reference to a long alternate and the reverse, in one warp."""
+    """A short reference with a long alternate, and the reverse, share one warp."""
     random = np.random.default_rng(5)
     sequences = [bytes(random.choice(list(b"ACGT"), length).tolist()) for length in (1, 3, 17, 31, 32, 33, 60)]
     check(card, [(a, b) for a in sequences for b in sequences[::2]], HAPLOTYPE_TO_REFERENCE, overhang)
@@ -94,7 +94,7 @@ def test_unrelated_lengths(card, overhang: Overhang) -> None:
 
 @pytest.mark.parametrize("overhang", [Overhang.SOFTCLIP, Overhang.IGNORE])
 def test_exact_occurrences(card, overhang: Overhang) -> None:
-    """The last occurrence is taken, wherever it is; other tasks of the batch are aligned."""
+    """The last exact occurrence is chosen, wherever it is; other tasks of the batch are aligned."""
     random = np.random.default_rng(1)
     long = bytes(random.choice(list(b"ACGT"), 100).tolist())
     pairs = [
@@ -110,7 +110,7 @@ def test_exact_occurrences(card, overhang: Overhang) -> None:
 
 
 def test_real_pairs(card) -> None:
-    """Every parameter set and overhang of GKL's expected alignments, with several of the real shapes."""
+    """Alignments equal GKL's for every parameter set and overhang, with several of the real shapes."""
     for (scoring, overhang), cases in real_pairs().items():
         cases = cases[overhang::12] if isinstance(card, EmulatedCard) else cases
         answers = as_text(align_batch(card, batch_of([pair for pair, _ in cases]), scoring, overhang))
@@ -119,7 +119,7 @@ def test_real_pairs(card) -> None:
 
 @pytest.mark.parametrize("scoring", [HAPLOTYPE_TO_REFERENCE, WIDE])
 def test_long_identical_ends(card, scoring: Scoring) -> None:
-    """Alternates at the limits of the real shapes, and beyond a strip: a known edit is found."""
+    """A known edit is found in alternates at the limits of the real shapes, and beyond a strip."""
     shapes = SHAPES_OF_PAIRS if fits_in_pairs(scoring) else SHAPES_OF_ONE
     random = np.random.default_rng(2)
     capacities = [shapes[0].capacity, shapes[-2].capacity, shapes[-1].capacity * 2]
@@ -232,5 +232,5 @@ def check_all(card) -> None:
         check(
             card, [*pairs, many_edits], Scoring(10, -15, -30, -5) if overhang % 2 else Scoring(3, -1, -4, -3), overhang
         )
-    # Of two places in the last row that are equally far from the main diagonal, the first.
+    # Of two equal ends in the last row that are equally far from the main diagonal, the first is chosen.
     check(card, [(b"GA", b"ATAT")], Scoring(3, 0, -4, -3), Overhang.SOFTCLIP)

@@ -119,7 +119,7 @@ def test_any_card_sorts_in_buckets_and_slices(card: Card, at_once: int, monkeypa
 
 @needs_compiler
 def test_a_capped_card_does_sort_in_parts() -> None:
-    """Sorting fewer suffixes at once takes more launches; so the test above tests something."""
+    """Sorting fewer suffixes at once takes more launches, so the test above does sort in parts."""
     launches = []
     for at_once in (60, 5000):
         card = small_card("forward", CAPPED, at_once, ties=1500)
@@ -145,7 +145,7 @@ def test_a_text_longer_than_rows_can_number() -> None:
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("share", [0.5, 1e-5])
 def test_a_selection_of_more_tiles_than_one_step_scans(card, share: float, ties: bool) -> None:
-    """Counts and last heads before each tile; the scan takes 256 tiles a step, sparse bits leave whole steps empty."""
+    """The scan takes 256 tiles per step; sparse bits leave whole steps empty."""
     count = 300 * TILE_ELEMENTS + 1001
     set_bits = np.random.default_rng(5).random(count) < share
     set_bits[0] = True

@@ -1,4 +1,4 @@
-"""Where libdivsufsort comes from: conda's package first, then PyPI's, and one sentence where there is none."""
+"""Sources of libdivsufsort: conda's package, then PyPI's, and one sentence if there is neither."""
 
 import ctypes
 import importlib.machinery
@@ -13,7 +13,7 @@ from quire.errors import QuireError
 
 @pytest.fixture
 def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Set up an environment without libraries, and forget what was loaded before."""
+    """Set up an environment without libraries, and unload earlier ones."""
     (tmp_path / "lib").mkdir()
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(cpu, "_library", cpu._library.__wrapped__)
@@ -21,14 +21,14 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_wheel_is_not_imported() -> None:
-    """The library is loaded out of PyPI's package without its modules."""
+    """The library is loaded from PyPI's package without importing its modules."""
     text = np.array([0, 1, 2, 3, 0, 1], np.uint8)
     np.testing.assert_array_equal(cpu.suffix_array(text), oracle.suffix_array(text))
     assert "pydivsufsort" not in sys.modules
 
 
 def test_the_library_of_the_environment_comes_first(prefix: Path) -> None:
-    """As conda installs it: lib/libdivsufsort.so.3 and its longer name, next to the library with 64-bit positions."""
+    """Conda's files are found: lib/libdivsufsort.so.3 and its longer name, next to the 64-bit library."""
     original = cpu._library()._name
     library = prefix / "lib/libdivsufsort.so.3"
     library.symlink_to(original)
@@ -57,6 +57,6 @@ def test_a_broken_library(prefix: Path) -> None:
 
 
 def test_the_library_is_loaded_once() -> None:
-    """Two calls share it."""
+    """Two calls share one loaded library."""
     assert isinstance(cpu._library(), ctypes.CDLL)
     assert cpu._library() is cpu._library()

@@ -21,7 +21,7 @@ from tests.support.card_builders import card_reads, download_all, upload_all
 from tests.support.examples import examples
 from tests.support.places import Place, alignments_of
 
-# Islands on the axis: from, contig, position on the contig of the first base.
+# Islands on the axis: first axis position, contig, position of the first base on the contig.
 ISLANDS = [(0, 0, 0), (500, 0, 600), (900, 1, 40), (1000, 1, 200), (3000, 1, 2200)]
 COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig", "position")
 
@@ -49,7 +49,7 @@ def drawn_part(generator: random.Random, lengths: list[int], count: int, by_read
                       for r in read], np.int32)  # fmt: skip
     strand = np.array([generator.randint(0, 1) for _ in range(count)], np.uint8)
     cigar_length = np.array([generator.randint(0, 3) for _ in range(count)], np.int32)
-    # Operations stand in any order, with gaps between.
+    # Operations are in any order, with gaps between them.
     room = np.cumsum(cigar_length + 1)
     places = generator.sample(range(count), count)
     cigar_begin = np.array([room[place] - cigar_length[place] for place in range(count)], np.int64)[places]
@@ -107,7 +107,7 @@ def in_words(alignments: Alignments) -> list[list[tuple]]:
     st.lists(st.tuples(st.sampled_from([0, 1, 5, 40]), st.booleans()), min_size=1, max_size=3),
 )  # fmt: skip
 def test_collect(card, seed: int, lengths: list[int], shapes: list[tuple[int, bool]]) -> None:
-    """Rounds with any number of jobs, those of a read adjacent or scattered."""
+    """Rounds have any number of jobs, and jobs of a read are adjacent or scattered."""
     generator = random.Random(seed)
     parts = [drawn_part(generator, lengths, count, by_read) for count, by_read in shapes]
     reads = card_reads(card, [[0] * length for length in lengths])
@@ -131,12 +131,12 @@ def test_collect_of_no_reads(card) -> None:
 
 
 def test_poorly_aligned(card) -> None:
-    """Reads below nine tenths, not on the primary assembly, or short and imperfect; for another pass, short ones."""
+    """Find reads below nine tenths, not on the primary assembly, or short and imperfect; then only short ones."""
     lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
     best = np.zeros((len(scores), 2), np.int32)
     best[:, 0] = [score or 0 for score in scores]
     best[3], best[5] = (0, 91), (0, 1)  # on an alternate contig alone
-    best[4, 1] = best[6, 1] = 60  # there, too
+    best[4, 1] = best[6, 1] = 60  # there as well
     best = card.upload(best)
     reads = card_reads(card, [[0] * length for length in lengths])
     poor = card.download(poorly_aligned(card, best, reads, SeedingPass(SEEDING, 9, 10, 61)))

@@ -151,7 +151,7 @@ def test_batches_change_nothing(run):
 
 
 def test_more_versions_than_candidates_leave_the_chromosomes_place(tmp_path):
-    """More versions of one ancestor than candidates are kept, all closer to the read than the chromosome."""
+    """More versions of one ancestor exist than candidates are kept, all closer to the read than the chromosome."""
     generator = random.Random(3)
     chromosome = random_bases(generator, 20_000)
     ancestor = mutated(generator, chromosome[8000:12_000], 0.04)

@@ -36,7 +36,7 @@ class Peer:
                 self.alignments.setdefault(self.names.index(name), []).append(found)
 
     def hit(self, name: str, start: int, reverse: bool, cigar: str, distance: int, rank: int) -> PlacedHit:
-        """What a record, or an entry of XA, says."""
+        """Return the hit that a record, or an entry of XA, describes."""
         elements = [(int(length), operation) for length, operation in ELEMENT.findall(cigar)]
         sums = Counter(dict.fromkeys("MIDSH", 0))
         for length, operation in elements:
@@ -50,7 +50,7 @@ class Peer:
         return PlacedHit(contig, start, start + sums["M"] + sums["D"], reverse, score, begin, end, rank)
 
     def rows(self, records: list[pysam.AlignedSegment]) -> list[tuple]:
-        """Contig, position, strand, quality, whether om is there and lt of the records of a mapped read."""
+        """Return contig, position, strand, quality, presence of om, and lt of the records of a mapped read."""
         reported, others = [], []
         for record in records:
             on_primary = self.names.index(record.reference_name) not in self.alternate
@@ -95,7 +95,7 @@ def run(tmp_path_factory) -> tuple[AlternateGenome, Path, Path, list[Path], Path
 
 
 def told(record: pysam.AlignedSegment) -> tuple:
-    """Return the same for one of Quire's records."""
+    """Return the same fields of one of Quire's records."""
     text = record.get_tag("lt") if record.has_tag("lt") else ""
     return place(record), record.mapping_quality, record.has_tag("om"), text
 
@@ -128,7 +128,7 @@ def test_qualities_tags_and_added_records_are_bwa_postalts(run) -> None:
         seen["all"] += 1
     shares = {name: count / seen["all"] for name, count in same.items()}
     assert min(shares[name] for name in ("certain", "all certain", "lt", "om")) >= 0.985, shares
-    assert min(shares["place"], shares["all places and lt"]) >= 0.96, shares  # copies of 4 kb: ties are drawn
+    assert min(shares["place"], shares["all places and lt"]) >= 0.96, shares  # 4 kb copies, random ties
     assert min(seen["changed"], seen["added"]) > 0.1 * seen["all"], seen
 
 

@@ -76,7 +76,7 @@ def test_the_true_place_is_among_the_candidates(genome):
         expected += 1
         found += bool((mine & inside & (jobs.axis_high >= end)).any())
     assert expected > 200
-    assert found >= 0.98 * expected  # the rest are reads within one of twenty copies, of which sixteen are kept
+    assert found >= 0.98 * expected  # the rest are reads within one of twenty copies; only sixteen are kept
 
 
 def test_a_candidate_keeps_to_one_island_and_has_a_bounded_band(genome):
@@ -92,7 +92,7 @@ def test_a_candidate_keeps_to_one_island_and_has_a_bounded_band(genome):
 
 
 def test_copies_in_tandem_stay_apart(genome):
-    """A read of two units fits at every unit of the repeat: each is a candidate of its own."""
+    """A read of two units fits at every unit of the repeat, and each place is a separate candidate."""
     codes = np.array(["ACGT".index(base) for base in genome.tandem[: 2 * UNIT]], np.uint8)
     jobs = genome.candidates(make_reads([codes]))
     contig, position = genome.reference.axis_to_contig(np.arange(len(genome.axis)))
@@ -105,7 +105,7 @@ def test_copies_in_tandem_stay_apart(genome):
 def test_a_gap_is_inside_one_band(genome, gap):
     """Both sides of a gap lead to a candidate whose band contains both diagonals.
 
-    If the gap costs more than the seeds of one side cover, that side is a candidate of its own as well.
+    If the gap costs more than the seeds of one side cover, that side is also a separate candidate.
     """
     start = len(genome.axis) - 900
     axis = genome.axis[start:]

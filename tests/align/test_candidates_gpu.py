@@ -130,7 +130,7 @@ def candidates_of(
 
 
 def kept_of(found: list[tuple], length: int, best: int) -> list[tuple]:
-    """Return the places kept of (rank, place, part); none below half of the best if that covers the whole read."""
+    """Return the kept places of (rank, place, part); none below half of the best if that covers the whole read."""
     found, others = sorted(found)[:MOST_CANDIDATES], sorted(found)[MOST_CANDIDATES:]
     if best > length - SHORTEST_SCORE:
         found = [item for item in found if -2 * item[0][0] >= best]
@@ -226,7 +226,7 @@ def test_as_defined(card, seed: int, islands: int, seeding: SeedingParameters, s
 
 @pytest.mark.parametrize(("alternate", "kept"), [((), 2), ((0,), 4), ((0, 1), 3), ((1,), 2)])
 def test_a_place_on_an_alternate_contig_leaves_out_none_of_the_primary_assembly(card, alternate, kept: int) -> None:
-    """A read matches one island, half of it another one, and a seed of it each of three islands."""
+    """A read matches one island, half of it matches another, and one seed of it each of three islands."""
     generator = random.Random(4)
     axis = generator.choices(range(4), k=900)
     hits = [(0, 100, seed) for seed in range(5)] + [(0, 180, 0), (0, 180, 1), (0, 180, 2)]
@@ -236,13 +236,13 @@ def test_a_place_on_an_alternate_contig_leaves_out_none_of_the_primary_assembly(
 
 @pytest.mark.parametrize("count", [LOCAL_BUNDLES, LOCAL_BUNDLES + 1, 700])
 def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
-    """Equal copies are chosen by hash; a better one wins wherever it is; the other strand does not matter."""
+    """Equal copies are chosen by hash; a better copy is chosen anywhere; the other strand has no influence."""
     generator = random.Random(count)
     axis = generator.choices(range(4), k=90 * (count // 2 + 3))
     read = generator.choices(range(4), k=100)
     hits = [(generator.randint(0, 1), 90 * i, 0) for i in range(count // 2 + 1)]
     hits += [(1 - strand, diagonal, seed) for strand, diagonal, seed in hits]
-    # Bundles of two and three seeds, spread over all.
+    # bundles of two and three seeds, spread over all diagonals
     hits += [(strand, diagonal, 1 + i % 4) for i, (strand, diagonal, _) in enumerate(hits) if i % 41 == 0]
     assert check(card, [read, read[:50]], [hits[:count], []], axis, [0, len(axis)], SEEDINGS[2]) == [MOST_CANDIDATES, 0]
 
@@ -251,7 +251,7 @@ def test_the_best_of_many_and_of_all_alike(card, count: int) -> None:
 @pytest.mark.parametrize("copies", [15, 16, 17, 60, 200])
 @pytest.mark.parametrize("others", [0, 1, 3, 40])
 def test_copies_of_one_part_leave_a_place_to_another_part(card, copies: int, others: int, strand: int) -> None:
-    """The first 60 bases have many places, the last 40 others, with the lowest score, equal or one better."""
+    """The first 60 bases have many places; the last 40 have others, with the lowest, an equal or a better score."""
     generator = random.Random(copies + others)
     axis = generator.choices(range(4), k=100 * (copies + others + 3))
     read = generator.choices(range(4), k=100)

@@ -44,7 +44,7 @@ def test_candidates(card, round_number: int, alternate: bool) -> None:
 
 @pytest.mark.parametrize(("alternate", "kept"), [((), 2), ((0,), 4), ((0, 1), 3), ((1,), 2)])
 def test_what_a_place_on_an_alternate_contig_leaves(card, alternate: tuple[int, ...], kept: int) -> None:
-    """The case of the card's own test: both backends keep what the definition keeps."""
+    """As in the card's own test, both backends keep what the definition keeps."""
     generator = random.Random(4)
     axis = generator.choices(range(4), k=900)
     hits = [(100, seed) for seed in range(5)] + [(180, 0), (180, 1), (180, 2), (400, 1), (700, 2)]

@@ -22,7 +22,7 @@ from quire.errors import InputError
     ],
 )
 def test_options_that_do_not_fit_each_other(words: str, message: str, tmp_path: Path) -> None:
-    """Otherwise a lane whose file of mates was forgotten would be mapped as single reads."""
+    """Otherwise a lane with a forgotten file of mates would be mapped as single reads."""
     given = parser().parse_args([*shlex.split(words), "--index", str(tmp_path), "--out", "x.bam"])
     with pytest.raises(InputError) as caught:
         inputs_of(given)
@@ -31,7 +31,7 @@ def test_options_that_do_not_fit_each_other(words: str, message: str, tmp_path: 
 
 @pytest.mark.parametrize("out", ["x.bam", "folder/x.buckets", "folder/x.buckets/"])
 def test_outputs(out: str) -> None:
-    """A shell that completes the name of a folder appends a slash."""
+    """Shells append a slash when they complete the name of a folder."""
     assert parser().parse_args(["--index", "index", "--fq1", "a.fq", "--out", out]).out == Path(out)
 
 
@@ -46,7 +46,7 @@ def test_outputs(out: str) -> None:
     ],
 )
 def test_values_that_cannot_be_used(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A tab in a header field would make a BAM that no program can read."""
+    """A tab in a header field would make the BAM unreadable."""
     with pytest.raises(SystemExit) as caught:
         parser().parse_args(["--index", "index", "--fq1", "a.fq", "--out", "x.bam", f"{option}={value}"])
     assert caught.value.code == 2

@@ -110,7 +110,7 @@ def test_real_reads(tmp_path: Path, map_on) -> None:
 
 
 def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:
-    """Hits that are lifted over."""
+    """Hits are lifted over."""
     genome, mates, listed = alternate_reads(random.Random(40), tmp_path, pairs=100)
     indexed = build_index(tmp_path, genome)
     wanted = map_on(None, indexed, mates, alternate=listed)
@@ -120,7 +120,7 @@ def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:
 
 
 def test_alternate_contigs_in_pieces(tmp_path: Path, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of batches of reads with clipped ends."""
+    """Batches of reads with clipped ends become records in pieces."""
     genome, mates, listed = alternate_reads(random.Random(41), tmp_path, pairs=100)
     indexed, clipping = build_index(tmp_path, genome), Clipping(adapters=True, poly_g=False)
     monkeypatch.setattr(engine_gpu, "READS_PER_PIECE", 13)
@@ -138,7 +138,7 @@ def test_batches(batch: int, data, map_on) -> None:
 
 @pytest.mark.parametrize(("batch", "memory"), [(7, 1 << 34), (64, 700_000)])
 def test_ends_that_are_clipped(batch: int, memory: int, data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adapters of short inserts, in pieces and parts of batches."""
+    """Adapters of short inserts are clipped in pieces and parts of batches."""
     folder, fasta, _ = data
     generator = random.Random(31)
     genome = max(awkward_genome(random.Random(20)).values(), key=len)
@@ -160,7 +160,7 @@ def test_ends_that_are_clipped(batch: int, memory: int, data, map_on, monkeypatc
 
 @dataclass
 class Watched:
-    """Records the use of an engine's buffers, which are overwritten when put back, so that later reads of them show."""
+    """Counts of taken and returned buffers; returned buffers are overwritten, so that a later read shows."""
 
     taken: dict[int, int] = field(default_factory=Counter)
     put: dict[int, int] = field(default_factory=Counter)
@@ -190,7 +190,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 def test_batches_that_become_records_in_pieces(
     threads, memory, allocation, single, data, map_on, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole batches, batches mapped in parts, and one that is halved; most of them after the sample."""
+    """Batches are mapped whole, in parts, and halved once; most follow the sample."""
     folder, fasta, mates = data
     mates = mates[:1] if single else mates
     indexed = build_index(folder, fasta)
@@ -234,7 +234,7 @@ def test_results_come_back_while_the_next_batch_is_computed(data, map_on, monkey
     monkeypatch.setattr(engine_gpu.CardEngine, "_let_go", wait)
     map_on(card, build_index(folder, fasta), mates, batch=30)
     assert len(begun) == len(between) == PAIRS // 30
-    assert between[-1] == 0  # there was no batch behind the last one
+    assert between[-1] == 0  # no batch follows the last one
     assert min(between[:-1]) > 10
 
 
@@ -248,7 +248,7 @@ def test_pages_that_do_not_fit_are_cycled(data, map_on, caplog: pytest.LogCaptur
     folder, fasta, mates = data
     indexed = build_index(folder, fasta, page_size=4096)
     wanted = map_on(None, indexed, mates)
-    # Pages may take 60 % of what the text (some kilobytes) leaves: here three and a half of seven.
+    # Pages may take 60 % of the memory that the text (some kilobytes) leaves: here three and a half of seven.
     memory = int(3.5 * 66_000 / 0.6)
     with caplog.at_level(logging.INFO, "quire.align"):
         same(map_on(EmulatedCard(memory=memory), indexed, mates, batch=2), wanted)

@@ -34,7 +34,7 @@ def test_fits_as_bwa_does(mean, deviation):
     lengths += [generator.randint(1, LONGEST_INSERT) for _ in range(100)]
     model = fit(np.array(lengths, np.int64))
     wanted = bwa_insert_size(lengths)
-    # Quartiles are taken one element further down, and mean and deviation are rounded down.
+    # Quartiles are taken one element lower, and mean and deviation are rounded down.
     assert model.mean == int(wanted[0])
     assert model.standard_deviation == int(wanted[1])
     assert model.low == pytest.approx(wanted[2], abs=6)
@@ -86,7 +86,7 @@ def test_each_orientation_that_is_frequent_has_a_model_of_its_own():
     mate_pairs, shadow = (np.rint(generator.normal(mean, 40, 1000)).astype(int) for mean in (3000, 300))
     pairs = [coded(mate_pairs, "RF"), coded(shadow, "FR"), coded([500] * 49, "FF"), coded([500] * 50, "RR"), [-1] * 99]
     models = fit_all(generator.permutation(np.concatenate(pairs)))
-    few = replace(NO_INSERT_SIZE, pairs=49)  # less than one in twenty of the most frequent
+    few = replace(NO_INSERT_SIZE, pairs=49)  # fewer than one in twenty of the most frequent
     assert models.models == (few, fit(shadow), fit(mate_pairs), fit(np.full(50, 500, np.int64)))
     assert models.are_known
     assert list(models.to_json()) == list(ORIENTATIONS)

@@ -1,4 +1,4 @@
-"""Candidates that an earlier pass found are left out, and no others."""
+"""Candidates: exactly those that an earlier pass found are left out."""
 
 import random
 

@@ -10,7 +10,7 @@ import pytest
 from quire.algorithms.extension import ExtensionJobs
 from quire.align.engines.steps import Steps, find_alignments
 
-# Of a first look and three later ones: places of a seed that are located. Of these: shorter reads always take part.
+# Located places per seed in the first and three later passes; in these, shorter reads than SHORTEST always take part.
 MATES, ALONE, SHORTEST = [32, 128, 64, 512], [32, 128, 256, 512], [0, 0, 60]
 
 

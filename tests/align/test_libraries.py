@@ -11,8 +11,8 @@ from tests.support.read_builders import Indexed, build_index, map_files, named, 
 
 LENGTH, INSERT, SHADOW = 80, 3000, 300
 PAIRS, SHADOWS = 160, 40
-# Of a fragment's left and right end, whether it is a reverse complement: where the left end is the first mate, and
-# where the right one is.
+# True if the left and the right end of a fragment are reverse complements: with the left end as the first mate, and
+# with the right end as the first mate.
 ENDS = {
     "FF": ((False, False), (True, True)),
     "FR": ((False, True), (False, True)),
@@ -22,7 +22,7 @@ ENDS = {
 
 
 class Library:
-    """Pairs of one orientation, of which one in ten is FR at 300 bases, and the places of their mates."""
+    """Pairs of one orientation, one in ten of which is FR at 300 bases, and the places of their mates."""
 
     def __init__(self, genome: str, orientation: str) -> None:
         generator = random.Random(orientation)
@@ -39,7 +39,7 @@ class Library:
             for begin, reverse in places:
                 bases = genome[begin : begin + LENGTH]
                 reads.append(named(generator, f"p{number}", reverse_complement(bases) if reverse else bases))
-            if number % 4 == 3:  # no seed of 20 bases is left of one of them
+            if number % 4 == 3:  # one of them has no exact seed of 20 bases
                 spoiled = generator.randrange(2)
                 reads[spoiled] = named(generator, f"p{number}", substituted(reads[spoiled].bases))
             order = (1, 0) if right_first else (0, 1)

@@ -56,7 +56,7 @@ def test_rows_are_the_oracles(tmp_path, seed: int) -> None:
             )
             for row in span
         ]  # fmt: skip
-        # Those that are added for one row stand by their places, of equals in any order.
+        # Rows that are added for one row are sorted by place, equal ones in any order.
         assert got[0] == rows[0]
         assert sorted(got) == sorted(rows)
         assert [row[:-1] for row in got if not row[5]] == [row[:-1] for row in rows if not row[5]]
@@ -96,12 +96,12 @@ def test_a_worked_example(tmp_path) -> None:
     """bwa-postalt's own example: a hit on the chromosome overlaps the place of a better one, and both are certain."""
     columns = "\t*\t0\t0\t*\t*\n"
     listed = read_list(tmp_path / "list", f"1_alt\t16\tchr1\t101\t0\t100S800M{columns}decoy*1\t4\t*\t0\t0\t*{columns}")
-    on_primary = oracle.PlacedHit(0, 200, 300, True, 90, 0, 100, 0)  # where bases 600 to 700 of the reversed 1_alt lie
+    on_primary = oracle.PlacedHit(0, 200, 300, True, 90, 0, 100, 0)  # bases 600 to 700 of the reversed 1_alt
     better = oracle.PlacedHit(2, 600, 700, False, 100, 0, 100, 2)
     elsewhere = oracle.PlacedHit(1, 500, 600, False, 85, 0, 100, 1)
     case = Case([(on_primary, 37), (better, 3)], [elsewhere])
     found, lifted = lift_over(*reported_of([case], 0), listed)
     assert found.rows.tolist() == [2]
-    assert found.quality.tolist() == [37, 60]  # 6 * (100 - 85), and no more than 60; the other keeps the smaller one
+    assert found.quality.tolist() == [37, 60]  # 6 * (100 - 85), at most 60; the other keeps the smaller quality
     assert lifted.original_quality.tolist() == [-1, 3]
     assert unpack_bytes(lifted.texts, lifted.text_offsets) == [b"", b"chr1,199,299,-;"]

@@ -92,7 +92,7 @@ def test_pages_and_index_parameters(case, page_size, sampling_distance, sa_sampl
 
 
 def test_the_sample_of_the_insert_size_ends_within_a_batch(case, monkeypatch):
-    """The model depends on the first pairs only, not on the rest of the batch in which the sample ends."""
+    """The model depends only on the first pairs, not on the rest of the batch in which the sample ends."""
     for module in (mapper, insert_size):
         monkeypatch.setattr(module, "SAMPLE_PAIRS", 60)
     monkeypatch.setattr(mapper, "MOST_BASES_LOOKED_AT", 40_000)
@@ -121,7 +121,7 @@ def test_a_pair_among_others_is_as_in_another_order(case, tmp_path):
     pairs = list(case.pairs)
     random.Random(1).shuffle(pairs)
     again = map_files(tmp_path, case.whole, write_pairs(tmp_path, pairs), batch=64, threads=1)
-    assert again.insert_size == case.insert_size  # all pairs are in the sample, in whatever order
+    assert again.insert_size == case.insert_size  # all pairs are in the sample, in any order
     assert again.lines == [line for pair in pairs for line in lines[pair[0].name]]
 
 

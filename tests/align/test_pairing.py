@@ -190,7 +190,7 @@ def test_simple_sequence_behind_an_adapter_outbids_no_pair(behind, overlap, prop
         bases[:50] = [generator.randint(0, 3) for _ in range(50)]
         bases[80:] = np.resize(["ACGT".index(base) for base in behind], 70) if behind else bases[80:]
         mates.append(bases)
-        begin = 80 - 2 * overlap  # of the same part, where half of the shorter alignment overlaps
+        begin = 80 - 2 * overlap  # on the same part if the overlap is half of the shorter alignment
         far = Place(70, 0, 500_000 * (mate + 1), begin, begin + 70, mate)
         at = (0, 50) if mate == 0 else (100, 150)
         places.append([far, Place(50, mate, 1000 + 250 * mate, *at)])

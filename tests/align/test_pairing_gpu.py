@@ -180,7 +180,7 @@ def test_one_pair_of_mates_with_more_places_than_are_kept_tells_nothing(
     sequence = np.random.default_rng(8).integers(0, 4, 100).tolist()
     left = [Place(100, 0, 5000 * copy, 0, 100) for copy in range(left_copies)]
     right = [Place(100, 1, 5000 * copy + (200 if copy == 0 else 2500), 0, 100) for copy in range(right_copies)]
-    worse = [Place(90, 1, 5000 * copy + 1000, 0, 100) for copy in range(3)]  # which do not count
+    worse = [Place(90, 1, 5000 * copy + 1000, 0, 100) for copy in range(3)]  # these do not count
     for places in (left, right):
         places.sort(key=lambda place: tie_hash(name_hash(0), place.axis_begin))
     check(card, [sequence, sequence], [left, right + worse], True, MODELS["300"])

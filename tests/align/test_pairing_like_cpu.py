@@ -17,7 +17,7 @@ from tests.support.card_builders import download_all, make_batch, upload_all
 from tests.support.places import Place, alignments_of
 from tests.support.simulated_batch import INSERT_SIZES, simulated_batch
 
-# Where nearly all distances cost more than two mates score.
+# Nearly all distances cost more than the score of two mates.
 SHARP = InsertSizes(FR=InsertSize(1000, 300, 300, 300, 300, 1, 1, 5000))
 
 
@@ -48,7 +48,7 @@ def test_pairs_that_cost_more_than_they_score(card) -> None:
     reads, on_card = orient_on_cpu(*mates), orient(card, *mates)
     costs = SHARP.FR.penalties()
     qualities = set()
-    for farther in range(6, 20):  # bases more than 300, which cost 0; both mates score 60
+    for farther in range(6, 20):  # bases more than 300, which costs 0; both mates score 60
         others = [Place(30, 1, 1240 + farther + further, 5, 55) for further in range(2)]
         places = [[Place(30, 0, 1000, 5, 55)], [Place(44, 1, 20_000, 5, 55), Place(30, 1, 1240, 5, 55), *others]]
         found = check(card, alignments_of(places), reads, on_card, True, SHARP)

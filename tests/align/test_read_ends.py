@@ -1,4 +1,4 @@
-"""Read-through into adapters and runs of G: found as by the oracle, not mapped, and kept as soft clips."""
+"""Read-through into adapters and runs of G: found as by the oracle, not aligned, and kept as soft clips."""
 
 import json
 import random

@@ -106,11 +106,11 @@ def test_cigar_score_and_differences_agree_with_the_genome(run):
         assert record.infer_read_length() == len(run.source(record).bases)
         contig = run.genome[record.reference_name]
         assert record.reference_end <= len(contig)
-        assert not re.search("N{20}", contig[record.reference_start : record.reference_end])  # islands end there
+        assert not re.search("N{20}", contig[record.reference_start : record.reference_end])  # islands end at such runs
         score, edits = described(record, contig)
         assert record.get_tag("AS") == score
         assert record.get_tag("NM") == edits
-        # An alignment below 30 is reported beside its mate only; one of the whole read earns a bonus, as in bwa mem.
+        # An alignment below 30 is reported only next to its mate; one of the whole read gets a bonus, as in bwa mem.
         earned = score + (END_BONUS if all(operation != clip for operation, _ in operations) else 0)
         assert earned >= min(19 if record.is_proper_pair else 30, len(run.source(record).bases) - 5)
         if "N" not in contig[record.reference_start : record.reference_end]:
@@ -240,7 +240,7 @@ def sa_text(record) -> str:
 
 
 def query_part(record) -> range:
-    """Return the aligned part of the read in the direction as read."""
+    """Return the aligned part of the read in the direction of sequencing."""
     cigar = record.cigartuples
     leading, trailing = (cigar[end][1] if cigar[end][0] in (4, 5) else 0 for end in (0, -1))
     if record.is_reverse:

@@ -1,4 +1,4 @@
-"""Reported alignments on the CPU, taken from all of a batch, against their definition."""
+"""Reported alignments on the CPU, taken from all alignments of a batch, against their definition."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Reported alignments on a card, taken from all of a batch, against their definition."""
+"""Reported alignments on a card, taken from all alignments of a batch, against their definition."""
 
 from itertools import pairwise
 
@@ -57,7 +57,7 @@ def with_alternate(alignments: Alignments, seed: int) -> tuple[Alignments, np.nd
 
 
 def wanted_rivals(alignments: Alignments, selection: Selection, alternate: np.ndarray) -> list[tuple[list, list]]:
-    """Return for each read the indices of its reported rows and of its rivals, among its alignments."""
+    """Return for each read the indices of its reported rows and of its rivals among its alignments."""
     reads = []
     for read, (first, last) in enumerate(pairwise(alignments.offsets.tolist())):
         reported = [i for i in (selection.primary[read], *selection.supplementary[read]) if i >= 0]
@@ -88,7 +88,7 @@ def rivals_in_words(reported: Reported, alignments: Alignments) -> list[tuple[li
 
 
 def wanted(alignments: Alignments, selection: Selection) -> list[tuple[bool, list[tuple]]]:
-    """Return whether the pair of each read is proper, and its rows: quality, second score, columns, operations."""
+    """Return for each read if its pair is proper, and its rows: quality, second score, columns, operations."""
     reads = []
     for read, primary in enumerate(selection.primary.tolist()):
         chosen = [(primary, selection.quality[read], selection.suboptimal_score[read])] if primary >= 0 else []

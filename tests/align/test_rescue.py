@@ -1,4 +1,4 @@
-"""Mate rescue: it finds places without seeds, and only where the insert sizes allow them."""
+"""Mate rescue: places without seeds are found, but only where the insert sizes allow them."""
 
 import random
 from dataclasses import replace
@@ -32,7 +32,7 @@ NINE_BASES = [0, 0, 1, 2, 2, 3, 1, 1, 3]
 
 
 def spoiled(bases: np.ndarray, step: int) -> np.ndarray:
-    """Put a mismatch every `step` bases: for a step below 20 no seed of 20 bases is left."""
+    """Put a mismatch every `step` bases: below 20, no seed of 20 bases is left."""
     out = bases.copy()
     out[step // 2 :: step] = (out[step // 2 :: step] + 1) % 4
     return out
@@ -114,7 +114,7 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
         assert (
             len(rescue_jobs(alignments_of([[anchor], []]), make_reads([read], [mate[:short]]), reference, MODELS)) == 0
         )
-    weak = Place(anchor.score - 18, strand, 5000, 0, 100)  # worse than the best by more than an unpaired end costs
+    weak = Place(anchor.score - 18, strand, 5000, 0, 100)  # worse than the best by more than UNPAIRED_COST
     assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODELS)) == 1
     assert len(rescue_jobs(alignments_of([[weak, anchor], []]), reads, reference, MODELS)) == 1
 
@@ -123,7 +123,7 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
 @pytest.mark.parametrize("length", [KMER, KMER + 3, 36, 60, 80])
 @pytest.mark.parametrize("word", [[0], [0, 1], NINE_BASES[:KMER], NINE_BASES, NINE_BASES * 3 + [2]])
 def test_of_places_in_a_tandem_repeat_that_of_the_mean_template_length_is_taken(word, length, model):
-    """And a second one beyond its band."""
+    """The place at the mean template length is chosen, and a second one beyond its band."""
     axis = np.random.default_rng(3).integers(0, 4, 9000).astype(np.uint8)
     axis[1100:1380] = np.resize(word, 280)
     mate = np.resize(word, length).astype(np.uint8)
@@ -147,7 +147,7 @@ def test_of_places_in_a_tandem_repeat_that_of_the_mean_template_length_is_taken(
 @pytest.mark.parametrize("length", [KMER, 24, 25, 32, 33, 57, 150, 1000])
 @pytest.mark.parametrize("word", [[0], [0, 1], [0, 1, 1, 2, 3], NINE_BASES])
 def test_long_tandem_repeats_are_compared_base_by_base(word, length, ends):
-    """The result is that of votes, which would be too many; also next to N, and for a mate longer than the window."""
+    """The result is that of votes, which would be too many; also next to N, and for mates longer than the window."""
     generator = np.random.default_rng(length)
     axis = np.resize(word, 3000).astype(np.uint8)
     axis[generator.integers(0, 3000, 40)] = 3
@@ -167,7 +167,7 @@ def test_long_tandem_repeats_are_compared_base_by_base(word, length, ends):
 @pytest.mark.parametrize("errors", [1, 2, 3])
 @pytest.mark.parametrize("length", [35, 50, 100, 150])
 def test_a_microsatellite_with_errors_is_found_beside_its_mate(length, errors):
-    """Earlier, each k-mer voted for one diagonal, by its last place in the mate, and none had four votes."""
+    """Regression: each k-mer once voted only for its last place in the mate, so no diagonal had four votes."""
     axis = np.random.default_rng(6).integers(0, 4, 9000).astype(np.uint8)
     axis[1160 : 1180 + length] = np.resize([0, 3], 20 + length)
     mate = axis[1170 : 1170 + length].copy()
@@ -196,8 +196,8 @@ def test_a_mate_of_mostly_n_is_found(called, behind):
     [
         ([100], [40], 0),
         ([100], [40, *[39] * (MOST_CANDIDATES - 2)], 0),
-        ([100], [40, *[39] * (MOST_CANDIDATES - 1)], 1),  # as many places as are looked at at most
-        ([100], [40, 40], 1),  # two as good
+        ([100], [40, *[39] * (MOST_CANDIDATES - 1)], 1),  # the largest number of places that are examined
+        ([100], [40, 40], 1),  # two equally good
         ([100], [39, 40, 30, 40], 1),
         ([100], [40, 39, 39], 0),
         ([100] * (MOST_CANDIDATES - 1), [40, 40], MOST_CANDIDATES - 1),

@@ -231,7 +231,7 @@ def test_bounds_of_proper_distances(card, strand: int) -> None:
         proper = AT_300.low <= template <= AT_300.high
         partner = Place(40, 1 - strand, place_of_mate(template, 100), 0, 100)
         assert len(one_pair(card, strand, full, [partner])) == (not proper)
-        # As many bases as a job needs: it takes all of them to be found.
+        # The fewest bases that give a job: all their k-mers must be found.
         at = place_of_mate(template, KMER + FEWEST_KMERS - 1)
         few = axis()[at : at + KMER + FEWEST_KMERS - 1].tolist()
         assert one_pair(card, strand, few) == ([at] if proper else [])
@@ -241,7 +241,7 @@ def test_an_ambiguous_base_matches_nothing(card) -> None:
     at = 2200 + axis()[2200:2400].tolist().index(0)
     mate = axis()[at - KMER : at + KMER + 1].tolist()
     assert one_pair(card, 0, mate) == [at - KMER]
-    mate[KMER] = 4  # packed as A, which is what stands there
+    mate[KMER] = 4  # packed as A, the base at this place
     assert one_pair(card, 0, mate) == []
 
 
@@ -251,10 +251,10 @@ def test_of_equals_that_of_the_template_length_nearest_the_mean(card, monkeypatc
     size = KMER + FEWEST_KMERS - 1
     junk = np.random.default_rng(1).integers(0, 4, 40).tolist()
     at_mean = FIVE[0] + AT_300.mean - (2 * size + len(junk))
-    # Its two parts lie 40 bases apart; where they are as far from the mean, the lower one is taken.
+    # Its two parts are 40 bases apart; if both are equally far from the mean, the lower one is chosen.
     for at, other in ((0, False), (19, False), (20, True), (21, True), (40, True)):
         parts = [axis()[begin : begin + size].tolist() for begin in (at_mean + at, at_mean + at + size)]
-        junk[0], junk[-1] = 3 - parts[1][0], 3 - parts[0][-1]  # so that neither part goes on
+        junk[0], junk[-1] = 3 - parts[1][0], 3 - parts[0][-1]  # so that neither part continues
         nearest = at_mean + at - len(junk) * other
         assert one_pair(card, 0, parts[0] + junk + parts[1]) == [nearest, 2 * (at_mean + at) - len(junk) - nearest]
 
@@ -272,7 +272,7 @@ def test_the_first_anchors_only_and_near_the_best(card) -> None:
     assert [job[2] for job in on_card(card, reads, [anchors, []], MODEL)] == [2140] * MOST_ANCHORS
     anchors[3:] = [Place(100 - UNPAIRED_COST - (copy > 5), 0, 1940 + copy, 0, 100) for copy in range(3, 9)]
     assert len(on_card(card, reads, [anchors, []], MODEL)) == 6
-    # Behind the others there may be a better one, on an alternate contig.
+    # A better place on an alternate contig may follow the others.
     better = [Place(100 - UNPAIRED_COST - 1, 0, 1940, 0, 100), *anchors[:3]]
     assert len(on_card(card, reads, [better, []], MODEL)) == 3
 
@@ -288,7 +288,7 @@ def test_a_mate_in_a_tandem_repeat_has_two_places(card, monkeypatch, diagonals, 
     jobs = on_card(card, reads, places + [[]] * 3, MODEL)
     assert jobs == wanted_jobs(reads, places + [[]] * 3, MODEL)
     found = [[job[2] for job in jobs if job[0] == read] for read in (3, 4, 5)]
-    # As short as a seed's votes are few, it is found nowhere.
+    # A mate with fewer k-mers than a seed needs votes is not found.
     assert [len(of_one) for of_one in found] == [0 if length < KMER + FEWEST_KMERS - 1 else 2] * 3
     for mate, diagonals_found in zip(mates, found, strict=True):
         for diagonal in diagonals_found[:1] if length < 60 else []:
@@ -348,7 +348,7 @@ def test_nothing_to_rescue(card) -> None:
         assert on_card(card, [[0] * 100, mate[:short]], [[anchor], []], MODEL) == []
 
 
-@pytest.mark.parametrize("shared_bytes", [227 << 10, 16000])  # for the usual table; for a fuller one
+@pytest.mark.parametrize("shared_bytes", [227 << 10, 16000])  # for the usual table, and for a fuller one
 @pytest.mark.parametrize("high", [420, 2400])
 def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> None:
     monkeypatch.setattr(card, "shared_bytes", shared_bytes)

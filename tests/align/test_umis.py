@@ -114,5 +114,5 @@ def test_files_of_other_umis(records: list[tuple[str, str]], sentence: str, tmp_
         pairs = (batch for batch in batches)
         with pytest.raises(InputError, match=sentence) as failure:
             list(with_umi_file(pairs, Path("reads.fq"), path, size))
-        assert failure.traceback  # holds what was being read, as the sentence about a failed job's does
+        assert failure.traceback  # keeps the frames alive, as in a failed job
         assert pairs.gi_frame is None, "the reads are not closed"

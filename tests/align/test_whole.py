@@ -57,13 +57,13 @@ def test_a_failure_leaves_no_copy_of_the_reads(run, tmp_path):
     pysam.sort("-o", str(tmp_path / "sorted.bam"), str(plain), catch_stdout=False)
     with pytest.raises(InputError, match=r"align.umi: read \d+ \(r\) has no UMI") as failure:
         run(bam=[tmp_path / "sorted.bam"], umis=True)
-    assert failure.traceback  # holds the frames of the job, as the sentence about a failed job's does
+    assert failure.traceback  # keeps the frames of the job alive, as in a failed job
     assert list((tmp_path / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["fastq", "bam"])
 def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, monkeypatch, kind):
-    """The batch size is a guess at first; no read is counted twice, and no file is left."""
+    """The batch size is a guess at first; no read is counted twice, and no file remains."""
     generator = random.Random(7)
     reads = [random_read(generator, f"r{i}:ACGT", 50) for i in range(300)]
     given = {"fastq": [write_fastq(tmp_path / "reads.fq.gz", reads, "bgzip")]}
@@ -82,13 +82,13 @@ def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, mon
     monkeypatch.setattr(UnitReads, "__init__", counted)
     monkeypatch.setattr("quire.align.unit.may_have_card", lambda _: True)
     assert run(**given, reads_per_batch="auto") == expected
-    guessed = [READS_PER_BATCH_ON_CARD] if kind == "fastq" else []  # a BAM is not read before it is known
+    guessed = [READS_PER_BATCH_ON_CARD] if kind == "fastq" else []  # a BAM is not read before the size is known
     assert sizes == [*guessed, READS_PER_BATCH]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["insert_size.json", "ledger.json", "out.bam"]
 
 
 def test_a_file_that_samtools_orders_is_read_once(run, tmp_path, monkeypatch):
-    """No second reader starts while samtools still works for the first one, in a folder of the same name."""
+    """No second reader starts while samtools is still working for the first one in a folder of the same name."""
     lines = []
     for i in range(300):
         lines += paired_lines(f"r{i}", "one", (1 + i % 2000, 201 + i % 2000), 50, "S.a", "I")

@@ -96,7 +96,7 @@ def drawn_records(draw: st.DrawFn) -> tuple[list[list[Read]], list[Record], bool
         mapped = generator.random() < 0.8 and length > 0
         flag = generator.getrandbits(12) & ~4 | (0 if mapped else 4)
         mate_contig = generator.randrange(-1, 2)
-        # htslib reads a mate on a contig but at no position as unmapped.
+        # htslib reads a mate on a contig but without a position as unmapped.
         mate_position = generator.randrange(0 if mate_contig >= 0 else -1, 5000)
         number = lambda top: generator.choice([-1, 0, generator.randrange(top)])  # noqa: E731
         records.append(
@@ -128,7 +128,7 @@ def random_cigar(generator: random.Random, length: int) -> tuple[tuple[int, int]
                 parts.append((operation, taken))
                 length -= taken
     middle = next((k for k, part in enumerate(parts) if part[0] not in (4, 5)), None)
-    if middle is None:  # nothing but clips
+    if middle is None:  # only clips
         return ((0, length + sum(size for _, size in parts)),)
     parts.insert(middle, (0, length))
     return tuple(parts)

@@ -19,7 +19,7 @@ CONTIGS = {"one": 3_000_000, "none": 1000, "two": 70_000, "long": 400_000_000}
 
 
 def awkward_lines(seed: int) -> list[str]:
-    """Write clustered reads, some over several windows, unmapped mates with a position, and reads without one."""
+    """Make clustered reads, some over several windows, unmapped mates with a position, and reads without one."""
     generator = random.Random(seed)
     lines = []
     for i in range(4000):
@@ -74,13 +74,13 @@ def test_like_samtools(tmp_path: Path, kind: str, stretches: int) -> None:
             found += len(expected)
         assert found > 10_000
         assert ours.mapped == theirs.mapped
-    # Our own reader begins no later than it may and no earlier than samtools' index lets it.
+    # Quire's reader starts no later than allowed, and no earlier than samtools' index lets it.
     mine, other = open_index(own), open_index(ordered)
     assert [mine.first_offset(1, 0), other.first_offset(1, 0)] == [None, None]
     assert mine.first_offset(0, 100_000) is not None
 
 
 def test_depths() -> None:
-    """Depths equal htslib's: three more bits per level."""
+    """Depths equal htslib's: each level adds three bits."""
     assert [depth_of("csi", [length]) for length in (100, 1 << 14, 1 << 29, 1 << 30)] == [0, 1, 6, 6]
     assert depth_of("bai", [1 << 29]) == 5

@@ -120,7 +120,7 @@ def test_a_real_bam_cut_between_two_blocks_is_refused(tmp_path: Path) -> None:
 
 
 def _within_a_record(data: bytearray) -> bytes:
-    """A file is cut within a block, and closed like a complete file."""
+    """Cut a file within a block, and end it like a complete file."""
     begin, end = _borders(data)[4:6]
     raw = zlib.decompress(data[begin + 18 : end - 8], wbits=-15)[:-10]
     packer = zlib.compressobj(wbits=-15)

@@ -22,7 +22,7 @@ CONTIGS = {"chr1": 100_000}
 def bam(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generator = random.Random(1)
     lines = []
-    for i in range(9000):  # letters that do not compress: the file is several reads long
+    for i in range(9000):  # incompressible, so that the file needs several reads
         bases, qualities = "".join(generator.choices("ACGT", k=100)), "".join(generator.choices("5:?DI", k=100))
         lines.append(f"r{i}\t0\tchr1\t{1 + i}\t60\t100M\t*\t0\t0\t{bases}\t{qualities}")
     return write_bam(tmp_path_factory.mktemp("stream") / "reads.bam", CONTIGS, lines, ["@RG\tID:S\tSM:S"])
@@ -44,7 +44,7 @@ def test_all_records_in_order(bam: Path, size: int, ahead: int) -> None:
     found = records(bam, size, ahead)
     assert b"".join(found) == content[header_bytes(content) :].tobytes()
     assert len(found) > 2 or size > 1 << 20
-    for stretch in found:  # each holds whole records
+    for stretch in found:  # each stretch holds whole records
         at = 0
         while at < len(stretch):
             at += 4 + int.from_bytes(stretch[at : at + 4], "little")

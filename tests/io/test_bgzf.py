@@ -1,4 +1,4 @@
-"""BGZF blocks: equal data become equal bytes wherever ISA-L's memory lies."""
+"""BGZF blocks: equal data become equal bytes wherever ISA-L's memory is."""
 
 import ctypes
 import gzip
@@ -32,7 +32,7 @@ def compressed(stream: Stream, payload: np.ndarray, level: int) -> bytes:
 
 
 def different_blocks(level: int) -> int:
-    """Count the blocks that change with the address of ISA-L's struct, and with what lay there before."""
+    """Count the blocks that change with the address of ISA-L's struct, and with the previous content of its memory."""
     memory = mmap.mmap(-1, 1 << 34, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)  # MAP_NORESERVE
     begin = np.frombuffer(memory, np.uint8).ctypes.data
     usual = new_stream("isal_deflate_init", "isal_deflate")

@@ -48,7 +48,7 @@ def test_text_is_that_of_gzip(tmp_path: Path, small_stretches: None, size: int, 
 
 
 def test_files_one_behind_the_other(tmp_path: Path, small_stretches: None) -> None:
-    """Closing blocks within a file, and plain gzip members after some block."""
+    """Closing blocks within a file, and plain gzip members after a block, are read."""
     whole = bgzip(tmp_path / "a.gz", text(300_000)) + bgzip(tmp_path / "b.gz", text(100))
     (tmp_path / "c.gz").write_bytes(whole + gzip.compress(text(200_000)) + gzip.compress(text(10)))
     assert read(tmp_path / "c.gz") == text(300_000) + text(100) + text(200_000) + text(10)

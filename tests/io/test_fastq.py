@@ -69,7 +69,7 @@ def test_good_dialects(name: str, chunk_bytes: int) -> None:
     expected = list(slow_reader(plain))
     actual = mate1(read_batches(MALFORMED / name, None, 2, maximum_length=5000, chunk_bytes=chunk_bytes))
     assert_same(actual, read_batch(expected))
-    if name not in ("zero_length.fastq", "tricky.fastq"):  # htslib's reader is the second witness
+    if name not in ("zero_length.fastq", "tricky.fastq"):  # htslib's reader is a second witness
         with pysam.FastxFile(str(MALFORMED / name)) as stream:
             assert [(r.name, r.sequence, r.quality) for r in stream] == [
                 (read.name.split()[0], read.bases, read.qualities) for read in expected

@@ -189,7 +189,7 @@ def test_threads_end_when_the_consumer_stops(tmp_path: Path, reads: list[Read]) 
 
 
 def assert_no_threads() -> None:
-    """No helper thread remains."""
+    """Assert that no helper thread remains."""
     deadline = time.monotonic() + 5
     while any(thread.name == "quire-ahead" for thread in threading.enumerate()):
         assert time.monotonic() < deadline

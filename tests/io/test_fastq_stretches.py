@@ -57,7 +57,7 @@ def parsed(path: Path, wanted: int, chunk: int) -> list[tuple]:
             arrays = (batch.names, batch.name_offsets, batch.bases, batch.qualities, batch.offsets)
             found.append((batch.first_ordinal, *(array.tolist() for array in arrays)))
     except InputError as error:
-        # How much of a wrong line is quoted depends on where chunks end.
+        # The quoted part of a wrong line depends on where chunks end.
         found.append((re.sub(r"starts with .* where", "starts with this where", str(error), flags=re.DOTALL),))
     return found
 
@@ -92,7 +92,7 @@ def test_an_error_behind_stretches_that_are_under_way(tmp_path: Path) -> None:
 
 
 def test_stretches_are_what_parses_a_plain_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the last, smaller batch is parsed record by record, so that the tests above are effective."""
+    """Only the last, smaller batch is parsed record by record, so the tests above do test stretches."""
     generator = random.Random(5)
     path = write_fastq(tmp_path / "x.fq", [random_read(generator, f"r{i}", 80) for i in range(230)])
     in_turn = []

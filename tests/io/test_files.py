@@ -24,7 +24,7 @@ def test_leftovers_of_killed_jobs_are_removed(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment).returncode == -9
     assert len(list(tmp_path.iterdir())) == 3
-    # What another living process writes, and what is no leftover of these names, stays.
+    # Files of another running process, and files that are no leftovers of these names, stay.
     mine = next(tmp_path.glob(".x.bam.*"))
     alive = mine.with_name(mine.name.replace(mine.name.split(".")[-2], str(os.getppid())))
     other = tmp_path / ".y.x.bam.local.1.tmp"
@@ -39,7 +39,7 @@ def test_leftovers_of_killed_jobs_are_removed(tmp_path: Path) -> None:
 
 
 def test_a_directory_takes_the_place_of_a_file(tmp_path: Path) -> None:
-    """A file of an earlier version is replaced when the directory is complete, and not before."""
+    """A file of an earlier version is replaced when the directory is complete, not before."""
     final = tmp_path / "unit.buckets"
     final.write_text("one file")
     with pytest.raises(KeyError), atomic_directory(final):

@@ -67,7 +67,7 @@ def test_reads_that_are_not_in_turn(name: str, tmp_path: Path) -> None:
     ("lowest", "highest", "phred64"),
     [
         ("!", "J", False),  # Illumina 1.8
-        ("F", "F", False),  # NovaSeq: a lucky first read
+        ("F", "F", False),  # NovaSeq: a first read of high quality throughout
         ("#", "S", False),  # AVITI, Q2 to Q50
         ("!", "~", False),  # consensus reads
         ("B", "h", True),  # Illumina 1.5

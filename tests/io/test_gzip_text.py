@@ -67,7 +67,7 @@ def test_a_cut_file_is_told_at_every_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", [-1, -5, 100, "garbage"])
 def test_damage_is_told(tmp_path: Path, place: int | str) -> None:
-    """A wrong size, checksum or bit is found, and bytes after the members that are no gzip."""
+    """A wrong size, checksum or bit is found, and so are bytes after the members that are not gzip."""
     content = bytearray(member(texts()[2]))
     if place == "garbage":
         content += b"no gzip at all"

@@ -56,7 +56,7 @@ def test_interleaved_without_a_mate(tmp_path: Path) -> None:
 
 
 def test_phred64(tmp_path: Path) -> None:
-    """Qualities of Phred+64 are read as those of the same reads in Phred+33."""
+    """Qualities of Phred+64 are read like those of the same reads in Phred+33."""
     pairs = some_pairs(12)
     plain = [write_fastq(tmp_path / f"{mate}.fq", [pair[mate] for pair in pairs]) for mate in (0, 1)]
     shifted = [
@@ -75,7 +75,7 @@ def test_phred64(tmp_path: Path) -> None:
 
 
 def test_files_that_follow_each_other(tmp_path: Path) -> None:
-    """Several files give the reads of the file from which they were cut."""
+    """Several files give the reads of the file that they were cut from."""
     pairs = some_pairs(20)
     cuts = ((0, 7), (7, 8), (8, 20))
     files = [

@@ -79,7 +79,7 @@ def test_lines_index_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_each_process_sends_one_counter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A counter has figures for each pair of samples, so that a process sends one and not one per stretch."""
+    """A counter has figures for each pair of samples, so a process sends one in total, not one per stretch."""
     monkeypatch.setattr(counting, "_LEAST_BYTES", 1000)
     merged: list[VariantCounter] = []
     monkeypatch.setattr(VariantCounter, "merge", lambda _, other: merged.append(other))

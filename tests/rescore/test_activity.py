@@ -105,7 +105,7 @@ def test_likelihoods_of_a_pileup(tmp_path, ploidy: int) -> None:
     doubted = np.zeros(900, np.uint8)
     mark_doubted(reads, letters, 0, doubted)
     assert 0 < doubted.sum() < 900
-    # Where nothing is marked, the reference is the most likely; wherever it is not, a place is marked.
+    # Every position where the reference is not the most likely is marked.
     assert doubted[log10.argmax(axis=1) > 0].all()
 
 

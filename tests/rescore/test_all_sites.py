@@ -100,7 +100,7 @@ def test_reference_no_call_and_dropped_genotypes(world: Path, tmp_path: Path) ->
         "GT:DP:RGQ",
         "./.:9:0",
         "./.:.:.",
-    ]  # an unlikely variant, though likelier than none
+    ]  # an unlikely variant, but likelier than none
     assert lines[22][9] == "./.:9:0"
     assert lines[23][9] == "./.:8:0"
     assert lines[24][9] == lines[25][9] == "0/0:8:50"  # the earlier insertion removes no base

@@ -160,7 +160,7 @@ def test_paths_are_those_of_brute_force(seed: int, variants: int, k: int) -> Non
     reads = [version] * 2 + [reference]
     found = haplotypes([reference, *reads], k)
     # A k-mer may occur twice even in random sequence; GATK unrolls it and the brute-force graph folds it. A version
-    # that does not end like the reference has a dangling end, which only GATK joins.
+    # whose end differs from the reference's has a dangling end, which only GATK joins.
     anchored = version[:k] == reference[:k] and version[-k:] == reference[-k:]
     if anchored and all(
         len({t[i : i + k] for i in range(len(t) - k + 1)}) == len(t) - k + 1 for t in (version, reference)
@@ -175,7 +175,7 @@ def test_support_says_how_many_reads_must_show_a_haplotype() -> None:
         for support in (1, 2, 3):
             found = haplotypes([reference, *[other[10:110]] * reads], 25, support=support)
             assert found == ({reference, other} if reads >= support else {reference})
-    # One sample must have enough reads; those of two samples do not add up.
+    # One sample alone must have enough reads; reads of two samples are not added.
     assert haplotypes([reference, other, other], 25, [0, 1]) == {reference}
 
 
@@ -210,7 +210,7 @@ def test_cycles_and_repeats_are_refused_until_the_k_mers_are_long_enough() -> No
     numbers, count, repeated = number_k_mers(graph_of, 25, True)
     assert repeated.any()
     assert count == len({reference[i : i + 25] for i in range(len(reference) - 24)})
-    unrepeated = np.zeros_like(repeated)  # without knowledge of the repeat the graph folds into a cycle
+    unrepeated = np.zeros_like(repeated)  # without marks of repeats, the graph folds into a cycle
     assert has_cycle(build(graph_of, 25, numbers, count, unrepeated))
 
 

@@ -67,7 +67,7 @@ def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, 
     assert cpu == "##quireBackend=cpu: it was asked for."
     refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields[:2]))
     monkeypatch.setattr(engines, "cpu_engine", lambda: refusing)
-    monkeypatch.setattr(caller, "load_kernels", lambda *_: None)  # it calls a tiny genome on the CPU
+    monkeypatch.setattr(caller, "load_kernels", lambda *_: None)  # it would call a tiny genome on the CPU
     found, card = called(root, tmp_path / "card", "gpu", threads)
     assert found == expected
     assert len([line for line in found if line[0] != "#"]) > 3
@@ -105,7 +105,7 @@ def no_room(_card, number: int) -> int:
 
 
 def end(_card, _number: int) -> None:
-    """End the process as a driver's fault does."""
+    """End the process as a driver fault does."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -95,7 +95,7 @@ def test_what_is_given_up_at_ten_thousand_times_is_counted(tmp_path: Path, caplo
 
 
 def test_regions_are_counted_once() -> None:
-    """A region is counted once, in the interval that holds its start, and served by any of its graphs."""
+    """A region is counted once, in the interval that holds its start; any usable graph counts as assembled."""
     tally = Tally([], [("c", 100, 200), ("c", 300, 400)])
     graphs = [(True, False), (False, True), (True, False), (True, True)]
     assemblies = [

@@ -103,7 +103,7 @@ def test_a_deletion_over_the_border_of_a_piece_is_in_no_block(tmp_path: Path) ->
     reference = spaced_genome(3, length)
     planted = [(998, 5), (1990, 13), (2995, 41), (3940, 81), (4985, 5), (4995, 12), (5930, 76), (6999, 2), (8000, 30)]
     both = [(start, reference[start : start + size], reference[start]) for start, size in planted]
-    at = 6008  # within the intervals of the next piece, on the other haplotype, where nothing is deleted
+    at = 6008  # in the next piece, on the haplotype without the deletion
     other = [one for one in both if one[0] in (1990, 6999)]
     other.insert(1, (at, reference[at], "ACGT"["ACGT".index(reference[at]) - 1]))
     genome = Genome("c", reference, [both, other])
@@ -119,7 +119,7 @@ def test_a_deletion_over_the_border_of_a_piece_is_in_no_block(tmp_path: Path) ->
     for piece in pairwise(cuts):
         lines += lines_of(called(tmp_path, tmp_path / "piece.g.vcf.gz", "reads", [("c", *piece)]))
     assert lines == whole
-    # Nor does it matter what else is called: a base that a deletion outside removes is not called the reference.
+    # Other calls do not matter either: a base removed by a deletion from outside is not called reference.
     parts = [("c", 2040, 2500), ("c", 3960, 4100), ("c", 5950, 6050), ("c", 8020, 8100)]
     together = lines_of(called(tmp_path, tmp_path / "parts.g.vcf.gz", "reads", parts))
     assert together == [

@@ -150,7 +150,8 @@ def test_every_region_gets_its_own_reads_and_haplotypes() -> None:
         assert np.isnan(matrix[together[r].usable == 0]).all()
         scores = matrix[~np.isnan(matrix[:, 0])]
         assert len(scores)
-        # Every read is a piece of the first haplotype; others fit as well only if it does not cover the difference.
+        # Every read is a piece of the first haplotype; others fit equally only if the read does not cover the
+        # difference.
         assert (scores.max(axis=1) - scores[:, 0] < 1e-3).all()
 
 

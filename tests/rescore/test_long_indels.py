@@ -120,7 +120,7 @@ def test_without_the_key_they_are_not_found(world, tmp_path: Path) -> None:
 def test_calls_do_not_depend_on_how_the_genome_is_cut(world, tmp_path: Path, monkeypatch) -> None:
     root, _, expected = world
     whole = called(root, tmp_path / "whole", [(0, LENGTH)])
-    # Cuts at the indels' first and last bases, inside them, and anywhere.
+    # Cuts at the indels' first and last bases, inside them, and anywhere else.
     generator = random.Random(7)
     cuts = {at for v in expected for at in (v.position, v.position + 1, (v.position + v.end) // 2, v.end)}
     ordered = sorted({0, LENGTH, *cuts, *(generator.randrange(LENGTH) for _ in range(6))})
@@ -171,7 +171,7 @@ def test_left_alignment_is_the_reports(reference: str, data: st.DataObject) -> N
     if reference[start:end] == inserted:
         assert found is None
         return
-    # The same with the report's function, which keeps the base before if the alleles differ in length.
+    # The same by the report's function, which keeps the preceding base if the alleles differ in length.
     variant = Variant(start - 1, reference[start - 1 : end], reference[start - 1] + inserted)
     expected = normalise("c", variant, lambda _, a, b: reference[a:b])
     if found is None:
@@ -233,7 +233,7 @@ def test_reads_with_errors_spell_what_is_inserted(seed: int, k: int) -> None:
         reads.append("".join(read))
     first, last = text[50 : 50 + k], text[330 : 330 + k]
     assert walked(reads, first, last, 2) == text[50 + k : 330 + k]
-    # A hole in the reads, or a repeat longer than a k-mer, ends the walk.
+    # A gap in the reads, or a repeat longer than a k-mer, ends the walk.
     assert walked(reads[:30] + reads[52:], first, last, 1) == ""
     unit = text[100:150]
     assert walked([text[:100] + unit * 3 + text[300:]] * 3, first, last, 2) == ""

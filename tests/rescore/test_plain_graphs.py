@@ -114,7 +114,7 @@ def test_known_graphs_are_those_that_are_built(seed: int, samples: int, support:
 @given(st.integers(0, 1 << 30), st.sampled_from(["AC", "ACG"]), st.integers(1, 3))
 @settings(max_examples=examples(150), deadline=None)
 def test_in_low_complexity(seed: int, alphabet: str, support: int) -> None:
-    """K-mers repeat, cycles form, and reads return to the reference far from where they left it."""
+    """K-mers repeat, cycles form, and reads rejoin the reference far from where they left it."""
     generator = random.Random(seed)
     regions = []
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""Sites that are judged together, against each judged alone: the same records, to the last digit."""
+"""Sites genotyped together, against each genotyped alone: the same records, to the last digit."""
 
 import random
 from collections.abc import Mapping

@@ -76,7 +76,7 @@ def test_each_mistake_is_one_sentence(line: str, sentence: str, tmp_path: Path) 
         read_ploidy_regions(bed, CONTIGS)
 
 
-# Lengths of the contigs, genes and their places (1-based) by the assembly's annotation: SHOX and IL9R lie in the PAR.
+# Contig lengths, and genes with 1-based positions from the assembly's annotation: SHOX and IL9R are in the PAR.
 GRCH37 = {"X": 155_270_560, "Y": 59_373_566, "SHOX": 600_000, "AR": 66_800_000, "IL9R": 155_240_000}
 GRCH38 = {"X": 156_040_895, "Y": 57_227_415, "SHOX": 640_000, "AR": 67_600_000, "IL9R": 156_010_000}
 
@@ -103,7 +103,7 @@ def test_ready_regions_of_the_human_genome(
     assert [one.at(y, 20_000_000) for one in (male, female, unknown)] == [1, 0, 2]
     assert [one.at(mitochondrion, length - 1) for one in (male, female, unknown)] == [1, 1, 1]
     assert male.at(f"{prefix}1", 20_000_000) == 2
-    # The PAR of X as bcftools 1.16 has it (`call --ploidy GRCh37?`, `GRCh38?`), 1-based.
+    # The PAR of X in bcftools 1.16 (`call --ploidy GRCh37?`, `GRCh38?`), 1-based.
     first = {"GRCh37": (60_001, 2_699_520), "GRCh38": (10_001, 2_781_479)}[name[:6]]
     assert [male.at(x, p - 1) for p in (first[0] - 1, first[0], first[1], first[1] + 1)] == [1, 2, 2, 1]
 
@@ -134,7 +134,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     shared, fathers, mothers = list(SHARED), sorted([*SHARED, *FATHERS]), sorted([*SHARED, *MOTHERS])
     samples = {
-        # X from his mother, and the PAR of his Y, which pairs with it.
+        # X is from his mother; the PAR of his Y pairs with it.
         "father": [*reads("x", "chrX", [fathers], 20), *reads("p", "chrX", [shared], 20, PAR)],
         "mother": reads("x", "chrX", [shared, mothers], 40),
         "nobody": reads("x", "chrX", [fathers, mothers], 40),

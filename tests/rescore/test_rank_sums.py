@@ -104,9 +104,9 @@ def test_values_of_reads_at_a_site() -> None:
     deleted = [*range(100, 108), *range(112, 124)]
     after_the_site = list(range(111, 131))
     reads = region_reads([plain, deleted, after_the_site, plain], [3, 0, 0, 50], [0, 7, 0, 50])
-    reads.mapping_quality[3] = 0  # not informative
+    reads.mapping_quality[3] = 0  # does not count
     values = site_values(reads, as_aligned(reads, np.arange(4)), np.int64(110), np.int64(111))
-    # Within a deletion there is no base; the next one is the 9th of the read.
+    # A deletion has no base; the next one is the 9th of the read.
     assert values.tolist() == [[20, -1, -1, -1], [60, 59, 58, -1], [9, 8, -1, -1]]
 
 
@@ -116,7 +116,7 @@ def test_a_read_that_starts_with_inserted_bases_after_the_site() -> None:
     placed = PlacedReads(np.array([0]), np.array([2]), np.array([8]), np.array([0]), inserted)
     assert site_values(reads, placed, np.int64(101), np.int64(103))[:, 0].tolist() == [-1, 60, 0]
     assert site_values(reads, placed, np.int64(101), np.int64(102))[:, 0].tolist() == [-1, 60, -1]
-    # The run starts two bases after the five that were cut off, and the base is the third of the run.
+    # The run starts two bases after the five clipped bases; the base is the third of the run.
     assert site_values(reads, placed, np.int64(103), np.int64(104))[:, 0].tolist() == [14, 60, 5 + 4]
 
 
@@ -133,7 +133,7 @@ def test_groups_and_keys() -> None:
     reads = region_reads([list(range(100, 120))] * 4, [0] * 4, [0] * 4)
     placed = as_aligned(reads, np.arange(4))
     found = rank_sums(reads, placed, np.array([0, 0, 1, 1], np.int8), 105, 106)
-    # The alternates' mapping qualities are the two smallest of four: one of six choices, of which half counts.
+    # The alternates' mapping qualities are the two smallest of four: one of six choices, half of which counts.
     assert found == {"BaseQRankSum": 0.0, "MQRankSum": pytest.approx(-1.3829941), "ReadPosRankSum": 0.0}
     assert rank_sums(reads, placed, np.array([0, 0, -1, 0], np.int8), 105, 106) == {}
     outside = rank_sums(reads, placed, np.array([0, 0, 1, 1], np.int8), 500, 501)

@@ -179,7 +179,7 @@ def test_insertions_at_the_edge_of_what_is_cut_stay(tmp_path) -> None:
     text = line("a", 0, 1001, "4I20M5I10M5D18M3I", bases)
     whole = clipped(tmp_path, [text])
     assert whole == {"1000+": (bases, [40] * 60, 1000, 1053)}
-    # [1020, 1030) is between the second insertion and the deletion: both sides of the insertion keep it.
+    # [1020, 1030) is between the second insertion and the deletion, so both sides of the insertion keep it.
     assert clipped(tmp_path, [text], 1020, 1030)["1020+"] == (bases[24:39], [40] * 15, 1020, 1030)
     assert clipped(tmp_path, [text], 1010, 1020)["1010+"] == (bases[14:29], [40] * 15, 1010, 1020)
     assert clipped(tmp_path, [text], 1021, 1030)["1021+"] == (bases[30:39], [40] * 9, 1021, 1030)

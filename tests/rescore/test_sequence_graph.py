@@ -53,7 +53,7 @@ def test_of_768_haplotypes_those_are_kept_that_gatk_keeps_with_its_scores() -> N
     assert found.keys() == expected.keys()
     for haplotype, score in found.items():
         assert np.isnan(expected[haplotype]) or abs(score - expected[haplotype]) < 1e-12
-    # The graph of k-mers alone would give others.
+    # The graph of k-mers alone would give different paths.
     complete, bases, offsets = best_paths(graph, threaded.codes, 25, 128)
     text = letters(bases)
     assert not complete

@@ -1,4 +1,4 @@
-"""Explanations of calls on real reads, for every kind of answer: they repeat what the caller did."""
+"""Explanations of calls on real reads, for every kind of answer, with the caller's own results."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def why(root: Path, position: int, samples: str = "A", gvcf: bool = False, **set
 
 
 def test_every_call_is_said_as_it_is_written(world: Path, tmp_path: Path) -> None:
-    """In both modes the explanation has the caller's record, QUAL and likelihoods."""
+    """In both modes the explanation repeats the caller's record, QUAL and likelihoods."""
     rows = [{"sample": "A", "ploidy": 2, "bam": world / "A.bam"}]
     whole = [(CONTIG, 0, LENGTH)]
     call_variants(world / "reference", rows, whole, tmp_path / "a.vcf.gz", SETTINGS, tmp_path / "l.json")

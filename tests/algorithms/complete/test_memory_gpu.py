@@ -12,11 +12,11 @@ from tests.emulator.laboratory import needs_compiler
 from tests.support.complete_cases import card_case, draw_islands, draw_reads, expected_ends, rows_of
 
 pytestmark = needs_compiler
-COUNTS = {"exact": 3, "walked": 1, "mixed": 2}  # of pieces, for two differences
+COUNTS = {"exact": 3, "walked": 1, "mixed": 2}  # pieces for two differences
 
 
 def case():
-    """Return a card, its pages, four reads and axis, and the oracle's ends."""
+    """Return a card, its pages, four reads, the axis, and the oracle's ends."""
     rng = np.random.default_rng(8)
     islands = draw_islands(rng)
     reads = draw_reads(rng, islands, [30, 24, 28, 20], 2)
@@ -49,7 +49,7 @@ def test_a_single_read_that_does_not_fit_is_an_error(kind, monkeypatch) -> None:
 
 
 def test_slices_of_few_items_and_rows(monkeypatch) -> None:
-    """The list of the trie grows and shrinks, and leaves are followed a few at a time."""
+    """Search with a trie list that grows and shrinks, and with leaves followed a few at a time."""
     monkeypatch.setattr(trie, "ITEMS_AT_ONCE", 3)
     monkeypatch.setattr(trie, "ROWS_AT_ONCE", 2)
     monkeypatch.setattr(seeds, "ROWS_AT_ONCE", 3)

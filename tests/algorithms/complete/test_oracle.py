@@ -28,7 +28,7 @@ def test_ends_have_the_distances_of_edlib(seed):
             for strand, oriented in enumerate((read, complement)):
                 query = letters(oriented, "N")[::-1]
                 for end in range(1, len(island) + 1):
-                    # Turned round, the end is where the alignment begins; its other end is free.
+                    # Reversed, the end is the alignment's begin; its other end is free.
                     answer = edlib.align(query, letters(island[:end], "n")[::-1], mode="SHW", k=differences)
                     if answer["editDistance"] >= 0:
                         wanted.append((strand, first + end, answer["editDistance"]))
@@ -37,7 +37,7 @@ def test_ends_have_the_distances_of_edlib(seed):
 
 
 def hits_of(read: str, island: str, differences: int) -> list[tuple[int, int, int, str]]:
-    """(begin, end, distance, CIGAR) of the forward hits."""
+    """Return (begin, end, distance, CIGAR) of the forward hits."""
     codes = np.array([[BASES.find(b) if b in BASES else 4 for b in read], [4] * len(read)], np.uint8)
     axis = np.array([BASES.find(b) if b in BASES else 4 for b in island], np.uint8)
     hits = oracle.find(axis, [0, len(axis)], codes, differences)[1]
@@ -47,13 +47,13 @@ def hits_of(read: str, island: str, differences: int) -> list[tuple[int, int, in
 @pytest.mark.parametrize(
     ("read", "island", "differences", "wanted"),
     [
-        ("ACGTTGCA", "GGACGTTGCAGG", 2, [(2, 10, 0, "8M")]),  # ends before and behind have the same beginning
-        ("ACGTTGCG", "GGACGTTGCAGG", 1, [(2, 10, 1, "8M")]),  # a last base that differs is no insertion
+        ("ACGTTGCA", "GGACGTTGCAGG", 2, [(2, 10, 0, "8M")]),  # several ends share this beginning
+        ("ACGTTGCG", "GGACGTTGCAGG", 1, [(2, 10, 1, "8M")]),  # a mismatch of the last base is no insertion
         ("CCGTTGCA", "GGACGTTGCAGG", 1, [(2, 10, 1, "8M")]),
-        ("ACGTGCAC", "GGACGTTGCACGG", 1, [(2, 11, 1, "3M1D5M")]),  # the deletion stands on the left
+        ("ACGTGCAC", "GGACGTTGCACGG", 1, [(2, 11, 1, "3M1D5M")]),  # the deletion is left-aligned
         ("ACGTTTGCA", "GGACGTTGCAGG", 1, [(2, 10, 1, "3M1I5M")]),
         ("ACGTNGCA", "GGACGTNGCAGG", 1, [(2, 10, 1, "8M")]),  # an N matches nothing, not even an N
-        ("TACGTTGC", "ACGTTGCGG", 1, [(0, 7, 1, "1I7M")]),  # the island begins there
+        ("TACGTTGC", "ACGTTGCGG", 1, [(0, 7, 1, "1I7M")]),  # the island begins here
         ("AAAA", "AAAAAA", 0, [(0, 4, 0, "4M"), (1, 5, 0, "4M"), (2, 6, 0, "4M")]),
         ("AAAA", "AAACAA", 1, [(0, 4, 1, "4M"), (1, 5, 1, "4M"), (2, 6, 1, "4M")]),
         ("ACGTTGCA", "TTTTTTTTTT", 2, []),

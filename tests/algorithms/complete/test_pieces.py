@@ -1,4 +1,4 @@
-"""How reads are cut into pieces: no alignment is left out, and pieces are exact where these are rare."""
+"""Division of reads into pieces: no alignment is missed, and pieces are exact where these are rare."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ CHROMOSOME = 60_000_000
 
 @pytest.mark.parametrize("differences", range(6))
 def test_pieces_leave_no_alignment_out(differences) -> None:
-    """Whatever share of k differences each piece has, one has no more than it may; and pieces make up the read."""
+    """For any distribution of k differences, some piece has at most its limit; the pieces cover the read."""
     for length in (shortest_read(differences), 36, 101):
         for count in range(1, differences + 2):
             pieces = cut(length, differences, count)
@@ -26,7 +26,7 @@ def test_a_word_holds_a_window() -> None:
 
 
 def test_exact_pieces_are_given_up_where_they_occur_too_often() -> None:
-    """As measured on a chromosome: short reads, or many differences in them."""
+    """Short reads, or many differences, make exact pieces too frequent, as measured on a chromosome."""
     lengths = (20, 23, 36, 47, 100, 150)
     searches = [(n, k) for n in lengths for k in range(6) if any(piece.limit for piece in pieces_of(n, k, CHROMOSOME))]
     walked = {length: [k for n, k in searches if n == length] for length in lengths}
@@ -34,7 +34,7 @@ def test_exact_pieces_are_given_up_where_they_occur_too_often() -> None:
 
 
 def test_reads_of_any_length_are_judged() -> None:
-    """The number of words of a length is beyond what a float holds from 512 bases on."""
+    """From 512 bases on, a float cannot hold the number of words of a length."""
     for k in range(6):
         for length in range(shortest_read(k), 1025, 7):
             assert sum(piece.limit + 1 for piece in pieces_of(length, k, CHROMOSOME)) == k + 1

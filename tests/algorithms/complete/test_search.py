@@ -27,7 +27,7 @@ from tests.support.read_builders import make_reads
 
 
 def check(islands, reads, differences, pages, count=None, room=1000) -> list[tuple[int, int, int, int]]:
-    """Compare with the oracle; returns the ends."""
+    """Compare with the oracle; return the ends."""
     found = join(cpu.find_ends(pages, make_reads(reads), make_axis(islands), differences, room, count))
     for name, values, wanted in zip(found._fields, found, expected_ends(islands, reads, differences), strict=True):
         assert values.dtype == wanted.dtype
@@ -73,7 +73,7 @@ def test_reads_of_both_kinds_in_a_batch(seed, monkeypatch) -> None:
 
 @pytest.mark.parametrize("differences", [0, 3])
 def test_long_reads_and_many_windows(differences):
-    """Reads of several words in one vector, and more windows than a vector has lanes."""
+    """Reads take several words of a vector, and there are more windows than a vector has lanes."""
     rng = np.random.default_rng(1)
     unit = rng.integers(0, 4, 30)
     islands = [np.concatenate([edit(rng, unit, 1) for _ in range(150)]).tolist(), rng.integers(0, 4, 400).tolist()]
@@ -84,7 +84,7 @@ def test_long_reads_and_many_windows(differences):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_repeats_longer_than_a_read(count) -> None:
-    """Intervals of many rows down to the last base, reads of one letter, and a border of pages within."""
+    """Intervals have many rows up to the last base, reads have one letter, and a page border lies inside."""
     rng = np.random.default_rng(3)
     unit = rng.integers(0, 4, 50).tolist()
     islands = [[*unit * 4, *[0] * 90, *unit], [*unit[20:], *unit * 2]]
@@ -103,7 +103,7 @@ def test_a_path_that_is_longer_than_the_overlap_of_pages() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_more_candidates_than_there_is_room_for(count, monkeypatch) -> None:
-    """Fewer reads are searched together, and the candidates of a single read are joined while they come."""
+    """Fewer reads are searched together, and the candidates of a single read are joined as they come."""
     monkeypatch.setattr(cpu, "CANDIDATES", 2)
     monkeypatch.setattr(cpu, "MOST_CANDIDATES", 3)
     rng = np.random.default_rng(5)
@@ -120,7 +120,7 @@ def test_more_reads_than_are_searched_together(monkeypatch) -> None:
 
 
 def test_a_read_with_more_rows_than_are_located_together(monkeypatch):
-    """A read of one letter on an axis of that letter: every place is an end."""
+    """A read of one letter on an axis of that letter ends at every position."""
     monkeypatch.setattr(cpu, "CANDIDATES", 1 << 12)
     monkeypatch.setattr(cpu, "MOST_CANDIDATES", 1 << 13)
     length = 1 << 15
@@ -141,7 +141,7 @@ def test_no_reads() -> None:
 
 @pytest.mark.parametrize("differences", [1, 5])
 def test_the_longest_reads(differences) -> None:
-    """Every cut finds where a read was drawn."""
+    """Every division finds the origin of a read."""
     rng = np.random.default_rng(differences)
     island = rng.integers(0, 4, 3000).tolist()
     begins, lengths = (10, 700, 1500, 1900), (511, 512, 1023, 1024)

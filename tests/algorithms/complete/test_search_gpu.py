@@ -8,7 +8,7 @@ from tests.support.complete_cases import card_case, draw_islands, draw_reads, ex
 
 
 def check(card, islands, reads, differences, count=None, page_count=1, room=1000, **index) -> list:
-    """Compare with the oracle; returns the ends."""
+    """Compare with the oracle; return the ends."""
     pages, batch, axis = card_case(card, islands, reads, page_count, **index)
     parts = gpu.find_ends(card, pages, batch, axis, differences, room, count)
     found = rows_of([type(part)(*map(card.download, part)) for part in parts])

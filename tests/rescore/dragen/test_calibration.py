@@ -82,7 +82,7 @@ def test_classes_without_sites_enough() -> None:
     assert too_few(counts) == []
     counts[2, 3] = 199
     assert too_few(counts) == [(3, 4, 199)]
-    counts[4, 5] = 0  # not needed: GATK asks for two repeats of period 5 only
+    counts[4, 5] = 0  # not needed: GATK requires only two repeats of period 5
     assert too_few(counts) == [(3, 4, 199)]
 
 

@@ -41,7 +41,7 @@ SETTINGS = default_settings("rescore") | {
 
 @st.composite
 def pileups(draw) -> tuple[SiteEvidence, np.ndarray, np.ndarray]:
-    """Draw evidence, likelihoods of two or three alleles (some reads without), and indices of the sample's reads."""
+    """Draw evidence, likelihoods of two or three alleles (for some reads none), and indices of the sample's reads."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, alleles = draw(st.integers(1, 25)), draw(st.integers(2, 3))
     evidence = SiteEvidence(
@@ -123,7 +123,7 @@ def test_priors_of_genotypes() -> None:
     np.testing.assert_allclose(-10 * substitution, [0, 34.771, 37.782], atol=1e-3)
     indel = genotype_priors(2, [b"\0\0", b"\0"], repeat_prior(8.0))
     np.testing.assert_allclose(-10 * indel, [0, 8, 11.0103], atol=1e-4)
-    # 0/0 0/1 1/1 0/2 1/2 2/2 of a substitution and an allele that no read shows
+    # 0/0 0/1 1/1 0/2 1/2 2/2 of a substitution and an allele without reads
     both = genotype_priors(2, [b"\0", b"\1", NON_REFERENCE], repeat_prior(8.0))
     np.testing.assert_allclose(-10 * both, [0, 34.771, 37.782, 8, 42.771, 11.010], atol=1e-3)
     haploid = genotype_priors(1, [b"\0", b"\1"], FLAT_PRIOR)
@@ -133,9 +133,9 @@ def test_priors_of_genotypes() -> None:
 def test_prior_of_an_indel_is_that_of_the_repeat_after_the_site() -> None:
     reference = np.array([1, 2] + [0] * 9 + [3, 1, 2], np.uint8)
     assert indel_prior(DEFAULT, reference, 1) == 12.0  # nine copies of one base
-    assert indel_prior(DEFAULT, reference, 5) == 12.0  # copies before the site count too
+    assert indel_prior(DEFAULT, reference, 5) == 12.0  # copies before the site count as well
     assert indel_prior(DEFAULT, reference, 0) == 39.0
-    assert indel_prior(DEFAULT, reference, 13) == 39.0  # nothing follows
+    assert indel_prior(DEFAULT, reference, 13) == 39.0  # the site ends the reference
 
 
 def test_genotype_by_posterior() -> None:
@@ -149,7 +149,7 @@ def test_genotype_by_posterior() -> None:
 
 
 def test_a_read_may_be_as_unlikely_as_its_qualities_say() -> None:
-    """GATK's table of means and variances, and its results for reads of one quality."""
+    """A read's lowest likelihood follows GATK's means and variances of its qualities, as for reads of one quality."""
     np.testing.assert_allclose(MOMENTS[[1, 20, 40], 0], [5.996842844, 0.290923699, 0.004911394], rtol=1e-7)
     np.testing.assert_allclose(MOMENTS[[1, 20, 40], 1], [0.196616587, 6.053379213, 0.200422214], rtol=1e-6)
     poor, good = np.full(100, 6, np.uint8), np.full(100, 60, np.uint8)
@@ -228,7 +228,7 @@ def test_gvcf_calls_are_gatks(world: Path, tmp_path: Path, sample: str) -> None:
 
 
 def test_pieces_batches_and_threads_do_not_show(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two samples with tables of their own give the same calls in one piece and in small pieces."""
+    """Two samples with their own tables give the same calls in one piece and in small pieces."""
 
     def call(name: str, intervals: list[tuple[str, int, int]], threads: int = 1) -> list[str]:
         part = tmp_path / f"{name}.vcf.gz"
