@@ -3,12 +3,12 @@
 // Row = base of the read, column = diagonal of the band. A lane owns `blocks` runs of 8 neighbouring columns and is
 // one row behind the lane to its left: at step s, lane l of its group works on row s - l. A deletion comes from the
 // left neighbour's previous step; an insertion (one row up, one column right) from the right neighbour's first column
-// in the same step. So two shuffles a step exchange all that the lanes need of each other.
+// in the same step. So two shuffles per step exchange all that the lanes need of each other.
 //
 // Scores are multiplied by 16, and the lowest four bits break ties: so a plain maximum also gives the term that won,
 // with the preferences of extension/cpu.py. Candidates for a cell carry 3 (stop), 2 (diagonal), 1 (insertion), 0
 // (deletion); a gap that is opened carries a bit that an extended one does not. Values of row r are FRAME * r higher
-// than their scores, so that extending an insertion, which goes one row on, costs nothing. An insertion or a deletion
+// than their scores, so that extending an insertion, which advances one row, costs nothing. An insertion or a deletion
 // of score zero or less never matters: a cell is at least zero. Lane l begins l rows before the read, in rows that hold
 // every cell at END_BONUS.
 //
@@ -35,7 +35,7 @@ struct Band {
     i64 width;        // columns: BAND_STEP times a power of two
     i64 lanes;        // lanes that share an alignment
     i64 blocks;       // blocks that a lane owns
-    i64 groups;       // alignments a warp
+    i64 groups;       // alignments per warp
     i64 steps;        // steps for which a warp has room
     i64 query_words;  // of a read's letters
     i64 words;        // of all letters of an alignment: HEADER_WORDS, the read's letters, the axis'
@@ -102,7 +102,7 @@ __device__ __forceinline__ void fill(Block& block, i32 beyond, i32& deletion, co
         block.match[column] = value & ~TAGS;
         i32 leaving = add_max(block.match[column], OPEN_INSERTION, inserted);
         block.insertion[column] = leaving & ~INSERTION_OPENED;
-        // A deletion is never opened from a deletion, so `paired` suffices in place of `value`, which is later.
+        // A deletion is never opened from a deletion, so `paired` suffices in place of `value`, which is known later.
         i32 longer = add_max(paired, OPEN_DELETION, deletion + GAP_EXTEND * SCALE);
         u32 bits = select_bits(DELETION_OPENED - 1, select_bits(MOVE, (u32)value, (u32)leaving), (u32)longer);
         directions = __funnelshift_r(directions, bits, 4);

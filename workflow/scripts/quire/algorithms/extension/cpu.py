@@ -1,8 +1,8 @@
 """Extension with Numba: a comparison without gaps, then 32 banded alignments at a time, one in each vector lane.
 
-A read with at most one mismatch on its diagonal is done, since no gapped or clipped path scores as much: a gap costs at
-least 7, a mismatch 5, a clip at least 6. All other reads are aligned in a banded matrix, whose directions are kept for
-the traceback.
+A read with at most one mismatch on its diagonal needs no matrix, since no gapped or clipped path scores as much: a gap
+costs at least 7, a mismatch 5, a clip at least 6. All other reads are aligned in a banded matrix, whose directions are
+kept for the traceback.
 """
 
 from typing import NamedTuple
@@ -133,7 +133,7 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
 
 
 def _room(longest: int, widest: int) -> tuple[_Lanes, _Matrices]:
-    """Return room for a group of reads of at most `longest` bases in bands of at most `widest` diagonals."""
+    """Allocate memory for a group of reads of at most `longest` bases in bands of at most `widest` diagonals."""
     lanes = _Lanes(
         np.empty(longest * LANES, np.uint8),
         np.empty((longest + widest) * LANES, np.uint8),
@@ -152,7 +152,7 @@ def _room(longest: int, widest: int) -> tuple[_Lanes, _Matrices]:
 
 @inlined
 def mismatches(packed, word, length, text, position, limit):
-    """Count the bases in which a packed read differs from the axis from `position` on; stops above `limit`."""
+    """Count the bases in which a packed read differs from the axis from `position` on; stop above `limit`."""
     found = 0
     for begin in range(0, length, 32):
         difference = packed[word + (begin >> 5)] ^ packed_word(text, position + begin)
@@ -167,7 +167,7 @@ def mismatches(packed, word, length, text, position, limit):
 
 @compiled
 def _align_without_gaps(jobs, sequences, results):
-    """Fill the results of jobs with at most one mismatch on their diagonal; returns which they are (bool[n])."""
+    """Fill the results of jobs with at most one mismatch on their diagonal; return True for each of them (bool[n])."""
     read, strand, diagonal, _, axis_low, axis_high = borrowed(jobs)
     offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = borrowed(sequences)
     score, _, read_end, axis_begin, axis_end, _, cigar_length = borrowed(results)
@@ -195,7 +195,7 @@ def _align_without_gaps(jobs, sequences, results):
 
 @compiled
 def _align_in_bands(jobs, sequences, bands, results, lanes, matrices):
-    """Align jobs in groups of LANES; returns their CIGAR operations, which follow one of each job in all."""
+    """Align jobs in groups of LANES; return their CIGAR operations, which `extend` places after one of each job."""
     order, widths, lengths = bands
     jobs, sequences, results = borrowed(jobs), borrowed(sequences), borrowed(results)
     lanes, matrices = borrowed(lanes), borrowed(matrices)
@@ -325,7 +325,7 @@ def _fill_matrices(lanes, rows, width, matrices):
 
 @inlined
 def _trace(matrices, alignment, cigar, used, results):
-    """Trace the path to the best cell of a lane; writes its operations from `used` on and returns their end."""
+    """Trace the path to the best cell of a lane, write its operations from `used` on, and return their end."""
     job, lane, origin, width, length = alignment
     score, read_begin, read_end, axis_begin, axis_end, _, cigar_length = results
     directions, best_score = matrices.directions, matrices.best_score[lane]

@@ -1,6 +1,6 @@
 """Extension on a card: a comparison without gaps, one thread per job, then banded matrices, each on lanes of a warp.
 
-Directions are kept for the traceback, four bits a cell. Jobs are aligned in chunks that fit in the card's memory.
+Directions are kept for the traceback, four bits per cell. Jobs are aligned in chunks that fit in the card's memory.
 """
 
 from typing import NamedTuple
@@ -63,12 +63,12 @@ class Band(NamedTuple):
 
     @property
     def state_numbers(self) -> int:
-        """Return how many numbers a warp keeps between the rows of a wide band."""
+        """Count of numbers that a warp keeps between the rows of a wide band."""
         return self.blocks * 2 * COLUMNS * _WARP if self.blocks > 1 else 0
 
     @property
     def bytes_per_warp(self) -> int:
-        """Return the bytes that the alignments of a warp take on the card."""
+        """Bytes that the alignments of a warp take on the card."""
         alignment = 4 * self.words + 4 * self.operations + 8 + 4 + 8
         return self.steps * self.blocks * _WARP * 4 + 4 * self.state_numbers + self.groups * alignment
 
@@ -98,12 +98,13 @@ def extend(
     """Align each job's read inside its band, as `quire.algorithms.extension.cpu.extend` does.
 
     Args:
-        card: where everything lies.
+        card: holds the other arguments.
         jobs: arrays on the card.
         reads: the batch.
         text: uint64[], the packed axis, on the card.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases, on the card.
-        budget: most bytes of matrices at a time, though at least one warp's; None for half of the free memory.
+        budget: most bytes of matrices at a time, though at least one warp's; None for half of the free memory, but not
+            more than MOST_BYTES.
 
     Returns:
         Arrays on the card. `cigar` has another order than the CPU's; `cigar_begin` gives the places.
@@ -142,7 +143,7 @@ def extend(
         for first in range(begin, end, chunk):
             chosen = order[first : min(first + chunk, end)]
             waiting.append(_align(card, band, chosen, jobs, _Sequences(reads, text, ambiguous), results))
-            if len(waiting) > 1:  # reading the number of operations waits for the card, which has the next chunk to do
+            if len(waiting) > 1:  # reading the number of operations waits for the card, which has the next chunk by now
                 _gather(card, waiting.pop(0), parts, results)
     _gather(card, waiting.pop(), parts, results)
     results.cigar = xp.concatenate(parts)

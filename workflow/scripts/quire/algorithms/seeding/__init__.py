@@ -4,9 +4,10 @@ Seeds end at offsets s, s + stride, ... of the oriented read and at its end. A s
 deep. The occurrences of a seed at fixed depths (s, and longer ones of DEPTHS) are counted over all pages; the page that
 contains the first base of a hit owns it. The shortest depth with at most `maximum_hits` occurrences is used, and a seed
 that is too frequent at every depth is dropped. A read without any hit locates its rarest dropped seed and keeps the
-`maximum_hits` hits of smallest hash(read name, axis position). So does a read with few hits whose rarest dropped seed
-is not much too frequent: a single differing base of a repeat makes the seeds over it rare, and without the other copies
-the read would seem to have one place. Thus the hits of a read depend on the read and the whole axis, not on the pages.
+`maximum_hits` hits of smallest hash(read name, axis position). So does a read with fewer than FEW_HITS hits if that
+seed has at most RAREST_LIMIT_BESIDE occurrences: a single base that differs between copies of a repeat makes the seeds
+over it rare, and without the other copies the read would seem to have one place. Thus the hits of a read depend on the
+read and the whole axis, not on the pages.
 `cpu.find_hits` and `gpu.find_hits` locate them.
 
 A hit is a uint64: strand in bit 63, (diagonal + DIAGONAL_BIAS) in bits 8..62, ordinal of the seed in bits 0..7. The
@@ -22,8 +23,8 @@ DEEPEST = int(DEPTHS[-1])
 SEED_LENGTHS = (16, 20)  # values of `seed_length`: at least the depth of an index's prefix table
 MAXIMUM_SEEDS = 64
 DIAGONAL_BIAS = 1 << 20
-# Occurrences up to which the rarest dropped seed is located: of a read without hits, and of a read with fewer than
-# FEW_HITS hits, which may not include its best places.
+# The rarest dropped seed is located up to RAREST_LIMIT occurrences in a read without hits, and up to RAREST_LIMIT_BESIDE
+# in a read with fewer than FEW_HITS hits, which may lack its best places.
 RAREST_LIMIT = 65536
 FEW_HITS = 8
 RAREST_LIMIT_BESIDE = 128
@@ -31,11 +32,11 @@ RAREST_LIMIT_BESIDE = 128
 
 @dataclass(frozen=True)
 class SeedingParameters:
-    """Density of the seeds of a read, and how frequent a seed may be.
+    """Density of the seeds of a read, and their largest frequency.
 
     Attributes:
         stride: bases between the ends of adjacent seeds.
-        maximum_hits: occurrences on the axis up to which a seed is located.
+        maximum_hits: most occurrences on the axis of a seed that is located.
         seed_length: least depth of a seed, one of SEED_LENGTHS.
     """
 

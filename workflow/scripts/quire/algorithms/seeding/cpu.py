@@ -1,4 +1,4 @@
-"""Seeding with Numba over the FM-indexes of all pages, in one pass that stops at the first depth within the cap."""
+"""Seeding with Numba over the FM-indexes of all pages, in one pass: a seed stops at the first depth within the cap."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from quire.simd.compiled import compiled, inlined
 
 ROOM_OF_A_READ = 256  # initial memory for the hits of a read, usually more than enough
 ROWS_ANNOUNCED, ROWS_IN_LINE = 64, 16  # rows of an interval that are prefetched; places in a cache line
-FEW_TO_SORT = 16  # hits that are sorted by insertion alone; more are first put into about twice as many boxes
+FEW_TO_SORT = 16  # most hits that are sorted by insertion only; more are first put into about twice as many boxes
 FEWEST_BOXES, MOST_BOXES = 64, 4096
 
 
@@ -54,7 +54,7 @@ def find_hits(
     table = page_table(pages)
     count = len(batch.offsets) - 1
     offsets = np.zeros(count + 1, np.int64)
-    # Sized for the maximum: the system allocates only what is written.
+    # Sized for the maximum, since the system allocates only memory that is written.
     hits = np.empty(ROOM_OF_A_READ * count + 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT, np.uint64)
     together = make_together(len(table))
     begin = hits_of_reads(table, batch, text, together, 0, offsets, hits)
@@ -66,7 +66,7 @@ def find_hits(
 
 @compiled
 def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
-    """Locate the hits of the reads from `begin_read` on in the pages of a table; return the read it stopped before."""
+    """Locate the hits of the reads from `begin_read` on in the pages of a table; return the first read left out."""
     batch, together = borrowed(batch), borrowed(together)
     used = offsets[begin_read]
     room = 2 * MAXIMUM_SEEDS * max(batch.maximum_hits, 1) + RAREST_LIMIT

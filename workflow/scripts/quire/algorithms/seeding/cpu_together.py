@@ -4,13 +4,12 @@ Seeds are laid out, as items of `seeds` (SEED[s]), until there are at least SEED
 
 - `found` (INTERVAL[page, s]) is an interval that is `seed_length` deep, or that became empty or small before, and
 - `places` (int64[page, s, 1 + LISTED_ROWS]) holds, if the interval has at most LISTED_ROWS rows, the number of hits
-that
-  the page owns at `seed_length` and their begins on the axis; otherwise MANY.
+  that the page owns at `seed_length` and their begins on the axis; otherwise MANY.
 
-A seed is not searched further once it is so deep that its few rows are unlikely to be chance. Its rows are located, and
-the rest of the seed is compared with the axis, which for most seeds of a read is the same place in memory. Seeds that
-are too frequent on all pages together are searched further, depth by depth, until `choose_depths` knows the depth of
-each seed and its intervals on all pages.
+A seed is not searched further once it is so deep that its few rows are unlikely to match by chance. Its rows are
+located, and the rest of the seed is compared with the axis, which for most seeds of a read is the same place in memory.
+Seeds that are too frequent on all pages together are searched further, depth by depth, until `choose_depths` knows the
+depth of each seed and its intervals on all pages.
 """
 
 from typing import NamedTuple
@@ -41,8 +40,8 @@ def _integers(*names: str) -> np.dtype:
     return np.dtype([(name, np.int64) for name in names], align=True)
 
 
-# A seed of a read. end: in the oriented read; longest: bases that it may be deep; base, word: index of the read's first
-# base and of its first word among those of both strands.
+# A seed of a read. end: in the oriented read; longest: its largest depth in bases; base, word: index of the read's
+# first base and of its first word among those of both strands.
 SEED = _integers("read", "strand", "ordinal", "end", "longest", "base", "word")
 # Rows [low, high) of a page, whose suffixes begin with the last `depth` bases of a seed.
 INTERVAL = _integers("low", "high", "depth")
@@ -51,10 +50,10 @@ CHOICE = _integers("total", "depth")
 
 
 class Together(NamedTuple):
-    """Memory for seeds that are searched together, see the module's text, and lists of seeds in progress.
+    """Memory for seeds that are searched together, and lists of seeds in progress.
 
     Attributes:
-        seeds, found, places: see the module's text.
+        seeds, found, places: see the module.
         listed: int64[], seeds, later rows, whose next look-up is prefetched.
         rows: int64[], rows to locate, then their ranks among the sampled ones, then their places in the page.
         steps: int64[], steps from each row to the sampled one.
@@ -76,7 +75,7 @@ class Together(NamedTuple):
 
 @compiled
 def make_together(page_count):
-    """Return memory for the seeds of reads that are searched together."""
+    """Allocate memory for the seeds of reads that are searched together."""
     most = SEEDS_TOGETHER + 2 * MAXIMUM_SEEDS
     return Together(
         np.empty(most, SEED), np.empty((page_count, most), INTERVAL),
@@ -88,7 +87,7 @@ def make_together(page_count):
 
 @compiled
 def lay_seeds(batch, read, seeds):
-    """Lay out the seeds of reads from `read` on that have no N in `seed_length` bases; return (end of reads, seeds)."""
+    """Lay out the seeds, without N in `seed_length` bases, of reads from `read` on; return (next read, seed count)."""
     number = 0
     seed_length = batch.depths[0]
     while read < len(batch.offsets) - 1 and number < SEEDS_TOGETHER:
@@ -113,7 +112,7 @@ def lay_seeds(batch, read, seeds):
 
 @compiled
 def search_page(page, number, batch, count, text, together):
-    """Fill found[number, :count] and places[number, :count] with what page `number` holds of the seeds."""
+    """Fill found[number, :count] and places[number, :count] with the intervals and hits of the seeds on a page."""
     found, places = together.found[number], together.places[number]
     seed_length = batch.depths[0]
     _look_up(page, batch, together, found, count)
@@ -167,7 +166,7 @@ def _look_up(page, batch, together, found, count):
 
 @inlined
 def _announce(page, low, high, goes_on):
-    """Prefetch what is read next of an interval: a further step, or its rows."""
+    """Prefetch the memory that an interval needs next: for a further step, or for its rows."""
     if goes_on:
         prefetch_row(page.blocks, page.words_per_block, low)
         prefetch_row(page.blocks, page.words_per_block, high)

@@ -1,8 +1,8 @@
 """Seeding on a card: kernels search all seeds, choose depths, and write and sort the hits of every read.
 
-If one page is the whole axis, or all pages are on the card together, each seed is searched once and stops at the first
-depth within the cap. If pages are uploaded in turn, hits are first counted at all depths and then located at the chosen
-ones, so every page is visited twice.
+If one page is the whole axis, or all pages are on the card together, each seed is searched once, up to the first depth
+within the cap. If pages are uploaded in turn, hits are first counted at all depths and then located at the chosen ones,
+so every page is visited twice.
 
 Memory per seed: its read (4 bytes), its chosen depth or interval (8), and its interval on each page (8). With pages in
 turn: its counts at seven depths (28) first, then its interval on a page (8). A read adds 36 bytes, and 8 for each hit.
@@ -105,7 +105,7 @@ def find_hits(
     """Locate the seeds of every read in all pages, as `quire.algorithms.seeding.cpu.find_hits` does.
 
     Args:
-        card: card of all arrays.
+        card: holds all arrays.
         pages: pages of the whole axis, in order; a list if all are on the card.
         reads: oriented reads.
         text: uint64[], the packed axis.
@@ -259,7 +259,7 @@ def _locate_rarest(
     offsets: CardArray,
     hits: CardArray,
 ) -> None:
-    """Write the hits of smallest hash that a page has of the rarest seeds of the listed reads."""
+    """Write the hits with the smallest hashes, on one page, of the rarest seeds of the listed reads."""
     count = len(rarest.reads)
     rows = kernels.card.empty((count, 2), np.uint32)
     kernels("search_rarest", page).for_each(count, page, reads, seeds, rarest.reads, count, rarest.seeds, rows)

@@ -181,10 +181,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) search_rarest(
     rows_of_listed[2 * item + 1] = (u32)rows.high;
 }
 
-// One block per listed read: of the hits of its rarest seed in a page and those kept before, keeps the `maximum_hits`
+// One block per listed read: keeps, of the hits of its rarest seed in a page and those kept before, the `maximum_hits`
 // with the smallest hash(name, axis position of the seed). Different positions of a read have different hashes: there
 // are no ties. Hits below the current limit are collected in shared memory; when it is full they are sorted and the
-// rest dropped. They are at the end of the read's hits, after those of its other seeds; there are kept[item] of them.
+// rest dropped. The kept[item] hits are at the end of the read's hits, after those of its other seeds.
 extern "C" __global__ void __launch_bounds__(THREADS) locate_rarest(
         Page page, Reads reads, Seeds seeds, const i64* listed, const i32* rarest, const u32* rows_of_listed,
         const i64* offsets, i32* kept, u64* hits) {

@@ -125,7 +125,7 @@ __device__ __forceinline__ Found owned_rows(Interval rows, i64 owned, i32 wanted
     return Found::make(rows.low, owned, wanted, owned == rows.high - rows.low ? Found::ALL_ROWS : Found::OWNED_ROWS);
 }
 
-// The rows, of a few, that the page owns and whose text matches to the left to depth `wanted`.
+// The rows of a small interval that the page owns and whose text matches to the left to depth `wanted`.
 __device__ __forceinline__ Found matching_rows(const Page& page, const u64* text, const Seed& seed, i32 wanted,
                                                Interval rows, i32 depth) {
     u32 marked = 0;
