@@ -116,9 +116,9 @@ __device__ __forceinline__ const uint4* letter_table() {
 // directions, and the key of the best cell. A block of threads is one warp, and its lanes vote on every common branch,
 // so that the compiler knows that they do not diverge.
 //
-// The limit: a cell takes 16.5 instructions on sm_90 (21.4 on earlier architectures, where maxima are not fused), nearly
-// all of them in the integer units. These execute 64 per cycle and multiprocessor, on an H200 (132 at 1.7 GHz) 0.87 T
-// cells/s: 5.7 ns for 150 bases in a band of 32. Half a byte is written per cell, 0.43 TB/s at that rate.
+// The limit: a cell takes 16.5 instructions on sm_90 (21.4 on earlier architectures, where maxima are not fused),
+// nearly all of them in the integer units. These execute 64 per cycle and multiprocessor, on an H200 (132 at 1.7 GHz)
+// 0.87 T cells/s: 5.7 ns for 150 bases in a band of 32. Half a byte is written per cell, 0.43 TB/s at that rate.
 extern "C" __global__ void __launch_bounds__(32) fill_bands(i64 count, Band band, const u32* letters, u32* directions,
                                                              i64* best_keys) {
     const uint4* table = letter_table();

@@ -1,8 +1,8 @@
-// Searching an FM-index on a card: the twins of fm_index/cpu.py. The format: fm_index/__init__.py.
+// Search of an FM-index on a card: the twins of fm_index/cpu.py. The format is in fm_index/__init__.py.
 //
 // One thread takes the steps of one query: occurrence, backward_step, locate, owned_count.
-// -DWORDS_PER_BLOCK=n compiles for indexes of that block size alone, which removes the switches.
-// Rows are at most 2^32 - 1 (the format holds them in 32 bits): steps count in u32, twice as cheap as i64.
+// -DWORDS_PER_BLOCK=n compiles for indexes of that block size only, which removes the switches.
+// Rows are at most 2^32 - 1 (the format holds them in 32 bits), so steps count in u32, at half the cost of i64.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -127,8 +127,8 @@ __device__ __forceinline__ Rows count_both(const ulonglong2* block, int symbol, 
     return counts;
 }
 
-// Occurrences before both rows of an interval. One within a single block, as most are after the first dozen bases, reads
-// that block once.
+// Occurrences before both rows of an interval. If both are in one block, as in most intervals after the first dozen
+// bases, that block is read once.
 template <int words> __device__ __forceinline__ Rows occurrences_in_blocks(const Page& page, int symbol, Rows rows) {
     constexpr u32 DISTANCE = 32 * words - 64;
     const ulonglong2* units = (const ulonglong2*)page.blocks;

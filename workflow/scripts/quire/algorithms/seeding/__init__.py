@@ -23,8 +23,8 @@ DEEPEST = int(DEPTHS[-1])
 SEED_LENGTHS = (16, 20)  # values of `seed_length`: at least the depth of an index's prefix table
 MAXIMUM_SEEDS = 64
 DIAGONAL_BIAS = 1 << 20
-# The rarest dropped seed is located up to RAREST_LIMIT occurrences in a read without hits, and up to RAREST_LIMIT_BESIDE
-# in a read with fewer than FEW_HITS hits, which may lack its best places.
+# The rarest dropped seed is located with up to RAREST_LIMIT occurrences in a read without hits, and with up to
+# RAREST_LIMIT_BESIDE in a read with fewer than FEW_HITS hits, which may lack its best places.
 RAREST_LIMIT = 65536
 FEW_HITS = 8
 RAREST_LIMIT_BESIDE = 128

@@ -20,7 +20,13 @@ _OUT_OF_MEMORY = -2
 
 
 def suffix_array(codes: np.ndarray) -> np.ndarray:
-    """Return the suffix array of codes (uint8[n], n < 2^31); see `quire.algorithms.suffix_array`."""
+    """Return the suffix array of codes (uint8[n], n < 2^31); see `quire.algorithms.suffix_array`.
+
+    Raises:
+        ValueError: the text is too long.
+        MemoryError: the library has too little memory.
+        QuireError: the library is missing or cannot be loaded.
+    """
     if codes.size > _LONGEST_TEXT:
         raise ValueError(f"a text of {codes.size} bases is longer than {_LONGEST_TEXT}; use smaller pages")
     codes = np.ascontiguousarray(codes, dtype=np.uint8)

@@ -125,8 +125,8 @@ def _order_by_keys(card: Card, text: CardText, budget: int) -> CardArray:
 def _short_suffixes(card: Card, text: CardText, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Return positions (uint32) and keys (uint64, padded with A) of the suffixes from `first` on, in their order.
 
-    A suffix padded with A is the least of the texts that begin with it, and of two that are then equal the shorter is
-    the lesser: so (key, length) sorts them.
+    A suffix padded with A is the least of the texts that begin with it; of two suffixes that are then equal, the
+    shorter comes first. So (key, length) sorts them.
     """
     word = (text.start + first) // BASES_PER_WORD
     tail = card.download(text.words[word : word + 2])
@@ -167,7 +167,7 @@ def _buckets(
         del bits, selection
         yield (positions, None), keys
         del positions, keys, total
-        card.release()  # a bucket larger than this one finds memory in one piece
+        card.release()  # so that a larger bucket finds contiguous memory
 
 
 def _bounds_of_buckets(counts: np.ndarray, at_once: int) -> list[tuple[int, int]]:
@@ -223,7 +223,7 @@ def _end_of_slice(card: Card, heads: CardArray, begin: int, end: int, at_once: i
 def _refine_slice(
     card: Card, part: _Ties, depth: int, ranks: CardArray, order: CardArray, ties: _Ties, kept: int
 ) -> int:
-    """Sort a part of the ties; those that still tie go to slots from `kept` on. Returns how many these are."""
+    """Sort a part of the ties; move those that still tie to slots from `kept` on, and return their number."""
     count = len(part.position)
     keys = card.empty(count, np.uint64)
     _kernel(card, "tie_keys").for_each(count, part, ranks, depth, count, keys)

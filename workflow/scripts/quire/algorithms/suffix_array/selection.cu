@@ -1,7 +1,7 @@
 // The two steps before a selection is written: sums of tiles, and their scan. See selection.cuh.
 #include "quire/algorithms/suffix_array/selection.cuh"
 
-// One block per tile: how many elements it chooses, and 1 + its last set bit (0: none).
+// One block per tile writes the number of elements chosen there, and 1 + its last set bit (0: none).
 extern "C" __global__ void sum_tiles(Selection selection) {
     Running all;
     u32 bits, chosen;

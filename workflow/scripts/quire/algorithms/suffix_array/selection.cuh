@@ -8,7 +8,7 @@
 
 constexpr int WARPS = TILE_WORDS / 32;
 
-// As quire.algorithms.suffix_array.selection_gpu.Selection lays it out.
+// As quire.algorithms.suffix_array.selection_gpu.ElementSelection lays it out.
 struct Selection {
     const u32* bits;  // [ceil(count / 32)], no bit set after the last element
     i64 count;

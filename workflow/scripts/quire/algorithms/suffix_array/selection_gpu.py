@@ -10,7 +10,7 @@ SOURCE = "quire/algorithms/suffix_array/selection.cu"
 TILE_WORDS = 256
 DEFINES = {"TILE_WORDS": TILE_WORDS}
 TILE_ELEMENTS = 32 * TILE_WORDS
-TILE_BYTES = 16 * TILE_WORDS + TILE_WORDS // 4  # of shared memory: a TileWord a thread, and 8 bytes a warp
+TILE_BYTES = 16 * TILE_WORDS + TILE_WORDS // 4  # of shared memory: a TileWord per thread, 8 bytes per warp
 
 
 class ElementSelection(NamedTuple):
@@ -18,7 +18,7 @@ class ElementSelection(NamedTuple):
 
     Attributes:
         bits: uint32[ceil(elements / 32)].
-        elements: their number.
+        elements: number of elements.
         ties: 0: elements with a set bit are chosen; 1: set bits are heads of groups, and all members of groups of at
             least two are chosen.
         chosen_before: uint32[tiles], the number of elements chosen before each tile.
@@ -45,7 +45,7 @@ def mark(card: Card, kernel: Kernel, count: int, *arguments: object) -> CardArra
 
 
 def select(card: Card, bits: CardArray, count: int, ties: bool = False) -> tuple[ElementSelection, CardArray]:
-    """Scan bits; returns a selection that can be written, and how many elements it chooses (uint32[1] on the card)."""
+    """Scan bits; return a selection that can be written, and the number of chosen elements (uint32[1] on the card)."""
     tiles = -(-count // TILE_ELEMENTS)
     selection = ElementSelection(bits, count, int(ties), card.empty(tiles, np.uint32), card.empty(tiles, np.uint32))
     total = card.zeros(1, np.uint32)

@@ -142,7 +142,7 @@ write_sampled(Selection selection, const u32* order, u32* values, u64* sampled_r
     sampled_rows[2 * group + 1] = pair[0].chosen_before;
 }
 
-// Marks the rows whose suffix starts at `position` or after it.
+// Marks the rows whose suffix starts at or after `position`.
 extern "C" __global__ void mark_from(const u32* order, i64 rows, i64 position, u32* bits) {
     i64 row = thread_index();
     u32 chosen = __ballot_sync(~0u, row < rows && order[row] >= position);

@@ -8,7 +8,7 @@ from quire.device.card import Card, CardArray, Kernel
 
 SOURCE = "quire/algorithms/fm_index/construction/construction.cu"
 DEFINES = {"TILE_WORDS": TILE_WORDS}
-_COUNTS_BYTES = TILE_WORDS // 2  # of shared memory: 16 bytes a warp
+_COUNTS_BYTES = TILE_WORDS // 2  # of shared memory: 16 bytes per warp
 _HALF = (1 << 32) - 1
 
 

@@ -17,7 +17,7 @@ class IndexOfPage(FmIndex):
 
     Attributes:
         start: first axis position of the page.
-        owned_end: hits from here on belong to the next page.
+        owned_end: axis position from which on hits belong to the next page.
     """
 
     start: int

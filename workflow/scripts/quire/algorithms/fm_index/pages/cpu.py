@@ -19,7 +19,7 @@ from quire.simd.compiled import inlined
 
 
 class PageArrays(NamedTuple):
-    """What kernels read of a page: the arrays of its `FmIndex`, and its place on the axis."""
+    """A page as kernels read it: the arrays of its `FmIndex`, and its place on the axis."""
 
     blocks: np.ndarray
     words_per_block: int
@@ -66,7 +66,7 @@ def page_arrays(index: FmIndex, start: int, owned_length: int) -> PageArrays:
 
 
 def page_table(pages: Sequence[PageArrays]) -> np.ndarray:
-    """Return int64[pages, fields, 2]: value and 0 of a number, address and size of an array.
+    """Return int64[pages, fields, 2]: (value, 0) for a number, (address, size) for an array.
 
     The table keeps no array alive: the pages must outlive it.
     """
@@ -109,7 +109,7 @@ def page_of(table, number):
 
 @inlined
 def start_of_row(page, row):
-    """Return where the suffix of a row starts in the text of a page (`PageArrays`)."""
+    """Return the start of a row's suffix in the text of a page (`PageArrays`)."""
     if page.sa_sampling == 1:
         return np.int64(page.suffix_array[row])
     steps = 0
@@ -123,7 +123,7 @@ def start_of_row(page, row):
 
 @inlined
 def announce_row(page, row):
-    """Prefetch what locating a row of a page reads first."""
+    """Prefetch the memory that locating a row of a page reads first."""
     if page.sa_sampling == 1:
         prefetch(page.suffix_array, row)
     else:
@@ -139,8 +139,8 @@ def walk_to_sampled(page, rows, steps, listed, left):
         page: `PageArrays`.
         rows: int64[], each becomes the place of its sampled row in the suffix array.
         steps: int64[], grow by the number of steps.
-        listed: int64[], which of the rows walk, the first `left` items; overwritten.
-        left: how many.
+        listed: int64[], indexes of the rows to walk, in the first `left` items; overwritten.
+        left: number of rows to walk.
     """
     while left > 0:
         kept = 0
