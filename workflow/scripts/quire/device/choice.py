@@ -209,7 +209,9 @@ def use_backend(
             except RuntimeError as error:  # the first real use of a card; another program may hold it exclusively
                 stack.close()  # releases the lease
                 cards.remove(card)
-                problem = Unusable(f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi who uses it")
+                problem = Unusable(
+                    f"{card.name} cannot be opened ({_line(error)}).", "see in nvidia-smi which program uses it"
+                )
                 if cards:
                     log.info("%s Trying another card.", problem.sentence)
                 else:

@@ -43,7 +43,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
         main: the job, without arguments.
 
     Raises:
-        SystemExit: status 1 after any exception; others than QuireError and OSError are logged with a traceback.
+        SystemExit: status 1 after any exception; except for QuireError and OSError its traceback is logged.
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
