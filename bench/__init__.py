@@ -1,4 +1,4 @@
-"""Measurements against peers, as docs/benchmarks.md states them; each script runs alone too: python -m bench.NAME."""
+"""Measurements against peers, as docs/benchmarks.md states them; run one with python -m bench.NAME."""
 
 import sys
 from pathlib import Path

@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=MEASUREMENTS, help="which ones")
     given = parser.parse_args()
     options = ["--data", str(given.data), "--work", str(given.work)]
-    options += ["--threads", str(given.threads)] if given.threads else []  # else the default of each
+    options += ["--threads", str(given.threads)] if given.threads else []  # otherwise each uses its default
     for name in given.only:
         sys.argv = [name, *options]
         importlib.import_module(f"bench.{name}").main()

@@ -1,6 +1,6 @@
-"""Ablation of the special rules of mapping: wrong placements of pooled simulated reads, and real records, without each.
+"""Ablation of mapping's special rules: wrong placements of pooled simulated reads, and real records, without each rule.
 
-A textual change takes a rule out of a copy of the library, which maps all simulated sets of chr20 and the demo. A rule
+A textual change removes a rule from a copy of the library, which maps all simulated sets of chr20 and the demo. A rule
 stays if without it the wrong placements of the pool at MAPQ 20 or at MAPQ 60 change by 2 % or more, or calls on real
 reads change (docs/decisions/0016-rules-of-mapping.md).
 """
@@ -39,7 +39,7 @@ SETS = {
     "2x36": ("--length 36", 2),
     "1x36": ("--length 36", 1),
 }
-# The same of a synthetic genome of tandem repeats, which chr20 has few of.
+# Sets from a synthetic genome of tandem repeats, which are rare in chr20.
 TANDEM_SETS = {
     "2x75 tandem repeats": "--pairs 150000 --length 75 --insert 400 --divergence 0.001",
     "2x100 tandem repeats": "--pairs 150000 --length 100 --insert 400 --divergence 0.001",
@@ -47,7 +47,7 @@ TANDEM_SETS = {
 TANDEM_BASES = 5_000_000
 UNITS = (1, 2, 3, 6, 9, 12, 21, 30, 39)  # bases of a repeat's unit
 BASE_WEIGHTS = (40, 10, 10, 40)  # of A, C, G and T, about as in P. falciparum
-# Maps one command line of `python -m quire.align` after another, read from standard input.
+# Map one command line of `python -m quire.align` after another, read from standard input.
 MAP_ALL = """
 import shlex, sys
 from quire.align.__main__ import main
@@ -55,12 +55,12 @@ for line in sys.stdin:
     sys.argv = shlex.split(line)
     main()
 """
-# A line of align/engines/steps.py before which the passes can be changed.
+# A line of align/engines/steps.py before which a change can redefine the passes.
 _AFTER_IMPORTS = "Rounds: TypeAlias = "
 
 
 def _passes(change: str) -> tuple[str, str, str]:
-    """Return a change of LATER_PASSES and LATER_PASSES_ALONE by Python statements."""
+    """Return a change that edits LATER_PASSES and LATER_PASSES_ALONE by Python statements."""
     return "align/engines/steps.py", _AFTER_IMPORTS, f"{change}\n{_AFTER_IMPORTS}"
 
 
@@ -71,7 +71,7 @@ def _without_pass(number: int) -> tuple[str, str, str]:
 
 
 def _without_short_reads(number: int) -> tuple[str, str, str]:
-    """Return the change that lets a pass take no short reads because of a mismatch."""
+    """Return the change that stops a pass from taking short reads because of a mismatch."""
     return _passes(
         "\n".join(
             f"{name} = tuple(replace(one, shortest_clear=0) if n == {number} else one for n, one in enumerate({name}))"
@@ -83,7 +83,7 @@ def _without_short_reads(number: int) -> tuple[str, str, str]:
 _PAIRING, _RESCUE, _VOTES = "align/pairing/cpu.py", "align/rescue/cpu.py", "align/rescue/votes.py"
 _SIMPLE = "align/pairing/simple_sequence.py"
 _WEIGHTS = "WEIGHT_SUPPORTED if stands_alone(mate_score, _length_of(batch, mate)) else WEIGHT_PROPER"
-# Changes (file in the library, text, text in its place) that take each rule away.
+# Changes (file in the library, text, replacement) that remove each rule.
 RULES: dict[str, list[tuple[str, str, str]]] = {
     "nothing": [],
     "second pass": [_without_pass(0)],
@@ -133,7 +133,7 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
 
 
 def write_tandem_genome(path: Path) -> Path:
-    """Write a FASTA of random sequence that alternates with tandem repeats of 40 to 1,500 bases, 1 % changed."""
+    """Write a FASTA of random sequence alternating with tandem repeats of 40 to 1,500 bases with 1 % changed."""
     generator = random.Random(1)
     parts: list[str] = []
     size = 0
@@ -200,7 +200,7 @@ def main() -> None:
 
 
 def _measured(rule: str, folder: Path, units: dict, given: argparse.Namespace) -> dict:
-    """Return the counts of each set and the digest of the demo; they are kept in the folder and reused."""
+    """Return the counts of each set and the digest of the demo, cached in the folder."""
     kept = folder / f"result_{given.seed}.json"
     if kept.exists():
         return json.loads(kept.read_text())
@@ -232,7 +232,7 @@ def _measured(rule: str, folder: Path, units: dict, given: argparse.Namespace) -
 
 
 def _counts(placement: Placement) -> list[int]:
-    """Return wrong at MAPQ 20 and at MAPQ 60, right at MAPQ 20, and reads."""
+    """Return the numbers of reads wrong at MAPQ 20, wrong at MAPQ 60, right at MAPQ 20, and all reads."""
     return [int(placement.wrong[20:].sum()), int(placement.wrong[60:].sum()), int(placement.right[20:].sum()),
             placement.reads]  # fmt: skip
 

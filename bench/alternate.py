@@ -3,8 +3,8 @@
 Pieces of real chromosomes are turned into versions (1 to 3 % divergence, gaps, one reversed, one with an inversion, one
 with 2 kb of new sequence), two HLA-like alleles and decoys. Their alignments are in genome.fa.alt, and pairs of 150
 bases are simulated from all of them. `--postalt` is the command of bwakit's script with the list and a SAM file as
-arguments: 'k8 bwa-postalt.js'. Without it Quire is compared with bwa mem alone. Shares are of the reads that have a
-record of either program on an alternate contig, or an entry of bwa's XA there.
+arguments: 'k8 bwa-postalt.js'. Without it Quire is compared with bwa mem alone. Shares are of the reads for which a
+program has a record on an alternate contig, or bwa's XA an entry there.
 """
 
 import random
@@ -18,7 +18,7 @@ from tests.support.alternate_genomes import drawn_pairs, make_alternate_genome, 
 from tests.support.read_builders import write_pairs
 
 SOURCES = (("20", 5_000_000, 400_000), ("21", 16_000_000, 300_000))  # contig, first base of seed 0, bases
-STEP = 3_000_000  # from seed to seed
+STEP = 3_000_000  # distance between the pieces of consecutive seeds
 CERTAIN, NEAR = 20, 30
 BAR = 0.99
 Reads = dict[tuple[str, bool], list[pysam.AlignedSegment]]
@@ -53,7 +53,7 @@ def is_certain(record: pysam.AlignedSegment) -> bool:
 
 
 def compare(ours: list[pysam.AlignedSegment], theirs: list[pysam.AlignedSegment], same: Counter[str]) -> str:
-    """Count what is equal for a read; return the class of the most serious difference."""
+    """Count the equal properties of a read's records; return the class of the most serious difference."""
     first, other = ours[0], theirs[0]
     own, peers = {place(r): r for r in ours}, {place(r): r for r in theirs}
     shared = [(own[where], peers[where]) for where in own if where in peers]
@@ -90,11 +90,11 @@ def compare(ours: list[pysam.AlignedSegment], theirs: list[pysam.AlignedSegment]
 
 
 def is_right(name: str, records: list[pysam.AlignedSegment], listed: list[str]) -> Counter[str]:
-    """Return True if the origin is found: by the primary record on the primary assembly, by any record elsewhere."""
+    """Count a read as right: by its primary record on the primary assembly, by any record elsewhere."""
     contig, start, _ = name.split("!")
     candidates = records if contig in listed else records[:1]
     certain = [r for r in candidates if not r.is_unmapped and is_certain(r)]
-    inserts = 700  # both mates lie within this distance of the fragment's first base, which is known
+    inserts = 700  # both mates are within this distance of the fragment's first base, which the name gives
     right = any(r.reference_name == contig and -NEAR <= r.reference_start - int(start) <= inserts for r in certain)
     of = "alternate" if contig in listed else "primary"
     return Counter(

@@ -25,7 +25,7 @@ from quire.run.schema import default_settings
 from bench.common import Inputs, arguments, bwa_command, print_setting, print_table, run, write_measurement
 
 SAMPLE = "HG001"
-MARGIN = 1000  # of the region, where reads thin out
+MARGIN = 1000  # bases at the region's ends, where depth drops
 JARS = Path(os.environ.get("GATK_JARS", "gatk/lib"))
 GATK = f"java -Xmx4g -cp '{JARS}/*' org.broadinstitute.hellbender.Main"
 LOWEST_QUALITY = {"Quire": 0.0, "GATK": 0.0, "freebayes": 20.0, "bcftools": 20.0}
@@ -48,7 +48,7 @@ FILTERS = {
 
 
 def tandem_repeats(letters: str) -> Iterator[tuple[int, int]]:
-    """Find spans of repeats of units of up to six bases, widened, in no order."""
+    """Yield spans of repeats of units of up to six bases, with flanks, in any order."""
     codes = np.frombuffer(letters.encode(), np.uint8)
     for unit in range(1, LONGEST_UNIT + 1):
         same = np.concatenate([[False], (codes[unit:] == codes[:-unit]) & (codes[unit:] != ord("N")), [False]])
@@ -59,7 +59,7 @@ def tandem_repeats(letters: str) -> Iterator[tuple[int, int]]:
 
 
 def low_complexity(letters: str) -> Iterator[tuple[int, int]]:
-    """Find spans of windows whose triplets score above DUST_SCORE, in order."""
+    """Yield spans of windows whose triplets score above DUST_SCORE, in order."""
     codes = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), np.frombuffer(letters.encode(), np.uint8)).clip(0, 3)
     triplets = codes[:-2] * 16 + codes[1:-1] * 4 + codes[2:]
     inside = DUST_WINDOW - 2
@@ -162,7 +162,7 @@ def f1_rows(compare: Compare, calls: Mapping[str, Path], windows: Sequence[str])
 
 
 def curve_rows(compare: Compare, calls: Mapping[str, Path]) -> Iterator[tuple]:
-    """Return rows of SNV recall and precision by QUAL, of false calls, and of calls with only the genotype wrong."""
+    """Return rows of SNV recall, precision, false calls and wrong genotypes by minimum QUAL."""
     for name, vcf in calls.items():
         for quality in STEPS:
             comparison = compare(vcf, "everywhere", quality, False)

@@ -27,7 +27,7 @@ from bench.common import (
     write_measurement,
 )
 
-# Reads thin out towards the ends of a simulated region.
+# Depth drops towards the ends of a simulated region.
 MARGIN = 1000
 PEERS_LOWEST_QUALITY = 20.0
 SAMPLE = "HG001"

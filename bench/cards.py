@@ -14,7 +14,7 @@ from quire.device.choice import use_backend
 from bench.common import measured_on
 
 REPEATS = 5
-Clock = Callable[[Card, Callable[[], Any]], float]  # gives the seconds of a launch
+Clock = Callable[[Card, Callable[[], Any]], float]  # returns the seconds of a launch
 KERNEL_HEADER = ("kernel", "calls", "ms", "share", "registers", "threads/SM")
 
 
@@ -30,11 +30,11 @@ def first_card() -> Iterator[Card | None]:
             print(f"# {card.name}, {card.architecture}")
             measured_on(card.name)
             yield card
-            card.release()  # for the programs that are run later
+            card.release()  # programs started later need the card
 
 
 def name_card(wanted: str) -> None:
-    """Name the card that jobs of this backend will use in the run's line of JSON."""
+    """Record the name of the card for this backend in the run's line of JSON."""
     with use_backend(wanted) as (backend, _):
         measured_on(backend.card)
 
@@ -98,7 +98,7 @@ def profiled(card: Card) -> Iterator[None]:
 
 
 def kernel_times(card: Card, work: Callable[[], object]) -> list[tuple[object, ...]]:
-    """Return rows of KERNEL_HEADER for one call whose launches are waited for; "array functions" is the rest.
+    """Return rows of KERNEL_HEADER for one call with a wait after each launch; "array functions" is the rest.
 
     Waiting removes the overlap of launches, so the sum exceeds the time of a normal call.
     """

@@ -102,7 +102,7 @@ def python(module_and_arguments: str) -> str:
 
 
 class Run:
-    """Setting and figures of one run of a measurement; `print_setting` begins it and `write_measurement` ends it."""
+    """Setting and figures of one run of a measurement; `print_setting` starts it and `write_measurement` ends it."""
 
     def __init__(self) -> None:
         self.setting: dict[str, object] = {}
@@ -113,7 +113,7 @@ _run = Run()
 
 
 def print_setting(peers: Sequence[str] = ("bwa", "samtools", "bcftools", "freebayes", "mummer")) -> None:
-    """Begin a run: print the command, the machine, the date, the commit and the versions of the peers."""
+    """Start a run: print the command, the machine, the date, the commit and the versions of the peers."""
     versions = {peer: _output(PEERS[peer]) for peer in peers}
     processor = _output("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1") or platform.processor()
     _run.figures = {}
@@ -166,17 +166,17 @@ def figures_of(header: Sequence[str], row: Sequence[object], name: str = "") -> 
 
 
 def add_figures(figures: Mapping[str, float | str]) -> None:
-    """Add figures that are in no table to the run."""
+    """Add figures to the run that are in no table."""
     _run.figures |= figures
 
 
 def write_measurement(case: str = "") -> None:
     """End a run: append its line of JSON to docs/benchmarks/measurements.jsonl.
 
-    The environment variable MEASUREMENTS names another file. `python -m bench.tables` makes docs/benchmarks.md of it.
+    The environment variable MEASUREMENTS names another file. `python -m bench.tables` makes docs/benchmarks.md from it.
 
     Args:
-        case: What was measured if the same command measures several things (a genome, a part of it).
+        case: subject of the measurement if one command measures several, for example a genome.
     """
     path = Path(os.environ.get("MEASUREMENTS", MEASUREMENTS))
     line = json.dumps({**_run.setting, "case": case, "figures": _run.figures}, ensure_ascii=False)
@@ -185,12 +185,12 @@ def write_measurement(case: str = "") -> None:
 
 
 def measured_on(card: str | None) -> None:
-    """Name the card that the run uses, if it uses one."""
+    """Record the name of the card that the run uses, if any."""
     _run.setting["card"] = card
 
 
 class Inputs:
-    """Real data, and files derived from it once: one chromosome as FASTA, the indexes of both programs."""
+    """Real data and files derived from it once: one chromosome as FASTA, the indexes of both programs."""
 
     def __init__(self, data: Path, work: Path) -> None:
         self.data, self.work = data, work
@@ -216,7 +216,7 @@ class Inputs:
         return self._made(self.work / stem / f"{stem}.fa", f"gzip -dcf {source} > {{}}")
 
     def bwa_index(self, fasta: Path) -> Path:
-        """Make bwa's index beside the FASTA."""
+        """Make bwa's index next to the FASTA."""
         if not Path(f"{fasta}.sa").exists():
             run(f"bwa index {fasta} 2> {fasta}.bwa_index.log")
         return fasta
@@ -275,7 +275,7 @@ def quire_command(
 
 
 def _command() -> str:
-    """Return the command of this run without folders of the machine."""
+    """Return the command of this run without machine-specific folders."""
     words, given = [], iter(sys.argv[1:])
     for word in given:
         if word in LEFT_OUT:

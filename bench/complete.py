@@ -1,14 +1,14 @@
-"""Complete search against RazerS 3, Yara in all-mode and `bwa aln -N`: the same places, and reads a second of one core.
+"""Complete search against RazerS 3, Yara in all-mode and `bwa aln -N`: equal places, and reads per second of one core.
 
 Reads are drawn as `bench.complete_search` draws them. Every program is one process with one thread and writes its
-records; its index is made before. A program that is not installed is left out. Peers get fewer reads (--peer-reads).
-`bwa aln -N` does not end where it may open gaps anywhere, so it is asked for less: `bwa_substitutions` for places
-without gaps, with which ours without gaps are compared, and `bwa_one_gap` for at most one opened gap, five bases or
-more from the read's ends, where only its places are looked for among ours.
+records; its index exists before. Programs that are not installed are left out. Peers get fewer reads (--peer-reads).
+`bwa aln -N` does not finish if gaps may open anywhere, so it searches less: `bwa_substitutions` finds places without
+gaps, which are compared with Quire's ungapped places, and `bwa_one_gap` allows one opened gap, at least five bases from
+the read's ends; only its places are looked up in Quire's.
 
-Programs differ in what they count as one place. A peer's place with n differences is *same* if Quire has one with that
-begin, that strand and at most n differences; else *beside* if Quire has one with at most n differences that begins at
-most 2k bases away (both align the same bases, with gaps or ends placed differently); else *missing*. Quire's places are
+Programs define a place differently. A peer's place with n differences is *same* if Quire has one with the same begin
+and strand and at most n differences; else *beside* if Quire has one with at most n differences that begins at most 2k
+bases away (both align the same bases, with gaps or ends placed differently); else *missing*. Quire's places are
 compared likewise; those without a peer's place are *more*.
 """
 
@@ -29,18 +29,18 @@ from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
 from bench.common import Inputs, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from bench.complete_search import draw_reads
 
-Places = dict[str, dict[int, int]]  # of each read: places (`place_of`), with differences
-SHOWN = 3  # places that only one program has
-NEVER = 99  # differences
-COMPILING = 500  # reads with which kernels are compiled
-CONTIGS: list[str] = []  # by number
+Places = dict[str, dict[int, int]]  # by read: places (`place_of`) with their differences
+SHOWN = 3  # number of printed places that only one program has
+NEVER = 99  # more differences than any place has
+COMPILING = 500  # number of reads for a first run, which compiles kernels
+CONTIGS: list[str] = []  # names by number
 PLACES_HEADER = ("case", "peer", "reads", "peer's places", "same", "beside", "missing", "quire's places", "same",
                  "beside", "more")  # fmt: skip
 
 
 @dataclass
 class Case:
-    """What is searched: a genome with its indexes, reads as FASTQ, and k."""
+    """The inputs of a search: a genome with its indexes, reads as FASTQ, and k."""
 
     fasta: Path
     index: Path
@@ -51,7 +51,7 @@ class Case:
 
 
 def write_reads(path: Path, batch: ReadBatch) -> None:
-    """FASTQ of a batch."""
+    """Write a batch as FASTQ."""
     with path.open("w") as stream:
         for read in range(len(batch)):
             bases = "".join("ACGTN"[code] for code in batch.bases[batch.offsets[read] : batch.offsets[read + 1]])
@@ -59,14 +59,14 @@ def write_reads(path: Path, batch: ReadBatch) -> None:
 
 
 def razers3(case: Case, reads: Path) -> tuple[str, Path]:
-    """Full sensitivity, by the share of equal bases."""
+    """Return the command of RazerS 3 at full sensitivity, with the identity that allows k; and its output."""
     output = case.folder / "razers3.sam"
     identity = 100 - 100 * case.differences / case.length - 1e-4
     return f"razers3 -i {identity:.4f} -rr 100 -m 10000000 -tc 1 -o {output} {case.fasta} {reads} > /dev/null", output
 
 
 def yara(case: Case, reads: Path) -> tuple[str, Path]:
-    """All strata, full sensitivity; the rate is the smallest whole percentage that allows k."""
+    """Return Yara's command for all strata at full sensitivity, and its output; the rate is the least percent for k."""
     output = case.folder / "yara.sam"
     rate = -(-100 * case.differences // case.length)
     options = f"-e {rate} -s {rate} -y full -sa record -t 1"
@@ -74,7 +74,7 @@ def yara(case: Case, reads: Path) -> tuple[str, Path]:
 
 
 def bwa(case: Case, reads: Path, gaps: str) -> tuple[str, Path]:
-    """All hits with such gaps, and all of them written; `-m` is its own limit to the list of what is still to do."""
+    """Return bwa's command for all hits with these gap options, and its output; `-m` raises its queue's limit."""
     output = case.folder / "bwa.sam"
     options = f"-N -n {case.differences} -l 1024 -m 100000000 {gaps}"
     aligned = f"bwa aln {options} {case.fasta} {reads} 2> /dev/null > {output}.sai"
@@ -82,12 +82,12 @@ def bwa(case: Case, reads: Path, gaps: str) -> tuple[str, Path]:
 
 
 def bwa_substitutions(case: Case, reads: Path) -> tuple[str, Path]:
-    """No gaps at all."""
+    """Return bwa's command for hits without gaps, and its output."""
     return bwa(case, reads, "-o 0")
 
 
 def bwa_one_gap(case: Case, reads: Path) -> tuple[str, Path]:
-    """Its default of gaps: one is opened, and each base of it counts as a difference."""
+    """Return bwa's command with its default of one opened gap, each base of which is a difference; and its output."""
     return bwa(case, reads, "-o 1 -e -1 -i 5")
 
 
@@ -100,7 +100,7 @@ PEERS = {
 
 
 def make_indexes(fasta: Path, peers: str) -> None:
-    """Indexes of the peers, beside the FASTA."""
+    """Make the indexes of the peers next to the FASTA."""
     if "yara" in peers and shutil.which("yara_indexer") and not Path(f"{fasta}.yara.sa.val").exists():
         run(f"yara_indexer {fasta} -o {fasta}.yara > /dev/null 2>&1")
     if "bwa" in peers and shutil.which("bwa") and not Path(f"{fasta}.sa").exists():
@@ -108,16 +108,16 @@ def make_indexes(fasta: Path, peers: str) -> None:
 
 
 def place_of(contig: str, reverse: bool, begin: int) -> int:
-    """Return a place as a number (a run has millions), in which the next base is two higher."""
+    """Encode a place as a number (a run has millions); the next base of the strand is two higher."""
     if contig not in CONTIGS:
         CONTIGS.append(contig)
     return CONTIGS.index(contig) << 40 | begin << 1 | reverse
 
 
 def read_places(path: Path, gaps: bool = True) -> Places:
-    """All places of a SAM or BAM file, those in XA tags too; also of records that have no CIGAR, as some of Yara's.
+    """Return all places of a SAM or BAM file, including XA tags and records without CIGAR, such as some of Yara's.
 
-    With `gaps` false, those places alone that are written without a gap.
+    With `gaps` false, return only places without gaps.
     """
     places: Places = defaultdict(dict)
     with pysam.AlignmentFile(str(path), check_sq=False) if path.suffix == ".bam" else path.open() as stream:
@@ -144,7 +144,7 @@ def _text(record: str | pysam.AlignedSegment) -> str:
 
 
 def compare(ours: Places, theirs: Places, reach: int, limit: int) -> tuple[list[int], list[str]]:
-    """Count their places that are same, beside and missing among ours, and describe some of the missing ones."""
+    """Count the peer's places that are same, beside and missing in Quire's, and describe some missing ones."""
     counts, shown = [0, 0, 0], []
     for name, places in theirs.items():
         have = ours.get(name, {})
@@ -169,7 +169,7 @@ def quire(case: Case, reads: Path, output: Path, report: str = "all") -> str:
 
 
 def search(index: str, reads: str, differences: str, report: str, output: str) -> None:
-    """One search with one thread, in this process."""
+    """Run one search with one thread in this process."""
     folder, bam = Path(index), Path(output)
     pages = sorted(folder.glob("page_*"), key=lambda page: int(page.name.split("_")[1]))
     outputs = CompleteOutputs(bam, bam.with_suffix(".tsv"), bam.with_suffix(".json"))
@@ -191,8 +191,8 @@ def measure(case: Case, given: Namespace) -> tuple[list[list[object]], list[list
     name = f"{case.fasta.stem}, {case.length} bases, k = {case.differences}"
     few, none = first_reads(case.reads, given.peer_reads), first_reads(case.reads, 10)
     output = case.folder / "quire.bam"
-    run(quire(case, first_reads(case.reads, COMPILING), output))  # compiles its kernels
-    empty = run(quire(case, none, output))  # what starting takes
+    run(quire(case, first_reads(case.reads, COMPILING), output))  # compiles the kernels
+    empty = run(quire(case, none, output))  # the start-up time
     taken = run(quire(case, case.reads, output)).cpu_seconds - empty.cpu_seconds
     speeds.append([name, "quire", given.reads, f"{taken:.2f}", f"{given.reads / taken:,.0f}"])
     run(quire(case, few, case.folder / "few.bam"))

@@ -1,13 +1,13 @@
-"""Complete search over pieces, differences, length of reads and genome: reads a second of one core, or of a card.
+"""Complete search by pieces, differences, read length and genome: reads per second of one core, or of a card.
 
-Bars on an H200, 100 bases, k = 3, chr20: 406,000 reads/s (1,000 times a core of `bwa aln -N`) and 3.3 M (100 times one
-of Yara). On the CPU: 20 times `bwa aln -N` a core, and once Yara's.
+Bars on an H200, 100 bases, k = 3, chr20: 406,000 reads/s (1,000 times a core of `bwa aln -N`) and 3.3 M (100 times a
+core of Yara). On the CPU, per core: 20 times `bwa aln -N`, and as fast as Yara.
 
 --index is a folder with `reference` and the pages of its index (`page_0`, ...); with a card, missing pages are built. A
-card needs only NumPy and CuPy. Reads are drawn from the axis on both strands: 1 % of their bases are
-substituted, one in ten has an insertion or deletion of one base. Times on the CPU are processor seconds of the search
-alone; on a card seconds from reads in the host's memory to ends in the host's memory, and `search` those without the
-download. Equal digests of the ends mean that two runs found the same.
+card needs only NumPy and CuPy. Reads are drawn from the axis on both strands: 1 % of their bases are substituted, one
+in ten has an insertion or deletion of one base. Times on the CPU are processor seconds of the search alone. Times on a
+card are seconds from reads to ends in the host's memory; `search` excludes the download. Equal digests of the ends mean
+that two runs found the same.
 """
 
 import argparse
@@ -31,7 +31,7 @@ PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def draw_reads(axis: Reference, count: int, length: int, seed: int = 1) -> ReadBatch:
-    """Draw reads of the axis with differences, see the module."""
+    """Draw reads of the axis with differences, as the module's text says."""
     generator = np.random.default_rng([seed, length])
     starts = generator.integers(0, axis.axis_length - length - 1, count)
     positions = starts[:, None] + np.arange(length)
@@ -67,7 +67,7 @@ class Processor:
         self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
 
     def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
-        """Return the processor seconds of the search, twice, and the ends."""
+        """Return the processor seconds of the search, once for each column, and the ends."""
         from quire.algorithms.complete.cpu import find_ends
         from quire.reads.cpu import orient
 

@@ -1,4 +1,4 @@
-"""How two BAM files of the same reads agree: positions within 5 bases, mapped and proper shares, duplicate flags.
+"""Agreement of two BAM files of the same reads: positions within 5 bases, mapped and proper shares, duplicate flags.
 
 python -m bench.concordance OURS.bam PEER.bam
 """
@@ -22,10 +22,10 @@ class Agreement:
     """Shares, 0 to 1.
 
     Attributes:
-        mapped, proper: of all reads, in ours and in the peer's file.
-        peer_in_ours: of the reads that the peer places at MAPQ >= 20, those that ours places within 5 bases.
-        ours_in_peer: the other way round.
-        duplicates: reads whose duplicate flag is the same in both.
+        mapped, proper: shares of all reads, in Quire's and in the peer's file.
+        peer_in_ours: share of the peer's placements at MAPQ >= 20 that Quire's are within 5 bases of.
+        ours_in_peer: share of Quire's placements at MAPQ >= 20 that the peer's are within 5 bases of.
+        duplicates: share of reads with the same duplicate flag in both files.
     """
 
     mapped: tuple[float, float]
@@ -36,7 +36,7 @@ class Agreement:
 
 
 def primary_records(path: str | Path) -> pandas.DataFrame:
-    """Primary records by read name and mate: contig, position, mapq, flag."""
+    """Return the primary records by read name and mate: contig, position, mapq, flag."""
     rows = []
     with pysam.AlignmentFile(str(path), check_sq=False) as stream:
         for record in stream.fetch(until_eof=True):

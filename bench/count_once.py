@@ -1,4 +1,4 @@
-"""Count one finished BAM once; `bench.counts` times it as a process of its own."""
+"""Count one finished BAM once; `bench.counts` times it in a separate process."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Counters of a card for each kernel: time, bytes of memory, bandwidth, instructions and occupancy.
 
-Runs one of the measurements of a card under NVIDIA's `ncu` (which must be on the PATH), whose last call of each kind is
-profiled, a kernel at a time:
+Run one of the measurements of a card under NVIDIA's `ncu` (which must be on the PATH); it profiles the last call of
+each kind, one kernel at a time:
 
     python -m bench.counters gpu_mapping --data FOLDER --work FOLDER --bases 0 --file-pairs 0
 """
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("measurement", choices=("gpu_index", "gpu_search", "gpu_mapping"))
     parser.add_argument("--least-share", type=float, default=0.005, help="of the time, for a kernel to be listed")
     given, options = parser.parse_known_args()
-    # The card's clocks are left alone: the machine may be shared.
+    # The card's clocks are not changed, because the machine may be shared.
     command = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--target-processes",
                "application-only", "--csv", "--print-units", "base", "--metrics", ",".join(METRICS.values()),
                sys.executable, "-m", f"bench.{given.measurement}", *options]  # fmt: skip

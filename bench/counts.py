@@ -1,9 +1,9 @@
-"""Counting a finished sample in one pass, against what samtools and Picard count of it, and what the report takes.
+"""Counting a finished sample in one pass, against the same counts by samtools and Picard.
 
     python -m bench.counts --bam S.bam --fasta G.fa --reference INDEX/reference
 
-`--fasta` is plain or bgzip, with its index. The samtools commands are what finishing and reporting a sample ran before
-counting was Quire's own: records, flagstat, records again, then flagstat, stats and the depth of every position.
+`--fasta` is plain or bgzip, with its index. The samtools commands are those that finishing and reporting a sample ran
+before Quire counted: records, flagstat, records again, then flagstat, stats and the depth of every position.
 """
 
 import json
@@ -15,7 +15,7 @@ from tests.support import peer_counts
 
 
 def fastest(command: str, repeats: int) -> Timing:
-    """The run with the least processor time."""
+    """Return the run with the least processor time."""
     return min((run(command) for _ in range(repeats)), key=lambda timing: timing.cpu_seconds)
 
 

@@ -33,7 +33,7 @@ from bench.long_indels import SAMPLE, call_by_quire
 from bench.simulate import INDEL_SHARE, LONGEST_INDEL, MEAN_INDEL, WHOLE_GENOME
 
 BAR = -0.001
-MARGIN = 1000  # of a contig, where reads thin out
+MARGIN = 1000  # bases at a contig's ends, where depth drops
 BASES = "ACGT"
 
 
@@ -213,7 +213,7 @@ def _interval(region: str | None, lengths: dict[str, int]) -> list[tuple[str, in
 
 
 def _print(comparisons: Mapping[str, Mapping[str, TruthCounts]]) -> None:
-    """Print the table, and whether the bar is met."""
+    """Print the table and a message that says if the bar is met."""
     rows = []
     for name, counts in comparisons.items():
         row: list[object] = [name]

@@ -1,7 +1,7 @@
-"""How the processor time of the exact tools grows with their input: one thread of the CPU, whole stages to files.
+"""Growth of the exact tools' processor time with their input: one thread of the CPU, whole stages to files.
 
 E. coli K-12 (4.6 Mb) is the reference; reads are drawn from it with one base in a hundred replaced, the queries of
-`mems` are parts of the strain DH1, and pairs are parts of both strains. Indexing is not in the times.
+`mems` are parts of the strain DH1, and pairs are parts of both strains. Times exclude indexing.
 """
 
 import gzip
@@ -20,7 +20,7 @@ from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSe
 from bench.common import arguments, print_setting, print_table, write_measurement
 
 K12, DH1 = "ecoli_K12_MG1655_from_bwa_pac.fa.gz", "ecoli_DH1.fa.gz"
-READS, SLOWEST = 10_000, 10.0  # seconds after which a row is not gone on with
+READS, SLOWEST = 10_000, 10.0  # seconds after which a row is not continued
 PAGE_SIZE, INDEX = 1 << 30, {"sampling_distance": 64, "sa_sampling": 1}
 
 

@@ -22,10 +22,10 @@ class Agreement(NamedTuple):
     """Agreement of one key.
 
     Attributes:
-        both: records where both files have a value.
-        equal: records of these with the same value.
-        ours, peers: records where only one file has a value.
-        examples: position, our value and the peer's value of the first differing records.
+        both: number of records where both files have a value.
+        equal: number of these with the same value.
+        ours, peers: number of records where only one file has a value.
+        examples: position, Quire's and the peer's value of the first differing records.
     """
 
     both: int

@@ -1,8 +1,8 @@
 """Unsorted records to the sorted, marked and indexed file: Quire against samtools sort, markdup and index.
 
-Each starts from what its mapper leaves: Quire from buckets, samtools from a BAM in the order of the reads. The records
-are those of simulated reads of 2 Mb of chr20 at 30x and of a second copy of a third of them, so that there are
-duplicates. The answers must be the same, record by record.
+Each starts from its mapper's output: Quire from buckets, samtools from a BAM in the order of the reads. The records are
+of simulated reads of 2 Mb of chr20 at 30x, and of a second copy of a third of them, so that there are duplicates. The
+answers must be the same, record by record.
 """
 
 import hashlib
@@ -27,12 +27,12 @@ from bench.common import (
 )
 
 REGION = "20:10000001-12000000"
-COPIED = 3  # one of this many pairs has a copy
+COPIED = 3  # one in this many pairs has a copy
 MEMORY_MB = 4000
 
 
 def with_duplicates(mates: tuple[Path, Path], folder: Path) -> tuple[Path, Path]:
-    """Both files with some of their pairs a second time, under another name."""
+    """Write both files with some of their pairs a second time, under another name."""
     copies = folder / "copied_1.fq.gz", folder / "copied_2.fq.gz"
     for source, target in zip(mates, copies, strict=True):
         if not target.exists():
@@ -42,13 +42,13 @@ def with_duplicates(mates: tuple[Path, Path], folder: Path) -> tuple[Path, Path]
 
 
 def finish(buckets: Path, output: Path, threads: int) -> None:
-    """Sort, mark and index; run in a process of its own, to be timed."""
+    """Sort, mark and index, in a process that is timed."""
     units = [(BucketFile(buckets), 0)]
     sort_and_mark("bench", units, output, Path(f"{output}.bai"), "bai", Effort(threads, MEMORY_MB))
 
 
 def digest(bam: Path) -> str:
-    """Of all records as text."""
+    """Return a digest of all records as text."""
     total = hashlib.sha256()
     with pysam.AlignmentFile(str(bam)) as stream:
         for record in stream:

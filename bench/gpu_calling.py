@@ -40,15 +40,15 @@ CONTIG, LENGTH, INSERT, INSERT_DEVIATION = "chr20", 150, 400.0, 80.0
 QUALITY_STRINGS = 5000
 SETTINGS = calling_settings(minimum_quality=10, minimum_mapping_quality=10, maximum_reads_per_start=1000)
 DEPTHS = (30, 300, 1000, 5000)
-TIMES = (1, 2, 4, 16, 64)  # the real regions of tests/data, 62 M cells, in the order of the table
-PARTS = (64, 16, 4, 2)  # and fractions of them
+TIMES = (1, 2, 4, 16, 64)  # multiples of the real regions of tests/data (62 M cells), in the order of the table
+PARTS = (64, 16, 4, 2)  # divisors: fractions of these regions
 MATCH, INSERTION, DELETION, SOFT_CLIP = 0, 1, 2, 4
 CALLING_HEADER = ("depth", "reads", "backend", "s to open", "s", "core-s", "PairHMM G cells", "s in PairHMM of all",
                   "aligned G cells", "s in the aligner", "cells per byte")  # fmt: skip
 
 
 class Region(NamedTuple):
-    """The source of reads: haplotypes, whose positions begin with 0, and strings of qualities."""
+    """The source of reads: haplotypes with positions from 0 on, and quality strings."""
 
     letters: str
     haplotypes: list[Haplotype]
@@ -169,7 +169,7 @@ class Called(NamedTuple):
 
 
 def call(work: Path, bam: Path, backend: str, threads: int, unit_bases: int) -> Called:
-    """Call all of the reference."""
+    """Call the whole reference."""
     job = open_job(Output.VARIANTS, work / "reference", [{"sample": "demo", "ploidy": 2, "bam": bam}], SETTINGS)
     units = cut_at_multiples([(name, 0, length) for name, length in contigs_of(job.reference)], unit_bases)
     meter, before = Meter(), core_seconds()
@@ -226,7 +226,7 @@ def measure(work: Path, threads: int, bases: int, depths: Sequence[float], backe
     region = read_region(bases)
     (work / "demo.fa").write_text(f">{CONTIG}\n{region.letters}\n")
     reference_stage.build(work / "demo.fa", work / "reference", 1 << 20)
-    unit_bases = max(2000, bases // (2 * threads) // 2000 * 2000)  # so that such a short region has work for all
+    unit_bases = max(2000, bases // (2 * threads) // 2000 * 2000)  # gives all threads work in a short region
     print(f"## calling {bases} bases with {threads} processes")
     for line in (CALLING_HEADER, ["---"] * len(CALLING_HEADER)):
         print("| " + " | ".join(line) + " |")

@@ -1,8 +1,8 @@
-"""The stage `complete` from FASTQ to BAM on a card and on the CPU, in one run: reads a second, and equal records.
+"""The stage `complete` from FASTQ to BAM on a card and on the CPU, in one run: reads per second, and equal records.
 
---index is a folder with `reference` and the pages of its index; pages that are missing are built, on the card if there
-is one. Reads are drawn as `bench.complete_search` draws them. Each backend searches a few reads first, which compiles
-its kernels; what is timed is a call of `search_reads` with everything that it opens. Bars on an H200 at 100 bases and
+--index is a folder with `reference` and the pages of its index; missing pages are built, on the card if there is one.
+Reads are drawn as `bench.complete_search` draws them. Each backend first searches a few reads, which compiles its
+kernels; the timed part is a call of `search_reads`, including all files that it opens. Bars on an H200 at 100 bases and
 k = 3 are those of `bench.complete_search`, which are for the search alone. Needs NumPy and Numba, and CuPy for a card.
 """
 
@@ -22,7 +22,7 @@ from bench.cards import first_card
 from bench.common import print_setting, print_table, write_measurement
 from bench.complete_search import PARAMETERS, draw_reads
 
-FEW = 2000  # reads, with which kernels are compiled
+FEW = 2000  # number of reads for a first run, which compiles kernels
 LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 HEADER = ("bases", "k", "backend", "s", "processor s", "reads/s", "BAM, MB", "records")
 

@@ -3,9 +3,9 @@
 Bars on an H200: 2 Gbases/s for chr20 and 21 (94.6 Mb, packed page in device memory to arrays in device memory), 0.1
 Gbases/s for hard texts, 30 s from the FASTA of 3.1 Gb to its index on a memory disk (--work).
 
---data is the folder of docs/benchmarks.md, or one with its two FASTA files alone. Needs only NumPy and CuPy. Every
-suffix array is checked on the card. The floor is the time of the sort of the keys in the same run, plus the other bytes
-that must be moved at the speed of a copy in the same run.
+--data is the folder of docs/benchmarks.md, or one with only its two FASTA files. Needs only NumPy and CuPy. Every
+suffix array is checked on the card. The floor is the time of the sort of the keys in the same run, plus the time to
+move the other bytes at the speed of a copy in the same run.
 """
 
 import logging
@@ -30,14 +30,15 @@ from bench.synthetic_genome import write_genome
 CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
 ECOLI = "genomes/ecoli_K12_MG1655_from_bwa_pac.fa.gz"
 WORDS_PER_BLOCK = 4
-# Bytes per base in addition to the sort: its key is written; the sorted index is read and the position written; that is
-# read to find groups, with 32 bytes of text; it is read again to write its rank, in a sector of 32 bytes; and a third
-# time, with 32 bytes of text, to write the transform's quarter of a byte. Text in the second-level cache costs less.
+# Bytes per base in addition to the sort: its key is written; the sorted index is read and the position written; the
+# position is read to find groups, with 32 bytes of text; it is read again to write its rank, in a sector of 32 bytes;
+# and a third time, with 32 bytes of text, to write the transform's quarter of a byte. Text in the second-level cache
+# costs less.
 OTHER_BYTES = 8 + (8 + 4) + (4 + 32) + (4 + 32) + (4 + 32)
 
 
 def sort_and_transform(card: Card, text: gpu.CardText):
-    """Compute suffix array and occurrence blocks, which is what is timed."""
+    """Compute suffix array and occurrence blocks, the timed part."""
     rows = gpu.suffix_array(card, text)
     return rows, construction_gpu.occurrence_blocks(card, text, rows, WORDS_PER_BLOCK)
 

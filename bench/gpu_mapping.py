@@ -41,7 +41,7 @@ SPARE = 8  # additional bases drawn for the deletion of a read
 TOLERANCE = 20
 PAIRS_A_BATCH = 1 << 18
 FEW_PAIRS = 2000
-PAIRS_A_FILE = 1 << 18  # drawn at a time for FASTQ
+PAIRS_A_FILE = 1 << 18  # number drawn at a time for FASTQ
 
 
 def draw_pairs(axis: Reference, pairs: int, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -157,7 +157,7 @@ def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
         record[:, 1:11] = digits
         record[:, 12 : 12 + LENGTH] = letters[codes]
         record[:, 13 + LENGTH] = ord("+")
-        # Two pieces of real strings, since the reads are longer than the real ones.
+        # Two pieces of real strings, since the reads are longer than real reads.
         ends = strings[generator.integers(0, len(strings), count)], strings[generator.integers(0, len(strings), count)]
         record[:, 15 + LENGTH : 15 + 2 * LENGTH] = np.hstack(ends)[:, -LENGTH:]
         with path.open("r+b") as stream:
@@ -215,7 +215,7 @@ def main() -> None:
         print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
     if given.file_pairs:
         index = given.work / "chr20+21"
-        # The first run of few reads compiles what is not cached, the second one is the start-up.
+        # The first run of few reads compiles kernels that are not cached; the second one measures the start-up.
         seconds = map_files(index, given.work, FEW_PAIRS, given.threads, 2)
         seconds += map_files(index, given.work, given.file_pairs, given.threads, given.repeats)
         reads, start_up = 2 * given.file_pairs / 1e6, seconds[1]

@@ -1,12 +1,12 @@
 """Maximal exact matches on a card: chr20 (reference) and chr21 (query) at 50 bases, and MUMmerGPU's shapes of queries.
 
-Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hundredth of the time of
-`mummer -maxmatch`, and 0.135 s, a twentieth of copMEM2's; both of one core.
+Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hundredth of the time of `mummer
+-maxmatch`, and 0.135 s, a twentieth of copMEM2's; both of one core.
 
---data is the folder of docs/benchmarks.md, or one with chr20.fa.xz and chr21.fa.xz alone. Needs only NumPy and CuPy.
-Timing starts with the codes of the query in the host's memory and ends with all matches there. Floor of the same run:
-codes and matches at the speed of the link. With --mummer the matches are compared with MUMmer's output (mummer
--maxmatch -n -l 50 chr20.fa chr21.fa).
+--data is the folder of docs/benchmarks.md, or one with only chr20.fa.xz and chr21.fa.xz. Needs only NumPy and CuPy.
+Timing starts with the codes of the query in the host's memory and ends with all matches there. The floor, from the same
+run, is the transfer of codes and matches at the speed of the link. With --mummer the matches are compared with MUMmer's
+output (mummer -maxmatch -n -l 50 chr20.fa chr21.fa).
 """
 
 import argparse
@@ -117,7 +117,7 @@ def sample(rng: np.random.Generator, text: NDArray[np.uint8], length: int, count
 
 
 def find_all(card: Card, axis: MemsCardAxis, queries: CardRuns, min_length: int) -> int:
-    """Find all matches, in pieces that stay on the card; returns their number."""
+    """Find all matches, in pieces that stay on the card; return their number."""
     number, cursor, wanted = 0, Cursor(0, 0), WantedMatches(min_length, False)
     while cursor.start < queries.length:
         found, cursor = find(card, axis, queries, wanted, cursor, queries.length, LIMIT)
@@ -131,7 +131,7 @@ def matches_on_host(
     """Find all matches in pieces of at most `limit`, each copied to the host while the next is found.
 
     Yields:
-        `Matches` of the host's arrays, which stay until the next piece but one is asked for.
+        `Matches` of the host's arrays, valid until the next piece but one is requested.
     """
     buffers = [np.empty(0, np.uint8)] * 3
     leaving: Leaving | None = None
@@ -169,7 +169,7 @@ def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int6
 
 
 def from_host(card: Card, axis: MemsCardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
-    """Find the matches of queries in staging memory and copy them to the host; returns their number."""
+    """Find the matches of queries in staging memory and copy them to the host; return their number."""
     codes = card.upload_ahead(staged.codes, card.mark()).array()
     queries, number = lay(card, CardCodes(codes, card.upload(staged.offsets))), 0
     for matches in matches_on_host(card, axis, queries, WantedMatches(min_length, False), LIMIT):
@@ -188,7 +188,7 @@ def staged_queries(card: Card, queries: Queries) -> Queries:
 def measure_pair(
     card: Card, axis: MemsCardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int
 ) -> NDArray[np.int64]:
-    """Print the times of the pair by step, and floors; returns all matches of the forward strand."""
+    """Print the times of the pair by step, and floors; return all matches of the forward strand."""
     offsets = np.array([0, len(codes)], np.int64)
     staged = staged_queries(card, Queries(codes, offsets))
     pieces: list[Matches] = []

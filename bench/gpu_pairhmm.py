@@ -56,10 +56,10 @@ class Machine(NamedTuple):
     """A card since Volta and the latencies of its operations.
 
     Attributes:
-        multiprocessors: of the card.
-        hertz: of the card.
-        arithmetic: cycles until the result is available.
-        shuffle: cycles until the result is available.
+        multiprocessors: number of multiprocessors.
+        hertz: clock frequency.
+        arithmetic: cycles until the result of an arithmetic operation is available.
+        shuffle: cycles until the result of a shuffle is available.
     """
 
     multiprocessors: int
@@ -100,13 +100,13 @@ def measure_lengths(
     """Time one launch of the kernel, all tasks of one size; return a row of HEADER.
 
     Args:
-        card: the card to measure.
-        machine: its model.
-        clock: times a launch.
-        read: bases.
-        haplotype: bases.
+        card: card to measure.
+        machine: model of the card.
+        clock: function that times a launch.
+        read: bases of each read.
+        haplotype: bases of each haplotype.
         cells: approximate number of cells of all tasks.
-        shape: None for the shape that is chosen for such reads.
+        shape: shape of the kernel; None for the default shape for such reads.
     """
     batch = regions_of_length(read, haplotype, cells)
     uploaded, tasks, count = upload(card, batch), card.upload(batch.tasks), cells_of(batch)

@@ -1,11 +1,11 @@
 """Speed of one large alignment on a card by size, of the sweep alone and of whole calls with the path.
 
-Bar on an H200: 1 T cells/s, score and path, at 100 kb x 100 kb (aim 2). The floor is what the card's arithmetic units
-take for the operations of a cell.
+Bar on an H200: 1 T cells/s, score and path, at 100 kb x 100 kb (aim 2). The floor is the time of the card's arithmetic
+units for the operations of a cell.
 
-The target is a copy of a random query with 1 % edits, a third of them gaps of up to 19 bases. Before anything is timed,
-the path is checked to give the score. Needs NumPy and CuPy, nothing else; parasail is timed on one core at the smaller
-sizes if it is installed.
+The target is a copy of a random query with 1 % edits, a third of them gaps of up to 19 bases. Before the timing, the
+path is checked to give the score. Needs only NumPy and CuPy; parasail is timed on one core at the smaller sizes if it
+is installed.
 """
 
 import os
@@ -40,7 +40,7 @@ BARS = (("bar", 100_000, 1e12), ("aim", 100_000, 2e12))
 SHAPES_OF, LONGEST_VALUES, IN_A_ROW = (8_192, 32_768, 100_000, 400_000), 40_000, 8
 SHAPES_HEADER = ("bases", "mode", "columns a lane", "kept", "ms", "G cells/s")
 ARITHMETIC_LANES = 64  # per cycle and multiprocessor
-OPERATIONS = {Mode.GLOBAL: 5.0, Mode.LOCAL: 6.5}  # of the arithmetic units per cell of a sweep, counted in sm_90's code
+OPERATIONS = {Mode.GLOBAL: 5.0, Mode.LOCAL: 6.5}  # arithmetic operations per cell of a sweep, counted in sm_90's code
 EDITS = 0.01
 HEADER = ("bases", "mode", "columns a lane", "floor", "sweep", "sweep/floor", "whole call")
 
@@ -82,7 +82,7 @@ def rescored(pair: Pair, found: PairwiseAlignment) -> int:
 def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[StripShape, Callable[[], object]]:
     """Return the shape of the kernel that sweeps a matrix, and a function that prepares borders and launches it.
 
-    With a shape it is that one's kernel, which may keep the values of all cells.
+    A given shape selects its kernel, which may keep the values of all cells.
     """
     with ExitStack() as stack:
         if shape is not None:
@@ -102,7 +102,7 @@ def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[Stri
 
 
 def seconds_of_sweep(card: Card, clock: Clock, pair: Pair, shape: StripShape) -> float:
-    """Return the seconds of one of several sweeps in a row: the host prepares one while the card computes another."""
+    """Return the seconds per sweep of several in a row: the host prepares one while the card computes another."""
     _, launch = sweep(card, pair, shape)
 
     def launch_all() -> None:
@@ -143,8 +143,8 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
 
 @contextmanager
 def _parts_timed(card: Card, spent: dict[str, float]) -> Iterator[None]:
-    """Add up milliseconds of PARTS, each synchronized and without the parts within it."""
-    running: list[float] = []  # of the parts that are under way: what others took within them
+    """Add up milliseconds of PARTS, each synchronized and without its nested parts."""
+    running: list[float] = []  # per active part: time of its nested parts
 
     def timed(name: str, part: Callable[..., object]) -> Callable[..., object]:
         def call(*given: object, **named: object) -> object:
@@ -243,7 +243,7 @@ def _hertz() -> float:
 
 
 def main() -> None:
-    """Measure on the first free card, or say that there is none."""
+    """Measure on the first free card, or print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--longest", type=int, default=SIZES[-1], help="no longer sequences than this")
     given = parser.parse_args()

@@ -36,13 +36,13 @@ def random_page(card: Card, rows: int, sampling_distance: int, seed: int = 1) ->
     """Make a page of random cyclic texts: its blocks and C are those of an FM-index, and no row can be located.
 
     Args:
-        card: the card that gets the page.
-        rows: at least, up to whole blocks; below 2^32.
+        card: card that gets the page.
+        rows: smallest number of rows, rounded up to whole blocks; below 2^32.
         sampling_distance: bases of a block.
-        seed: of the random bases.
+        seed: seed of the random bases.
     """
     words = words_of_distance(sampling_distance)
-    block_count = -(-rows // sampling_distance) + 1  # one past the rows
+    block_count = -(-rows // sampling_distance) + 1  # one position after the last row
     rows = (block_count - 1) * sampling_distance
     if rows >= 1 << 32:
         raise ValueError(f"an index has fewer than 2^32 rows, not {rows}")
@@ -56,7 +56,7 @@ def random_page(card: Card, rows: int, sampling_distance: int, seed: int = 1) ->
         counts[code] = int(before[-1])
     counts[0] -= 1  # the sentinel
     C = np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
-    whole = card.upload(np.array([0, rows], np.uint32))  # the table of the prefix of no base
+    whole = card.upload(np.array([0, rows], np.uint32))  # the prefix table for prefixes of length 0
     nothing, no_rows = card.empty(0, np.uint64), card.empty(0, np.uint32)
     return CardPage(blocks, words, card.upload(C), primary, whole, 0, no_rows, 1, nothing, no_rows, 0, 0, rows - 1)
 
@@ -109,7 +109,7 @@ def measure_distance(
     """Measure one sampling distance and print its index, queries and floors.
 
     Returns:
-        A row of HEADER, visits and queries a second.
+        A row of HEADER, visits and queries per second.
     """
     words = words_of_distance(distance)
     page = random_page(card, int(gigabytes * 1e9 / (8 * words)) * distance, distance)

@@ -1,15 +1,16 @@
 """Speed of GATK's aligner on a card, in cells per second with traceback: kernels alone, and calls with transfers.
 
 Bars on an H200: 1 T cells/s at 400 x 400 with traceback, 2 T as an aim (GKL's AVX-512: 1.1 G per core). The floor is
-what the card's arithmetic units take for the operations of a cell, and its memory for half a byte of traceback a cell.
+the time of the card's arithmetic units for the operations of a cell, and of its memory for half a byte of traceback per
+cell.
 
-Over lengths of references and alternates the matrices alone are timed beside what the model of Wang, Xie and Cong
-predicts (`bench.gpu_pairhmm`): the slowest of what a scheduler issues, what the arithmetic units take, what a step
-waits for with as many warps as are resident, and what the traceback takes of the memory.
+By length of references and alternates, the matrices alone are timed next to the prediction of the model of Wang, Xie
+and Cong (`bench.gpu_pairhmm`): the slowest of instruction issue, the arithmetic units, the latency of a step at the
+number of resident warps, and the memory traffic of the traceback.
 
-Haplotypes and references are random, alternates are copies of them with a few edits, so that hardly any alternate
-occurs exactly; answers are compared with those of the card's 32-bit kernels before anything is timed. Needs NumPy and
-CuPy, nothing else.
+Haplotypes and references are random, and alternates are copies of them with a few edits, so that hardly any alternate
+occurs exactly. Before the timing, answers are compared with those of the card's 32-bit kernels. Needs only NumPy and
+CuPy.
 """
 
 import os
@@ -44,11 +45,11 @@ from bench.gpu_pairhmm import SCHEDULERS, Machine, Prediction
 SIZES = ((400, 150), (400, 400), (250, 250), (600, 500), (1000, 900))  # of references and alternates
 BAR_SIZE, BAR, AIM = (400, 400), 1.0, 2.0
 BYTES_PER_CELL, ARITHMETIC_LANES = 0.5, 64  # per cycle and multiprocessor
-OPERATIONS = {True: 10 / 2, False: 13.0}  # of the arithmetic units per cell, counted in sm_90's code (paired or not)
-INSTRUCTIONS, ROW_INSTRUCTIONS = 17, 60  # per word of two tasks' cells, and per row and lane besides, counted there
-CHAIN, ROW_CHAIN = 4, 20  # operations from one word of a row to the next, and of a row besides; each waits for the last
+OPERATIONS = {True: 10 / 2, False: 13.0}  # arithmetic operations per cell, counted in sm_90's code (paired or not)
+INSTRUCTIONS, ROW_INSTRUCTIONS = 17, 60  # per word of two tasks' cells, and in addition per row and lane
+CHAIN, ROW_CHAIN = 4, 20  # dependent operations from one word of a row to the next, and additionally per row
 REFERENCES, ALTERNATES = (150, 400, 700), (76, 150, 250, 400, 600)
-CHECKED = 256  # tasks that both designs align
+CHECKED = 256  # number of tasks that both designs align
 HEADER = ("reference", "alternate", "lanes x columns", "tasks a word", "registers", "warps/SM", "floor T cells/s",
           "fill alone", "with traceback", "with traceback/floor", "whole call", "floor of its transfers")  # fmt: skip
 
@@ -160,18 +161,19 @@ def measure_size(
 
 
 def predicted(machine: Machine, shape: FillShape, warps: int, size: tuple[int, int], bandwidth: float) -> Prediction:
-    """The design of semiglobal.cu; a step is a row of a warp, a word of two tasks' cells for each column of a lane.
+    """Predict the speed of semiglobal.cu.
 
-    A scheduler issues an instruction a cycle; the arithmetic units, which take ten of a pair's seventeen and about half
-    of a row's own, need two cycles for a warp's. What a step waits for is the chain of `insertion` and `down` from
-    column to column (a maximum of three, the mask, a sum with a maximum, a sum), and the shuffle.
+    A step is a row of a warp: a word of two tasks' cells for each column of a lane. A scheduler issues one instruction
+    per cycle. The arithmetic units execute ten of a pair's seventeen instructions and about half of a row's own, and
+    need two cycles for a warp's. A step waits for the chain of `insertion` and `down` from column to column (a maximum
+    of three, the mask, a sum with a maximum, a sum), and for the shuffle.
 
     Args:
         machine: the card.
-        shape: of the kernel, for pairs of tasks.
-        warps: that are resident on a multiprocessor.
+        shape: shape of the kernel, for pairs of tasks.
+        warps: resident warps of a multiprocessor.
         size: bases of references and alternates.
-        bandwidth: bytes a second of the card's memory.
+        bandwidth: bytes per second of the card's memory.
     """
     rows, columns = size
     limits = {
@@ -240,7 +242,7 @@ def _hertz() -> float:
 
 
 def main() -> None:
-    """Measure on the first free card, or say that there is none."""
+    """Measure on the first free card, or print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
     parser.add_argument("--cells", type=float, default=1.6e10, help="of each measurement")
     given = parser.parse_args()

@@ -3,7 +3,7 @@
 The sample's gVCF of chr20:10,000,000-10,100,000 is compared with GATK's: bars are 99 % of bases in the same state and
 95 % in the same band of GQ. Joint genotyping reads GATK's gVCF and Quire's; GATK's GenotypeGVCFs also reads both, if
 GATK is found (--gatk). Every field is compared with GATK's, and every position if both write all sites. Then the same
-gVCF is joined under many names, for time and memory by number of samples.
+gVCF is joined under many names, to measure time and memory by number of samples.
 """
 
 import json
@@ -41,9 +41,9 @@ class Site(NamedTuple):
     """A record of a variant, with a genotype of spelled alleles, so that their order does not matter.
 
     Attributes:
-        alleles: all of them.
+        alleles: all alleles of the record.
         genotype: alleles of the sample, sorted.
-        values: FORMAT by key.
+        values: FORMAT values by key.
     """
 
     alleles: frozenset[str]
@@ -129,7 +129,7 @@ def renamed(gvcf: Path, target: Path, name: str) -> Path:
 
 
 def main() -> None:
-    """Call, compare, join."""
+    """Call, compare and join."""
     parser = arguments(__doc__)
     parser.add_argument("--gatk", default=GATK, help="command of GATK; empty to do without")
     given = parser.parse_args()
@@ -182,7 +182,7 @@ def main() -> None:
 
 
 def print_every_site(gatk: str, folder: Path, packed: Path, gvcf: Path) -> None:
-    """Print at how many positions both agree, if both write every position of GATK's gVCF."""
+    """Print the number of positions at which both agree, if both write every position of GATK's gVCF."""
     ours, theirs = folder / "every_ours.vcf.gz", folder / "every_gatk.vcf"
     joint(ours, packed, [gvcf], all_sites=True)
     region = f"{CONTIG}:{START + 1}-{END}"

@@ -1,9 +1,9 @@
-"""A whole run on a genome of human size, FASTQ.gz to the report through Snakemake, and where its time goes.
+"""A whole run on a genome of human size, FASTQ.gz to the report through Snakemake, with the time of its steps.
 
 The genome is `bench.synthetic_genome`'s (3.1 Gb with human-like repeats). Its diploid sample carries one substitution
-in a thousand bases, two in three of them on one haplotype. Reads are 2 x 150 with real quality strings and errors at
-the rate of the qualities. Reads are drawn and compressed side by side. The run is `bench.whole_run`'s, with
-compiled kernels: a first, small run compiles them.
+per thousand bases, two in three of them on one haplotype. Reads are 2 x 150 with real quality strings and errors at the
+rate of the qualities; they are drawn and compressed in parallel. The run is `bench.whole_run`'s with compiled kernels,
+which a first, small run compiles.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -26,13 +26,13 @@ PAIRS_A_PART = 1 << 17
 SITES_A_VARIANT = 1000
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-SMALL = 30_000_000  # bases of the genome of the run that compiles
+SMALL = 30_000_000  # bases of the genome of the compiling run
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
-    """Return uint64[...] mixed by SplitMix64 (Steele, Lea, Flood 2014), which are as good as random.
+    """Return uint64[...] mixed by SplitMix64 (Steele, Lea, Flood 2014), as good as random numbers.
 
-    A product alone is not: it would place seven in ten variants 12 bases from another one.
+    A product alone is not enough: it would place seven in ten variants 12 bases from another one.
     """
     numbers = numbers * GOLDEN
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -43,10 +43,11 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 def sample_codes(axis: Reference, positions: np.ndarray, haplotypes: np.ndarray) -> np.ndarray:
     """Return the codes (uint8) of the sample at axis positions.
 
-    A hash of its position decides whether a site is a variant, of which allele, and on which haplotypes.
+    A hash of each position decides if it is a variant, its allele, and its haplotypes.
 
     Args:
-        positions: int64[n, length].
+        axis: reference of the sample.
+        positions: int64[n, length], axis positions.
         haplotypes: 0 or 1, int64[n, 1].
     """
     codes = (axis.text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
@@ -81,7 +82,7 @@ def _part(task: tuple[Path, Path, int, int, int]) -> list[Path]:
         left = np.where(reverse, starts + inserts - LENGTH, starts)
         codes = sample_codes(axis, left[:, None] + np.arange(LENGTH), haplotypes)
         codes = np.where(reverse[:, None], 3 - codes[:, ::-1], codes)
-        # Two pieces of real strings, for reads are longer than those they are of.
+        # Two pieces of real strings, since the reads are longer than real reads.
         pieces = [strings[generator.integers(0, len(strings), count)] for _ in range(2)]
         qualities = np.hstack(pieces)[:, -LENGTH:]
         wrong = generator.random(codes.shape, np.float32) < 10.0 ** ((33.0 - qualities) / 10)
@@ -98,7 +99,7 @@ def _part(task: tuple[Path, Path, int, int, int]) -> list[Path]:
 
 
 def igzip(text: bytes) -> bytes:
-    """Return one gzip member, at ISA-L's level 1."""
+    """Return one gzip member, compressed at ISA-L's level 1."""
     packer = isal_zlib.compressobj(1, wbits=31)
     return bytes(packer.compress(text) + packer.flush())
 
@@ -118,7 +119,7 @@ def write_reads(reference_folder: Path, prefix: Path, pairs: int, processes: int
 
 
 def main() -> None:
-    """Make the genome and the reads, run, and print where the time went."""
+    """Make the genome and the reads, run, and print the time of each step."""
     parser = arguments(__doc__, needs_data=False, threads=16)
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--coverage", type=float, default=3)

@@ -71,7 +71,7 @@ def main() -> None:
 def compare(
     ours: Placement, theirs: Placement, models: dict[str, dict[str, int]], options: str, length: int
 ) -> list[str]:
-    """Return a row: the shares of both programs in turn, the models of Quire, and the missed bars."""
+    """Return a row: the shares of both programs, alternating, the models of Quire, and the missed bars."""
     both = ours, theirs
     right, confident, wrong, proper = (
         [one.share_right() for one in both],

@@ -42,10 +42,10 @@ SAMPLE = "HG001"
 CLASSES = ((100, 200), (200, 500))  # lengths, half-open
 BARS = {("deletion", 100): 63, ("deletion", 200): 56, ("insertion", 100): 50, ("insertion", 200): 35}
 APART = 2000
-MARGIN = 1000  # of the region, where depth drops
-NEAR = 50  # bases around a planted indel whose calls are not false calls elsewhere
-CLOSEST = 10  # real variants closer to a planted one are left out
-LONG = 50  # bases from which a false indel is listed as a long one
+MARGIN = 1000  # bases at the region's ends, where depth drops
+NEAR = 50  # bases around a planted indel in which calls are not counted as false
+CLOSEST = 10  # real variants within this distance of a planted one are left out
+LONG = 50  # bases from which on a false indel is listed as long
 PEERS_LOWEST_QUALITY = 20.0
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
@@ -56,10 +56,10 @@ class Planted:
 
     Attributes:
         kind: "deletion" or "insertion".
-        length: of the deleted or inserted bases.
-        source: of the inserted bases: "random" or "copy"; empty for deletions.
+        length: number of deleted or inserted bases.
+        source: source of the inserted bases, "random" or "copy"; empty for deletions.
         copies: 1 heterozygous, 2 homozygous.
-        variant: left-aligned.
+        variant: left-aligned variant.
     """
 
     kind: str
@@ -70,7 +70,7 @@ class Planted:
 
     @property
     def group(self) -> tuple[str, int]:
-        """Its class: kind and shortest length."""
+        """Kind and shortest length of its class."""
         return self.kind, max(low for low, _ in CLASSES if low <= self.length)
 
 

@@ -15,7 +15,7 @@ from isal import igzip
 from bench.common import Inputs, add_figures, print_setting, print_table, python, quire_command, run, write_measurement
 
 LENGTHS = (150, 100, 75, 50, 36)
-FEW = 10  # pairs, to measure the start-up
+FEW = 10  # number of pairs for the measurement of the start-up
 FOREIGN_SHARE, OVER_BWA, OVER_SNAP = 0.5, 4.0, 0.8
 SNAP, STROBEALIGN = "snap-aligner", "strobealign"
 
@@ -23,7 +23,7 @@ Command = Callable[[Sequence[Path], int], str]
 
 
 def measure_a_core(inputs: Inputs, pairs: int, repeats: int) -> None:
-    """Simulate, map with every program in turns, and print a row for each set and the bars."""
+    """Simulate, map with each program in turn, and print a row for each set and the bars."""
     programs = [name for name in (SNAP, STROBEALIGN) if shutil.which(name)]
     print_setting(("bwa", *programs))
     fasta = inputs.chromosome_20()

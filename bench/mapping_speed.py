@@ -1,7 +1,7 @@
 """Time from FASTQ to unsorted BAM: Quire's first run (with compilation) and warm runs against bwa mem, in turns.
 
-The default is FASTQ.gz on chr20: at least 3 times bwa's speed, at most 1.5 GB. With --fasta, --index and --reads it is
-any genome that both programs have an index of. Bars for one of 3.1 Gb: at least bwa's speed, at most 16 GB.
+The default is FASTQ.gz on chr20: at least 3 times bwa's speed, at most 1.5 GB. --fasta, --index and --reads select any
+genome that both programs have an index of. Bars for one of 3.1 Gb: at least bwa's speed, at most 16 GB.
 
 With --a-core it measures reads per second and core on chr20 instead, by the user time of one thread, including other
 mappers (`bench.mapping_peers`).

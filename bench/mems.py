@@ -120,7 +120,7 @@ def measure(case: Case, inputs: Inputs, threads: int, copmem: Path | None) -> li
     index = inputs.quire_index(case.reference)
     options = f"--min-length {case.min_length} --strands {case.strands} --unique {case.unique} --threads {threads}"
     search = python(f"bench.find_mems {index} {case.queries} {ours} {options} 2> {ours}.log")
-    run(search)  # kernels compiled, files read
+    run(search)  # compiles kernels and reads files into the cache
     found = run(search)
     mode = f"{MUMMER[case.unique]} -n {MUMMER_STRANDS[case.strands]} -l {case.min_length}"
     peer = run(f"mummer {mode} {case.reference} {case.queries} > {theirs} 2> {theirs}.log")

@@ -1,9 +1,8 @@
 """Speed of one large alignment on one core, score and path, against the fastest score of parasail's functions.
 
-Bar: from 10 kb on at least parasail's best cells per second of its functions that give the score alone; up to 20 kb its
-functions with traceback are timed too. The pairs are random sequences, and a part of chr20 with a copy that has 1 %
-edits; or random sequences with copies that have the differences asked for (a third each of substitutions, insertions
-and deletions).
+Bar: from 10 kb on at least the best cells per second of parasail's score-only functions; up to 20 kb its functions with
+traceback are timed too. The pairs are random sequences, and a part of chr20 with a copy that has 1 % edits; or random
+sequences with copies that have the requested differences (a third each of substitutions, insertions and deletions).
 """
 
 import os
@@ -23,12 +22,12 @@ from quire.sequence.codes import AMBIGUOUS
 from bench.common import add_figures, arguments, print_setting, print_table, write_measurement
 
 SIZES = (10_000, 20_000, 50_000, 100_000)
-LARGE = 10_000  # bases from which on the bar counts
-LONGEST_TRACE = 20_000  # bases: parasail keeps a byte and more for each cell
+LARGE = 10_000  # bases from which on the bar applies
+LONGEST_TRACE = 20_000  # bases: parasail keeps more than a byte per cell
 WIDTHS = ("8", "16", "32", "sat")
 NAMES = {Mode.LOCAL: "sw", Mode.GLOBAL: "nw", Mode.GLOCAL: "sg_dx"}
-_LEAST_SECONDS = 0.05  # a shorter call is repeated
-_ENOUGH_SECONDS = 1.0  # of parasail's functions a longer call is made once
+_LEAST_SECONDS = 0.05  # shorter calls are repeated
+_ENOUGH_SECONDS = 1.0  # longer calls of parasail's functions are made once
 
 
 def main() -> None:
@@ -60,7 +59,7 @@ def main() -> None:
 
 
 def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return pairs of about this size."""
+    """Return pairs of about this size, by kind."""
     random = np.random.default_rng(size)
     one, other = (random.integers(0, 4, size).astype(np.uint8) for _ in range(2))
     fasta = data / "na12878_chr20_100kb" / "hg19.chr20.masked.fa.gz"

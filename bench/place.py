@@ -2,6 +2,7 @@
 
 Shares are of all reads. A read is right if it lies within 20 bases of its origin, before or after its left clip, on the
 same contig and strand. Secondary and supplementary records do not count.
+
     python -m bench.place OURS.bam [PEER.bam]
 """
 

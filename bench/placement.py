@@ -33,7 +33,7 @@ from bench.simulate import WHOLE_GENOME
 
 LOWEST_DIFFERENCE = -0.0003
 HIGHEST_RATIO = 1.15
-NATURAL_DIVERGENCE = " --divergence 0.001"  # if the set has no other one and the genome has no known variants
+NATURAL_DIVERGENCE = " --divergence 0.001"  # for sets without their own divergence, if the genome has no known variants
 HEADER = (
     "set", "reads", "unmapped", "bwa", "right", "bwa", "right at MAPQ 20", "bwa", "wrong at MAPQ 20", "bwa",
     "wrong at MAPQ 60", "bwa", "bars",
@@ -104,12 +104,13 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
                 rows.append(_row(name, *pooled[name]))
                 print_table(HEADER, rows[-1:])
 
-    pysam.FastaFile(str(fasta)).close()  # writes its .fai, which parallel simulations would each write
+    pysam.FastaFile(str(fasta)).close()  # writes its .fai once, before parallel simulations would
     work = [(name, seed) for name in given.sets for seed in range(given.first_seed, given.first_seed + given.seeds)]
     with ProcessPoolExecutor(given.jobs) as pool:
         indexes = [pool.submit(inputs.bwa_index, fasta), pool.submit(_quire_index, inputs, fasta, given.jobs)]
-        # As many simulations are ahead of mapping as there are jobs, so that no job waits and the first rows come soon.
-        simulated: dict[tuple[str, int], Future[tuple[Path, Path]]] = {}  # 1x and 2x sets may be of the same pairs
+        # As many simulations are ahead of mapping as there are jobs, so that no job waits and the first rows come
+        # early.
+        simulated: dict[tuple[str, int], Future[tuple[Path, Path]]] = {}  # 1x and 2x sets may share pairs
 
         def simulate(name: str, seed: int) -> None:
             options = _simulation(name, given)
@@ -139,7 +140,7 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
 
 
 def _quire_index(inputs: Inputs, fasta: Path, jobs: int) -> Path:
-    """Build Quire's index, and compile the kernels of mapping once before parallel jobs would each do it."""
+    """Build Quire's index, and compile mapping's kernels once, before parallel jobs would each compile them."""
     if jobs > 1:
         run(f'{sys.executable} -c "from quire.align.compile_kernels import compile_kernels; compile_kernels()"')
     return inputs.quire_index(fasta)

@@ -20,7 +20,7 @@ from bench.common import (
 from bench.place import place
 
 LENGTHS = (100, 150, 250, 500, 1000)
-FEW = 100  # pairs, to measure the start-up
+FEW = 100  # number of pairs for the measurement of the start-up
 BAR = 1.5
 
 

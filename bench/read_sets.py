@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 LENGTHS = (36, 50, 75, 100, 150, 250, 300)
-ERRORS = (2, 5, 10)  # per cent
+ERRORS = (2, 5, 10)  # percent
 DIVERGENCES = (1, 3, 5, 10)
 SHORTEST_INSERT, INSERT_OF_LENGTH = 400, 1.7
 
@@ -13,7 +13,7 @@ class ReadSet:
     """Reads of one kind.
 
     Attributes:
-        length: length of a read.
+        length: bases of a read.
         mates: 2, or 1 for single reads (the first mates of the pairs).
         options: further options of bench.simulate.
     """

@@ -2,7 +2,7 @@
 
 Bars: at least 99.5 % mapped and 98.5 % properly paired; 99.5 % of bwa's confident placements found, 99.8 % the other
 way round; duplicate flags as samtools markdup's on 99.9 %; in the confident 10 kb all 49 variants and no false call;
-over 100 kb F1 at least the better peer's.
+over 100 kb at least the F1 of the better peer.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ LOWEST_QUALITY = 20.0
 
 
 def peers(inputs: Inputs, fasta: Path, threads: int) -> dict[str, Path]:
-    """Files of the peers: bwa's marked BAM, Quire-independent calls of freebayes and bcftools."""
+    """Make the files of the peers: bwa's marked BAM, and calls of freebayes and bcftools that do not use Quire."""
     folder = inputs.work / "real_reads"
     folder.mkdir(exist_ok=True)
     mates = [inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2)]
@@ -43,7 +43,7 @@ def peers(inputs: Inputs, fasta: Path, threads: int) -> dict[str, Path]:
 
 
 def marked_again(inputs: Inputs, bam: Path) -> Path:
-    """Our alignments with the duplicate flags that samtools markdup itself gives them."""
+    """Return Quire's alignments with the duplicate flags of samtools markdup."""
     output = inputs.work / "real_reads" / "marked_again.bam"
     run(
         f"samtools view -u --remove-flags DUP {bam} | samtools sort -n -u - | samtools fixmate -m -u - -"

@@ -3,9 +3,9 @@
 The sample may be a relative of the reference (--divergence: the share of changed bases; one change in ten is an
 insertion or a deletion), and the sequencer may be worse than its quality strings (--errors).
 
-Writes OUT_1.fq.gz and OUT_2.fq.gz. Each name holds the truth:
-s<serial>:<contig>:<1-based leftmost reference position of read 1>:<its strand>:<of read 2>:<its strand>.
-With the same seed the reads are the same; they are drawn pair by pair, about 20,000 pairs a second.
+Write OUT_1.fq.gz and OUT_2.fq.gz. Each name holds the truth: s<serial>:<contig>:<1-based leftmost reference position of
+read 1>:<its strand>:<of read 2>:<its strand>. With the same seed the reads are the same; they are drawn pair by pair,
+about 20,000 pairs per second.
 """
 
 import argparse
@@ -23,17 +23,17 @@ HIGHEST_SHARE_OF_N = 0.3
 QUALITY_STRINGS = 20_000
 SHORTEST_QUALITY_STRING = 90
 PLAIN_QUALITY = 35
-# Whether the left and the right end of a fragment are read as reverse complements; of FF and RR those whose left end is
-# the first mate, the others are turned (the names of quire.align.insert_size).
+# True if the left and the right end of a fragment are read as reverse complements. For FF and RR these are fragments
+# whose left end is the first mate; the others are reversed (the names of quire.align.insert_size).
 ORIENTATIONS = {"FR": (False, True), "RF": (True, False), "FF": (False, False), "RR": (True, True)}
 SHADOW, SHADOW_DEVIATION = 300, 50  # inserts of the paired ends in a library of mate pairs
 BASES = np.frombuffer(b"ACGT", np.uint8)
 N = ord("N")
 COMPLEMENT = np.full(256, N, np.uint8)
 COMPLEMENT[np.frombuffer(b"ACGTN", np.uint8)] = np.frombuffer(b"TGCAN", np.uint8)
-INDEL_SHARE = 0.1  # of the changes of a diverged sequence
+INDEL_SHARE = 0.1  # share of the changes of a diverged sequence
 MEAN_INDEL, LONGEST_INDEL = 2, 30
-# TruSeq adapters, read through by the first and the second read of a fragment that is shorter than a read.
+# TruSeq adapters, read by the first and the second mate of a fragment that is shorter than a read.
 ADAPTERS = ("AGATCGGAAGAGCACACGTCTGAACTCCAGTCA", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT")
 
 
@@ -49,7 +49,7 @@ def haplotype(number: int, variants: list[pysam.VariantRecord], reference: np.nd
     """Put one haplotype's alleles into the reference; overlapping and symbolic ones are left out.
 
     Args:
-        number: 0 or 1, the allele of each phased genotype.
+        number: 0 or 1, index into each phased genotype.
         variants: records of the region in order.
         reference: letters of the region.
         start: 0-based start of the region.
@@ -131,7 +131,7 @@ def with_errors(
 
 @dataclass
 class Simulator:
-    """Draws pairs; `contig` stands in the reads' names, `shadow` is the share of pairs that are FR at 300 bases."""
+    """A source of pairs; reads' names hold `contig`, and `shadow` is the share of pairs that are FR at 300 bases."""
 
     contig: str
     haplotypes: tuple[Haplotype, Haplotype]
@@ -146,7 +146,7 @@ class Simulator:
     shadow: float = 0.0
 
     def draw(self, first_serial: int, count: int) -> tuple[bytes, bytes]:
-        """Return the FASTQ text of both mates of `count` fragments, without those of many Ns."""
+        """Return the FASTQ text of both mates of `count` fragments, except fragments with many Ns."""
         generator = self.generator
         which = generator.integers(0, 2, count)
         shortest = SMALLEST_INSERT_WITH_ADAPTERS if self.adapters else self.length + 1
@@ -182,7 +182,7 @@ class Simulator:
     ) -> tuple[list[tuple[bytes, bytes]], int, int] | None:
         """Return the reads of both ends of a fragment and their 1-based leftmost positions, or None for too many Ns.
 
-        `reverse` says which of the two are reverse complements.
+        `reverse` tells for each read if it is a reverse complement.
         """
         right_start = max(start, end - self.length)
         reads = [source.letters[start : min(start + self.length, end)], source.letters[right_start:end]]
@@ -275,7 +275,7 @@ def _simulator(
     qualities: np.ndarray,
     generator: np.random.Generator,
 ) -> Simulator:
-    """Draws pairs from one span of a contig that carries the sample's variants."""
+    """Return a simulator for one span of a contig that carries the sample's variants."""
     contig, start, end = span
     reference = np.frombuffer(fasta.fetch(contig, start, end).upper().encode(), np.uint8)
     variants: list[pysam.VariantRecord] = []

@@ -1,6 +1,6 @@
-"""Split reads: the share of the reads with a supplementary alignment of bwa mem that have one of Quire too.
+"""Split reads: the share of bwa mem's reads with a supplementary alignment that also have one in Quire's records.
 
-Chimeras: in one of a hundred simulated pairs the first mate is replaced by two pieces, its own begin and the end of
+Chimeras: in one of a hundred simulated pairs the first mate is replaced by two pieces, its own beginning and the end of
 another pair's first mate, 35 to 115 bases each. Indels: deletions and insertions of 50 to 500 bases are planted into 5
 Mb in addition to the real variants. Split reads have a supplementary alignment; clipped reads have ten clipped bases at
 an end of a planted indel. Callers of structural variants use both. Bar: 99 % of bwa's.
@@ -82,7 +82,7 @@ def clipped_reads(path: Path, planted: Sequence[Planted]) -> set[tuple[str, bool
 
 
 def print_share(what: str, ours: set[tuple[str, bool]], theirs: set[tuple[str, bool]]) -> None:
-    """Print how many of bwa's reads are Quire's too."""
+    """Print the share of bwa's reads that are also Quire's."""
     share = len(ours & theirs) / max(1, len(theirs))
     verdict = "met" if share >= BAR else "missed"
     print(f"{what}: quire {len(ours)}, bwa {len(theirs)}; of bwa's also quire's {share:.4f} (bar {BAR}, {verdict})")

@@ -26,10 +26,10 @@ class Families:
     """Repeat families of one kind.
 
     Attributes:
-        share: Share of the genome that their copies cover.
-        count: Number of families.
-        length: Bases of their consensus.
-        mean_copy: Mean length of a copy, which ends at the consensus's end; None for whole copies.
+        share: share of the genome that their copies cover.
+        count: number of families.
+        length: bases of their consensus.
+        mean_copy: mean length of a copy, which ends at the consensus's end; None for whole copies.
         youngest, oldest: share of a copy's bases that differ from the consensus.
     """
 
@@ -127,7 +127,7 @@ def _duplicate(generator: np.random.Generator, codes: np.ndarray) -> None:
 
 
 def _lay_satellite(generator: np.random.Generator, codes: np.ndarray, shared: np.random.Generator) -> None:
-    """Return an array of nearly identical copies of a unit of diverged monomers, as at a human centromere."""
+    """Fill `codes` with nearly identical copies of a unit of diverged monomers, as at a human centromere."""
     monomer = _random_bases(shared, MONOMER, 0.4)
     unit = np.concatenate([_mutated(generator, monomer, 0.25) for _ in range(MONOMERS_OF_A_UNIT)])
     place = codes.size // 3 + codes.size // 50
@@ -155,9 +155,9 @@ def write_genome(path: Path, bases: int, seed: int, processes: int) -> None:
 
     Args:
         path: FASTA to write.
-        bases: of the whole genome.
-        seed: the same seed gives the same genome.
-        processes: to make contigs with.
+        bases: length of the whole genome.
+        seed: seed of the genome; the same seed gives the same genome.
+        processes: number of processes that make contigs.
     """
     tasks = [(int(bases * part / sum(PROPORTIONS)), seed, number) for number, part in enumerate(PROPORTIONS)]
     with path.open("wb") as stream, ProcessPoolExecutor(processes) as pool:

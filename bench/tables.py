@@ -2,8 +2,8 @@
 
     python -m bench.tables
 
-Figures come from docs/benchmarks/measurements.jsonl, to which each run of a measurement appends a line. The bars stand
-in bench/bars.yaml. A test compares both documents with what this program makes.
+Figures come from docs/benchmarks/measurements.jsonl, to which each run of a measurement appends a line. The bars are in
+bench/bars.yaml. A test compares both documents with this program's output.
 """
 
 import argparse
@@ -31,14 +31,14 @@ class Bar(NamedTuple):
     """One row of docs/benchmarks.md, as bench/bars.yaml states it.
 
     Attributes:
-        what: What is measured.
-        figure: Name of the figure in the measurement's line (`bench.common.figures_of` says how figures are named).
+        what: Measured quantity.
+        figure: Name of the figure in the measurement's line (see `bench.common.figures_of`).
         bar: Relation, limit and unit, as in ">= 99.5 %".
         digits: Decimal places shown.
-        aim: A further limit that is wished for, with the relation and unit of the bar.
-        peer: What the figure is compared with, if anything.
-        case: The `case` of the line, where a module measures several things.
-        readme: What the README's table calls the row; rows without it are not in that table.
+        aim: A desired further limit, with the relation and unit of the bar.
+        peer: Program or figure for comparison, if any.
+        case: The `case` of the line, if a module measures several subjects.
+        readme: Name of the row in the README's table; rows without it are not in that table.
     """
 
     what: str
@@ -78,9 +78,9 @@ class Group(NamedTuple):
 
     Attributes:
         title: Heading in docs/benchmarks.md.
-        bars: In the order of the table.
-        command: That measures them, without `--data` and `--work`.
-        by_hand: How they are measured if no module measures them.
+        bars: Bars in the order of the table.
+        command: Command that measures them, without `--data` and `--work`.
+        by_hand: Instructions for the measurement if no module makes it.
     """
 
     title: str
@@ -95,7 +95,7 @@ class Group(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A bar with its newest figure, and the measurement that the figure is from."""
+    """A bar with its newest figure, and the measurement with that figure."""
 
     group: Group
     bar: Bar
@@ -148,10 +148,10 @@ def document(lines: Sequence[dict[str, Any]]) -> str:
 
 
 def readme(text: str, lines: Sequence[dict[str, Any]]) -> str:
-    """Return the README with its table of figures made anew.
+    """Return the README with a new table of figures.
 
     Raises:
-        ValueError: The README lacks the comments that the table stands between.
+        ValueError: The README lacks the comments that enclose the table.
     """
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)

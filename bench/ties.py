@@ -3,7 +3,7 @@
 Both map the reads of a set (bench.read_sets). Pairs with a read that either program places wrong or below MAPQ 10 are
 mapped again --copies times, under other names and in another order, on which the programs' choices depend. They are
 mixed with certain pairs, so that the insert sizes stay the same. The mean over the copies and its standard deviation
-tell which program finds more places; the first mapping alone is a single random draw.
+show which program finds more places; the first mapping alone is a single random draw.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from bench.simulate import WHOLE_GENOME
 
 CERTAIN = 10  # least MAPQ
 MOST_CERTAIN_PAIRS = 30_000
-FIRST_CERTAIN_PAIRS = 10_000  # ahead of all others: Quire fits its insert sizes to the first pairs
+FIRST_CERTAIN_PAIRS = 10_000  # before all others, because Quire fits its insert sizes to the first pairs
 Fastq = tuple[str, str, str]
 
 
@@ -120,7 +120,7 @@ def _reads(path: Path) -> Iterator[Fastq]:
 
 
 def _right_in_copies(bam: Path, copies: int) -> np.ndarray:
-    """Return how many reads of each pair each copy places right, int64[uncertain pairs, copies]; pairs in any order."""
+    """Count the reads that each copy of each pair places right: int64[uncertain pairs, copies], pairs in any order."""
     right: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(copies, np.int64))
     for record in _primary(bam):
         head, origin = _name(record.query_name).split(":", 1)

@@ -1,8 +1,8 @@
 """A whole run as a user starts it, FASTQ.gz to the report through Snakemake, with a table and a picture of its time.
 
-Reads of chr20 at 30x as in `bench.chromosome`. The workflow is run twice into fresh folders, index included: first with
-an empty cache of compiled kernels (`cold`), then with a full one (`warm`). The time of each job is read from
-Snakemake's records of its outputs, and what mapping and finishing waited for from their logs.
+Reads are those of chr20 at 30x as in `bench.chromosome`. The workflow is run twice into new folders, index included:
+first with an empty cache of compiled kernels (`cold`), then with a full one (`warm`). The time of each job is read from
+Snakemake's records of its outputs, and the waiting times of mapping and finishing from their logs.
 """
 
 import json
@@ -31,7 +31,7 @@ from bench.common import (
 )
 
 STRETCH = 16 << 20  # bytes of text that a thread compresses at a time
-# The rules that take time of a user's run, in the words of the README; others are drawn as `other`.
+# The rules that take most of a run's time, named as in the README; others are drawn as `other`.
 STAGES = {
     "compile_kernels": "compile",
     "pack_reference": "index",
@@ -79,7 +79,7 @@ def as_bgzip(path: Path, threads: int) -> Path:
 
 
 def repeated(path: Path, times: int) -> Path:
-    """Return a file with the same reads several times, like a larger lane; gzip members may follow each other."""
+    """Return a file that repeats the same reads, like a larger lane; gzip members may follow each other."""
     longer = path.with_name(f"{times}_times_{path.name}")
     temporary = longer.with_suffix(".tmp")
     if not longer.exists():
@@ -96,7 +96,7 @@ def jobs(folder: Path) -> list[tuple[str, float, float]]:
     found: dict[tuple[str, int], tuple[float, float]] = {}
     for path in (folder / ".snakemake/metadata").iterdir():
         record = json.loads(path.read_text())
-        start, end = record["starttime"], record["endtime"]  # of each output; those of one job started together
+        start, end = record["starttime"], record["endtime"]  # of each output; outputs of one job have the same start
         key = record["rule"], round(10 * start)
         found[key] = start, max(end, found.get(key, (start, end))[1])
     first = min(start for start, _ in found.values())
@@ -122,7 +122,7 @@ def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path:
 
 
 def logs(folder: Path) -> str:
-    """Return the logs of mapping and finishing: their steps, and what their threads waited for."""
+    """Return the logs of mapping and finishing: their steps, and the waiting times of their threads."""
     paths = sorted(
         path for rule in ("map_unit", "finish_sample") for path in (folder / "results/logs" / rule).iterdir()
     )
@@ -145,7 +145,7 @@ def whole_run(
 
 
 def main() -> None:
-    """Simulate, run, and print where the time went."""
+    """Simulate, run, and print the time of each step."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
