@@ -39,8 +39,8 @@ class Axis(NamedTuple):
     """The reference that is searched, as `quire.reference.Reference` holds it.
 
     Attributes:
-        text: uint64[ceil(length / 32) + 2], the packed axis (`quire.sequence.packing`); a stand-in replaces each
-            ambiguous base.
+        text: uint64[ceil(length / 32) + 2], the packed axis (`quire.sequence.packing`), in which another base
+            replaces each ambiguous one.
         ambiguous: int64[m, 2], sorted spans [begin, end) of ambiguous bases, which match nothing.
         islands: int64[islands + 1], the begin of each island; the last item is the length of the axis.
     """

@@ -43,7 +43,7 @@ class Pieces(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def cut(length: int, differences: int, count: int) -> tuple[ReadPiece, ...]:
-    """Cut a read into pieces; those that may have more differences are longer.
+    """Cut a read into pieces; pieces with higher limits are longer.
 
     Args:
         length: bases of the read, at least `shortest_read(differences)`.
@@ -88,7 +88,7 @@ def walking_cost(piece: ReadPiece, bases: int) -> float:
 
 
 def words(length: int) -> float:
-    """Return the number of words of a length, limited to what a float holds."""
+    """Return the number of words of a length, limited to the range of a float."""
     return float(_ALPHABET) ** min(length, 500)
 
 

@@ -1,5 +1,5 @@
 // Extension of jobs: comparison without gaps, letters, banded matrices, tracebacks. See extension/cpu.py and band.cuh.
-// By -D: what band.cuh names, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam.
+// By -D: macros of band.cuh, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam.
 #include "quire/algorithms/extension/ambiguous.cuh"
 #include "quire/algorithms/extension/band.cuh"
 #include "quire/algorithms/extension/jobs.cuh"
@@ -7,8 +7,8 @@
 #include "quire/reads/reads.cuh"
 #include "quire/sequence/words.cuh"
 
-// One thread per job: solved if the read has at most one mismatch on the diagonal, or no bases. Every other job gets an
-// empty result.
+// One thread per job: it is solved if the read has at most one mismatch on the diagonal, or no bases. Every other job
+// gets an empty result.
 extern "C" __global__ void ungapped(ExtensionJobs jobs, i64 count, Reads reads, const u64* text, const i64* ambiguous,
                                     i64 spans, Extensions results, u8* solved) {
     i64 job = thread_index();
@@ -40,8 +40,8 @@ __device__ __forceinline__ i64 columns_of(const ExtensionJobs& jobs, i64 job) {
     return (jobs.diagonal_high[job] - jobs.diagonal_low[job] + BAND_STEP) / BAND_STEP * BAND_STEP;
 }
 
-// Sorting key of each chosen job: the layout width of its band, then the length of its read. There are few widths, so
-// few launches suffice.
+// Writes the sorting key of each chosen job: the layout width of its band, then the length of its read. There are few
+// widths, so few launches suffice.
 extern "C" __global__ void shapes(ExtensionJobs jobs, const i64* chosen, i64 count, Reads reads, i64* keys) {
     i64 i = thread_index();
     if (i >= count) return;
@@ -86,7 +86,7 @@ __device__ __forceinline__ u32 letters_of_axis(const u64* text, const i64* ambig
     return letters;
 }
 
-// One thread per word of the letters of the jobs order[0..count).
+// Writes the letters of the jobs order[0..count), one thread per word.
 extern "C" __global__ void write_letters(ExtensionJobs jobs, const i64* order, i64 count, Band band, Reads reads,
                                          const u64* text, const i64* ambiguous, i64 spans, u32* letters) {
     i64 index = thread_index(), i = index / band.words, word = index - i * band.words;

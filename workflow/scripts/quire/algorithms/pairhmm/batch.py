@@ -49,7 +49,7 @@ class PairHmmBatch:
                     f"PairHMM batch: {name} has {len(getattr(self, name))} entries, but there are {bases} bases"
                 )
         if len(self.haplotype_bases) != int(self.haplotype_offsets[-1]):
-            raise ValueError("PairHMM batch: haplotype_offsets end elsewhere than haplotype_bases")
+            raise ValueError("PairHMM batch: haplotype_offsets must end at the length of haplotype_bases")
         if self.gap_continuation_quality < 1:
             raise ValueError("PairHMM batch: the gap continuation quality must be at least 1")
         if self.gap_continuation_qualities is not None:

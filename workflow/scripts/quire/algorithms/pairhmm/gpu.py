@@ -248,7 +248,7 @@ def _score(
 ) -> None:
     """Score all tasks: call `on_slice` for each slice of a piece, and `on_piece` after the last.
 
-    Both may run out of memory. The piece is then repeated in halves, which are uploaded after the remaining slices.
+    Both may run out of memory. The piece is then repeated in halves, which are uploaded next.
     """
     waiting = [_Load(None)] if len(batch.tasks) else []
     waiting += [load for piece in _cut(card, batch, pool) for load in _loads(piece)]

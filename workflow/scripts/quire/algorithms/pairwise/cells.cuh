@@ -1,6 +1,6 @@
 // The cells of a lane: COLUMNS neighbouring cells of a row.
 //
-// X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened from X alone: opening one directly after a
+// X = max(H[i-1,j-1] + s, I) is H without D, and deletions are opened only from X: opening one directly after a
 // deletion is no better than extending that deletion. So D passes each column of a lane with one instruction.
 //
 // On sm_90 a cell takes five instructions of the arithmetic units (64 lanes per cycle and multiprocessor), one more in

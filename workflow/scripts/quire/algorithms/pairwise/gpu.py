@@ -51,7 +51,7 @@ def align(card: Card, pair: Pair) -> PairwiseAlignment:
     if answer is not None:
         return answer
     if not fits(pair):
-        raise ValueError(f"pairwise alignment on a card: {tuple(pair.scoring)} are too large for these lengths")
+        raise ValueError(f"pairwise alignment on a card: scores {tuple(pair.scoring)} are too large for these lengths")
     swept, matrix = matrix_on_card(card, pair)
     ends = matrix.fill_all()
     peaks = matrix.peaks()

@@ -14,7 +14,7 @@ def align(pair: Pair, at_corner: bool = False) -> Answer:
 
     Args:
         pair: the sequences.
-        at_corner: whether the alignment must end at (m, n) whatever the mode is.
+        at_corner: whether the alignment must end at (m, n) in every mode.
     """
     best, insertion, deletion = matrices(pair)
     i, j = _end(best, Mode.GLOBAL if at_corner else pair.mode)

@@ -53,7 +53,7 @@ class CardMatrix:
     """
 
     def __init__(self, card: Card, pair: Pair, tile_rows: int, tile_columns: int, shape: StripShape) -> None:
-        """Upload sequences, and allocate memory for what is kept.
+        """Upload sequences, and allocate memory for the kept rows and columns.
 
         Args:
             card: the card.

@@ -67,7 +67,7 @@ PLANNED_HITS = 4  # hits per seed that `bytes_per_read` plans for; the engine ha
 
 
 class CardSeeds(NamedTuple):
-    """The seeds of a batch (seeding.cu: Seeds).
+    """The seeds of a batch (seeding.cuh: Seeds).
 
     Attributes:
         offsets: int64[reads + 1], offsets of the seeds of each read, those of strand 0 first.

@@ -129,7 +129,9 @@ def align_batch(
     """
     scoring = Scoring(*map(int, scoring))
     if scoring.match <= 0 or max(scoring.gap_open, scoring.gap_extend) >= 0 or max(map(abs, scoring)) >= MOST_SCORE:
-        raise ValueError(f"semi-global alignment on a card: scores that it does not take: {scoring}")
+        raise ValueError(
+            f"semi-global alignment on a card: {scoring} needs match > 0, gap scores < 0 and magnitudes < {MOST_SCORE}"
+        )
     found: dict[int, _Answers] = {}
     with ThreadPoolExecutor(threads) as pool:
         waiting = _chunks(card, batch, SHAPES_OF_PAIRS if fits_in_pairs(scoring) else SHAPES_OF_ONE)[::-1]

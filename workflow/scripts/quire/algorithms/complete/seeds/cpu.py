@@ -150,8 +150,8 @@ def locate_rows(table, number, pieces, batch, found, first, candidates):
             if not 0 <= begin < page.owned_length:
                 continue
             read = oriented[piece] >> 1
-            behind = page.start + begin + ends[piece] - begins[piece]
-            end = behind + offsets[read + 1] - offsets[read] - ends[piece]
-            candidates[used], is_one = candidate_at(islands, oriented[piece], behind - 1, end, differences)
+            piece_end = page.start + begin + ends[piece] - begins[piece]
+            end = piece_end + offsets[read + 1] - offsets[read] - ends[piece]
+            candidates[used], is_one = candidate_at(islands, oriented[piece], piece_end - 1, end, differences)
             used += is_one
     return used

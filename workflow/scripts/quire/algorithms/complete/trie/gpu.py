@@ -151,7 +151,7 @@ class _Compactor:
         self._rows = 0
 
     def room(self, rows: int) -> CardArray:
-        """Return room for the results of this many rows: uint64[rows]."""
+        """Return an array for the results of `rows` rows: uint64[rows]."""
         if self._rows + rows > ROWS_AT_ONCE:
             self._compact()
         self._waiting.append(self._card.empty(rows, np.uint64))

@@ -96,7 +96,7 @@ def place_window(lanes, lane, batch, fields):
 def mark_unknown(lanes, batch, windows):
     """Mark the bases in windows that match nothing: Ns, ambiguous ones, and those before the window's island.
 
-    A mismatch before the island costs what an insertion at its begin costs, so the distances are those within it.
+    A mismatch before the island costs as much as an insertion at its begin, so the distances are those within it.
     """
     for plane in range(UNKNOWN, len(lanes.axis) // LANES, PLANES):
         lanes.axis[plane * LANES : (plane + 1) * LANES] = 0
@@ -149,8 +149,8 @@ def _spread(memory, words):
 @inlined
 def _from(memory, item, shift):
     """Return the bits of a plane from bit `shift` of a word on, the rest from the next word."""
-    here, behind = load(memory, item, LANES), load(memory, item + PLANES * LANES, LANES)
-    return bit_or(shift_right(here, shift), shift_left(shift_left(behind, _all(1)), bit_xor(shift, _all(31))))
+    here, following = load(memory, item, LANES), load(memory, item + PLANES * LANES, LANES)
+    return bit_or(shift_right(here, shift), shift_left(shift_left(following, _all(1)), bit_xor(shift, _all(31))))
 
 
 @inlined

@@ -87,7 +87,7 @@ __device__ __forceinline__ Bases bases_of_read(const Reads& reads, i64 strand, i
 }
 
 // Index of the first span of ambiguous bases that ends after a position.
-__device__ __forceinline__ i64 first_span_behind(const Axis& axis, i64 position) {
+__device__ __forceinline__ i64 first_span_after(const Axis& axis, i64 position) {
     i64 low = 0, high = axis.spans;
     while (low < high) {
         i64 middle = (low + high) >> 1;
@@ -109,7 +109,7 @@ __device__ __forceinline__ u64 distances_of(const Reads& reads, const Axis& axis
     u32 rows[DIFFERENCES + 1];
 #pragma unroll
     for (i32 level = 0; level <= DIFFERENCES; level++) rows[level] = alive;
-    i64 span = first_span_behind(axis, base);
+    i64 span = first_span_after(axis, base);
     Bases here = bases_of_axis(axis, base, span);
     for (i64 block = 0; block < length && alive; block += 32) {
         Bases next = bases_of_axis(axis, base + block + 32, span);
