@@ -65,7 +65,7 @@ class Matrix(NamedTuple):
         columns: int32[across + 1, 2, m + 1], H of the column before each column of tiles, and D of the column after
             that one.
         ends: int32[down + 1, across + 1, 3], mode LOCAL only: for each corner of tiles the best end in (at least) all
-            tiles above and left of it, as score, row and column (from 1). The row may be any below the end in its lane.
+            tiles above and left of it, as score, row and column (from 1). The row may be a later one of the end's lane.
     """
 
     query: NDArray[np.uint8]

@@ -43,7 +43,7 @@ def trace(matrix, at_corner):
     """Find the alignment of a swept `Matrix`.
 
     Args:
-        matrix: with the borders of all tiles.
+        matrix: a `Matrix` with the borders of all tiles.
         at_corner: whether the alignment must end at (m, n) in every mode.
 
     Returns:

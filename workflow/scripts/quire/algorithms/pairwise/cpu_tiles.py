@@ -50,7 +50,7 @@ class TileScale(NamedTuple):
         base: the H that is stored as 0.
         floor: the lowest stored I and D of a border.
         zero: the lowest stored H; in mode LOCAL that of H = 0.
-        goal: cells with a stored score above it are searched.
+        goal: the search is for cells whose stored score is higher.
     """
 
     base: int

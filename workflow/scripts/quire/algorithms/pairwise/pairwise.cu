@@ -57,7 +57,7 @@ struct End {
         if (COLUMNS % 2 == 0) found = max(found, cells.best[COLUMNS - 1] * terms.key + (16 - COLUMNS));
         return found;
     }
-    // Takes the largest keys of a chunk's rows; few exceed the key of their lane.
+    // Compares the largest keys of a group of rows; few groups have a larger key in any lane.
     __device__ __forceinline__ void offer(const i32 (&rows)[OFFERED], int first_row) {
         i32 found = rows[0];
 #pragma unroll

@@ -142,7 +142,7 @@ class CardMatrix:
         """Plan the tiles that the path probably goes through next.
 
         Args:
-            plan: the most tiles, and the places for their parts.
+            plan: the most tiles to plan, and the places for their parts.
             grid: int64[1, 17], `TileGrid`.
             peaks: see `TileValues`.
             ends: see `TileValues`.

@@ -37,7 +37,7 @@ def suffix_array(codes: np.ndarray) -> np.ndarray:
         ctypes.c_void_p(codes.ctypes.data), ctypes.c_void_p(rows[1:].ctypes.data), ctypes.c_int32(codes.size)
     )
     if status == _OUT_OF_MEMORY:
-        raise MemoryError(f"no memory to sort the suffixes of {codes.size} bases; use smaller pages")
+        raise MemoryError(f"too little memory to sort the suffixes of {codes.size} bases; use smaller pages")
     if status != 0:
         raise RuntimeError(f"libdivsufsort failed with status {status}")
     return rows

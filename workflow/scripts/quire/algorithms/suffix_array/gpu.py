@@ -173,7 +173,7 @@ def _buckets(
 def _bounds_of_buckets(counts: np.ndarray, at_once: int) -> list[tuple[int, int]]:
     """Cut the leading words into ranges [low, high) of at most `at_once` suffixes and at least one."""
     if counts.max() > at_once:
-        raise OutOfDeviceMemory(f"no room to sort the {counts.max()} suffixes of one bucket")
+        raise OutOfDeviceMemory(f"too little memory to sort the {counts.max()} suffixes of one bucket")
     bounds, low, inside = [], 0, 0
     for word, number in enumerate(counts.tolist()):
         if inside + number > at_once:
@@ -216,7 +216,7 @@ def _end_of_slice(card: Card, heads: CardArray, begin: int, end: int, at_once: i
     wanted = begin + max(at_once, 0)
     last = begin + int(card.xp.searchsorted(heads[begin:end], heads[wanted : wanted + 1])[0])
     if last == begin:
-        raise OutOfDeviceMemory(f"no room to sort a group of more than {at_once} suffixes that begin alike")
+        raise OutOfDeviceMemory(f"too little memory to sort more than {at_once} suffixes with the same beginning")
     return last
 
 
