@@ -52,7 +52,7 @@ def schedule(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=[*ALL_SCHEDULES, *_REAL])
 def card(request: pytest.FixtureRequest):
-    """A card; tests that take it run under each schedule of the emulated one, and on the machine's own."""
+    """Return a card: the emulated one under each schedule, and the machine's own."""
     if request.param == "real":
         return _real_card()
     if COMPILER is None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.io.fastq import read_batches
-from quire.ragged import unpack_bytes
 from quire.reads import PairBatch, ReadBatch
 
 from tests.support.builders import Read, fastq_text, random_read, read_batch, write_fastq, write_text
 from tests.support.examples import examples
+from tests.support.ragged import unpack_bytes
 
 MALFORMED = Path(__file__).parents[1] / "data" / "malformed" / "biopython_fastq"
 GOOD = sorted(p.name for p in MALFORMED.glob("*.fastq*") if not p.name.startswith("error_"))

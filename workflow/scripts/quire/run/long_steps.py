@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from quire.progress import DONE
-from quire.run.short_log import ShortFormatter, name_of
+from quire.run.short_log import PROGRESS, ShortFormatter, name_of
 
 SECONDS_BETWEEN_LOOKS = 30
 _TAIL = 1 << 16  # bytes read from the end of a log
@@ -27,7 +27,7 @@ def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> Non
             time.sleep(seconds)
             for formatter in formatters:
                 for line in lines_of(formatter.begun, said):
-                    logger.info(line)
+                    logger.info(line, extra={PROGRESS: True})
 
     if formatters:
         threading.Thread(target=look_again, name="quire-progress", daemon=True).start()

@@ -16,6 +16,7 @@ from quire.run.job import why_it_failed
 
 # Exceptions with which Snakemake reports the rule's location and the command of a failed job.
 _FAILED = ("RuleException", "CalledProcessError")
+PROGRESS = "quire_progress"  # attribute of the records about long jobs, which are printed
 _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records recovered from .*)")
 
 
@@ -75,7 +76,7 @@ class ShortFormatter(logging.Formatter):
             done = self.whole.format(record)
             return "\n".join([*lines[:-1], f"{lines[-1]}; {done}"] if lines else [done])
         self.is_running &= record.levelno < logging.ERROR
-        chatter = self.is_running and record.levelno <= logging.INFO and not event
+        chatter = self.is_running and record.levelno <= logging.INFO and not event and not hasattr(record, PROGRESS)
         return "" if chatter or record.__dict__.get("exception") in _FAILED else self.whole.format(record)
 
 

@@ -63,7 +63,8 @@ def differing_bases(codes, first, last, reverse, place, count, word):
 
     Args:
         codes: uint8[], of the whole batch; 4 for N, which differs from every base.
-        first, last: the read is codes[first:last].
+        first: index of the read's first base in `codes`.
+        last: index after its last base.
         reverse: True for the reverse complement of the read.
         place: index of the first base to compare, in the oriented read.
         count: number of bases, 0 to 32; all lie within the read.
