@@ -1,6 +1,6 @@
 """Compilation of all CPU kernels of the stages reference, index and align, by mapping a few reads to a tiny genome.
 
-Parallel jobs that start with an empty cache would each compile the same kernels. One job that runs first avoids that.
+Parallel jobs that start with an empty cache would each compile the same kernels. A job that runs first avoids this.
 """
 
 import gzip
@@ -21,7 +21,7 @@ _LENGTH, _INSERT = 100, 300
 
 
 def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, alternate: bool = False) -> None:
-    """Map paired and single reads to one page and to several, and inflate.
+    """Map paired and single reads to one page and to several, and inflate gzip.
 
     Args:
         clipping: also compile the kernels that clip these ends.
@@ -67,9 +67,9 @@ def _write_reads(root: Path, genome: str, generator: random.Random) -> None:
             start = generator.randrange(_BASES - _INSERT)
             fragment = genome[start : start + _INSERT]
             mates = [fragment[:_LENGTH], fragment.translate(complement)[::-1][:_LENGTH]]
-            if pair % 4 == 1:  # a gap, for the banded matrix
+            if pair % 4 == 1:  # with a gap, for the banded matrix
                 mates[0] = mates[0][:50] + mates[0][53:]
-            if pair % 4 == 2:  # no seed, for rescue
+            if pair % 4 == 2:  # without a seed, for rescue
                 mates[1] = "".join("A" if i % 15 == 7 else base for i, base in enumerate(mates[1]))
             for stream, bases in zip((first, second), mates, strict=True):
                 stream.write(f"@read{pair}:ACGT\n{bases}\n+\n{'I' * len(bases)}\n")

@@ -1,7 +1,7 @@
 """Insert sizes of a unit, fitted once per orientation to its first unique pairs with integer arithmetic.
 
-The models decide which two alignments form a proper pair and what a deviation from the mean costs. They depend on the
-unit's first reads in file order only, not on batches or threads, and are written to a file.
+The models decide which two alignments form a proper pair and what a deviation from the mean costs. They depend only on
+the unit's first reads in file order, not on batches or threads, and are written to a file.
 
 The *orientation* of a pair has bwa mem's names. On the strand on which the first mate is a forward read, the letters
 give the strands of the leftmost mate and of the other one. FR: the mates point at each other (paired ends). RF: they
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SAMPLE_PAIRS = 65536
-# Batches wait in memory for the model, so it is fitted at the latest after this many bases (262,144 pairs of 2 x 150).
+# Batches wait in memory for the model, so it is fitted after at most this many bases (262,144 pairs of 2 x 150).
 MOST_BASES_LOOKED_AT = 262144 * 300
 FEWEST_PAIRS = 10
-# bwa mem: bounds for outliers and for proper pairs in interquartile ranges, and in standard deviations.
+# bwa mem's bounds for outliers and for proper pairs in interquartile ranges, and for proper pairs in deviations.
 _OUTLIER_RANGES, _MAPPING_RANGES, _MAPPING_DEVIATIONS = 2, 3, 4
 # An orientation is used if it has at least one pair for every 20 of the most frequent one (bwa mem: MIN_DIR_RATIO).
 _RAREST_ORIENTATION = 20
@@ -34,9 +34,9 @@ class InsertSize:
     """Distribution of the template lengths (5' end to 5' end, in bases) of the pairs of one orientation.
 
     Attributes:
-        pairs: pairs in the sample.
-        percentile_25, median, percentile_75: of the sample.
-        mean, standard_deviation: of the sample without outliers.
+        pairs: number of pairs in the sample.
+        percentile_25, median, percentile_75: quantiles of the sample.
+        mean, standard_deviation: values for the sample without outliers.
         low, high: template lengths of proper pairs, inclusive; high < low if no pair of this orientation is proper.
     """
 
@@ -155,7 +155,7 @@ def fit_all(unique_pairs: np.ndarray) -> InsertSizes:
 
 
 def fit(template_lengths: np.ndarray) -> InsertSize:
-    """Fit the model to template lengths (int64[]) of one orientation; unknown for fewer than FEWEST_PAIRS."""
+    """Fit a model to template lengths (int64[]) of one orientation; it is unknown for fewer than FEWEST_PAIRS."""
     count = len(template_lengths)
     if count < FEWEST_PAIRS:
         return replace(NO_INSERT_SIZE, pairs=count)

@@ -1,6 +1,6 @@
 """The mapper: sends batches of reads through an engine and yields records in the order of the reads.
 
-An engine processes a batch in two steps: `search` (seeds, candidates, extension), which needs the batch alone, and
+An engine processes a batch in two steps: `search` (seeds, candidates, extension), which needs only the batch, and
 `make_records` (rescue, pairing, records, and the sink's encoding), which also needs the unit's insert sizes. These are
 fitted to the first batches, which wait for them. The number of batches or threads changes no record.
 """
@@ -42,7 +42,7 @@ class SearchedBatch(Protocol):
 
     @property
     def lengths(self) -> np.ndarray:
-        """Return the bases of each read, int64[n]."""
+        """Return the length of each read in bases, int64[n]."""
 
     def template_lengths(self) -> np.ndarray:
         """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
@@ -56,11 +56,11 @@ class Engine(Protocol[Searched]):
 
     @property
     def batches_ahead(self) -> int:
-        """Return how many batches are searched before records of the first are made; known while running."""
+        """Return the number of batches that are searched before records of the first are made; known while running."""
 
     @property
     def pieces_ahead(self) -> int:
-        """Return how many pieces of batches become records at a time; known while running."""
+        """Return the number of pieces of batches that become records at a time; known while running."""
 
     def running(self, threads: int) -> AbstractContextManager[None]:
         """Hold the worker threads while batches are mapped."""
@@ -74,7 +74,7 @@ class Engine(Protocol[Searched]):
         """Start rescue, pairing and records of a batch.
 
         Args:
-            searched: batch from `search`, which is used up.
+            searched: batch from `search`, which must not be used again.
             insert_sizes: the unit's models.
             sink: sink whose `encode` is called in the worker threads.
 
@@ -121,7 +121,7 @@ class Mapper(Generic[Searched]):
             while making_records:
                 yield from self._wait_for(making_records.popleft(), progress, spent)
         log.info("%s", self._so_far(progress))
-        # The thread that moves batches waits for the slowest step: the largest share is the bottleneck.
+        # The thread that moves batches waits for the slowest step, so the largest share shows the bottleneck.
         log.info("%s", spent.shares(progress.elapsed))
 
     def _so_far(self, progress: Progress) -> str:
@@ -168,7 +168,7 @@ class Mapper(Generic[Searched]):
                 yield item
                 continue
             waiting.append(item)
-            # The sample ends at a pair, not at a batch: it must not depend on the batch size.
+            # The sample ends at a pair, not at a batch, since it must not depend on the batch size.
             bases = bases_seen + np.cumsum(item.lengths.reshape(2, -1).sum(axis=0))
             sample.append(item.template_lengths()[bases <= MOST_BASES_LOOKED_AT])
             bases_seen = int(bases[-1])

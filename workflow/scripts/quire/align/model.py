@@ -1,4 +1,4 @@
-"""Arrays that the steps of mapping pass on, on the host or (with the same shapes) on a card."""
+"""Arrays that the steps of mapping exchange, on the host or (with the same shapes) on a card."""
 
 from typing import NamedTuple
 
@@ -6,18 +6,18 @@ import numpy as np
 
 
 class Alignments(NamedTuple):
-    """m alignments of n reads; those of read r are [offsets[r], offsets[r + 1]), best first.
+    """The m alignments of n reads; read r has alignments [offsets[r], offsets[r + 1]), best first.
 
     They are ordered by assembly (primary before alternate contigs), descending score, hash(read name, axis position),
     axis position and strand.
 
     Attributes:
-        offsets: int64[n + 1].
+        offsets: int64[n + 1], first alignment of each read.
         read: int32[m]; strand: uint8[m]; score: int32[m].
         read_begin, read_end: int32[m], half-open in the oriented read.
         axis_begin, axis_end: int64[m], half-open on the axis.
         contig: int32[m]; position: int64[m], 0-based on the contig.
-        cigar_begin: int64[m]; cigar_length: int32[m]: where its operations are in `cigar`.
+        cigar_begin: int64[m]; cigar_length: int32[m]: start and number of its operations in `cigar`.
         cigar: uint32[], operations M, I and D as in BAM.
     """
 
@@ -59,7 +59,7 @@ class Selection(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """The reported alignments of n reads in m rows: of each read the primary one, then the supplementary ones.
+    """The reported alignments of n reads in m rows: for each read the primary one, then the supplementary ones.
 
     Attributes:
         first: int64[n], row of the primary alignment.
@@ -67,10 +67,10 @@ class Reported(NamedTuple):
         proper: bool[n], True if the read and its mate form a proper pair.
         quality: uint8[m], mapping quality.
         suboptimal_score: int32[m], score of the best competing alignment (tag XS); 0 for none.
-        strand, ..., cigar_length: [m], as in `Alignments`; cigar: uint32[], the operations of these rows.
+        strand, ..., cigar_length: [m], as in `Alignments`; cigar: uint32[], operations of these rows.
         all_rows: int32[n], rows of the read including the rivals that follow the reported ones (see
-            `quire.align.lift_over`); empty where there are none.
-        rank: int32[m], index of the row among the alignments of its read; empty where `all_rows` is.
+            `quire.align.lift_over`); empty if no places are lifted over.
+        rank: int32[m], index of the row among the alignments of its read; empty if `all_rows` is.
     """
 
     first: np.ndarray

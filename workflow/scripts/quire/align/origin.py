@@ -19,8 +19,8 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
     Args:
         inputs: inputs of the unit.
         read_group: read group of all records.
-        clipping: which ends of reads are not mapped.
-        umis: where the UMIs come from.
+        clipping: ends of reads that are not mapped.
+        umis: source of the UMIs.
         program: digest of the sources of the mapper.
     """
     reads = inputs.reads

@@ -1,4 +1,4 @@
-"""Constants that determine mapping on all backends, bwa mem's where it has them. NumPy only."""
+"""Constants that determine mapping on all backends, with bwa mem's values where it has them. Imports only NumPy."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,12 +14,11 @@ class SeedingPass:
 
     Attributes:
         seeding: parameters of the round.
-        numerator: reads without an alignment take part, and reads whose best score is below the share
-            numerator / denominator of their length.
-        denominator: see `numerator`.
-        shortest_clear: shorter reads take part unless they match perfectly: a mismatch leaves too few of their seeds.
+        numerator, denominator: reads take part whose best score is below the share numerator / denominator of their
+            length, or that have no alignment.
+        shortest_clear: shorter reads take part unless they match perfectly, since a mismatch leaves too few seeds.
         shortest_certain: shorter reads always take part.
-        all_versions: reads with a place on an alternate contig take part, since there may be more versions of it.
+        all_versions: reads with a place on an alternate contig take part, since the place may have more versions.
     """
 
     seeding: SeedingParameters
@@ -30,14 +29,14 @@ class SeedingPass:
     all_versions: bool = False
 
 
-# ---- seeding: every read; then poorly aligned ones; then those that still are; then very short ones ----
+# ---- seeding: all reads; then poorly aligned ones; then those that still are poorly aligned; then very short ones ----
 # Last pass: a read of fewer than 60 bases has at most two disjoint seeds of 20, so one mismatch and one frequent seed
 # can hide another place of it, and with it the reason for a low quality, even if the read matches perfectly. Seeds of
-# 16 bases at its ends lie on both sides of any mismatch, and may be as frequent as bwa mem allows (max_occ: 500). Fewer
-# hits in the third pass: a poorly aligned read often lies in a repeat. Its random differences agree with another copy,
-# where seeds are rare, while the seeds of its own place are shared by more copies than the first pass locates. More
-# hits help a read without a mate. Mates distinguish copies for each other, and more places would form more wrong pairs
-# of short fragments next to adapters.
+# 16 bases at its ends lie on both sides of any mismatch, and may be as frequent as bwa mem allows (max_occ: 500).
+# The third pass has fewer hits, since a poorly aligned read is often in a repeat. Its random differences agree with
+# another copy, where seeds are rare, while more copies than the first pass locates share the seeds of its own place.
+# More hits help a read without a mate. Mates distinguish copies for each other, and more places would form more wrong
+# pairs of short fragments next to adapters.
 SHORTEST_CERTAIN = 60
 SEEDING = SeedingParameters(stride=20, maximum_hits=32)
 LATER_PASSES = (
@@ -55,15 +54,15 @@ LATER_PASSES_ALONE = (
 
 # ---- alignments ----
 # Least score of an alignment that is kept, and of one that is reported without a mate at a proper distance (bwa mem:
-# min_seed_len and T). For reads that are hardly longer it is their length less the margin.
+# min_seed_len and T). For reads that are hardly longer it is their length minus the margin.
 LEAST_SCORE, SHORTEST_SCORE = 19, 30
 SHORT_READ_MARGIN = 5
 
 # ---- candidates ----
-# Diagonals this close together are one place (with a small gap), whichever seeds they have.
+# Hits on diagonals this close together are one place (with a small gap), whatever their seeds.
 BUNDLE_GAP = 8
 WIDEST_BUNDLE = 32
-# Diagonals further apart are not joined: the gap would cost more than the half of a read that it joins.
+# Diagonals further apart are not joined, since the gap would cost more than the half of a read that it joins.
 LARGEST_GAP = 64
 BAND_MARGIN = 15
 MOST_CANDIDATES = 16
@@ -74,11 +73,11 @@ FEWEST_KMERS = 4
 # A second place in the same window is aligned if it has at most this many fewer k-mers than the best: two mismatches.
 SECOND_KMERS = 2 * KMER
 MOST_ANCHORS = 16
-# Anchors that score this much less than a read's best are not used: the cost of an unpaired pair (bwa mem).
+# Anchors that score less than a read's best by more than the cost of an unpaired pair (bwa mem) are not used.
 UNPAIRED_COST = 17
 
 # ---- insert size ----
-# Longer distances are not sampled; those of a library with inserts of 10,000 bases must be.
+# Longer distances are not sampled; the limit suffices for a library with inserts of 10,000 bases.
 LONGEST_INSERT = 20000
 # A pair is sampled if neither mate has a second place with more than this share of its best score (bwa mem).
 UNIQUE_NUMERATOR, UNIQUE_DENOMINATOR = 4, 5
@@ -94,8 +93,8 @@ SIMPLE_SCORE = 100
 SIMPLE_WORD = 4
 SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT = 4, 3
 # The quality of an alignment is reduced in proportion if its score times the weight is less than its read's length. The
-# weight depends on its mate: none at a proper distance, one there, and one there that would be reported alone. Two
-# mates that would both not be reported alone may have read the same few bases, which prove no more than those of one.
+# weight depends on the mate: no mate at a proper distance, one there, or one there that would be reported alone. Two
+# mates of which neither would be reported alone may have read the same few bases, which prove no more than one mate.
 WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED = 2, 3, 8
 
 # ---- lift-over of alternate contigs ----
@@ -111,8 +110,8 @@ MOST_QUALITY = 60
 QUALITY_SHIFT = 15
 LONGEST_SPAN = 4096
 # A read of fewer than SHORTEST_CERTAIN bases that reached the MOST_CANDIDATES cap may have further places that are
-# nearly as good. Its quality is reduced by one part in CROWDED_PARTS, and that of a pair for each such mate; bwa mem's
-# frac_rep has the same role, the share of a read under seeds that are too frequent.
+# nearly as good. Its quality is reduced by one part in CROWDED_PARTS, and a pair's by one part for each such mate. bwa
+# mem's frac_rep, the share of a read under seeds that are too frequent, has the same role.
 CROWDED_PARTS = 8
 # A second place scores at least as much as a seed that matches by chance (bwa mem: min_seed_len).
 CHANCE_SCORE = 19

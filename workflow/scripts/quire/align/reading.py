@@ -1,4 +1,4 @@
-"""Read-ahead of the reads of a unit, which starts as soon as the job does."""
+"""Reading ahead of a unit's reads, which begins when the job starts."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -33,7 +33,7 @@ class UnitReads:
         Args:
             inputs: inputs of the unit.
             reads_per_batch: reads or pairs in a batch.
-            clipping: which ends of reads are not mapped.
+            clipping: ends of reads that are not mapped.
             umis: True if the names end in UMIs.
             temporary: folder for temporary files (see `quire.io.alignment_reads`).
             threads: number of threads for files of alignments.
@@ -42,7 +42,7 @@ class UnitReads:
 
         def reading() -> Iterator[PairBatch]:
             batches = inputs.reads.batches(reads_per_batch, self.records, inputs.fasta, temporary, threads)
-            # Close explicitly: the traceback of a failure would keep the generator and its copy of a BAM file alive.
+            # Close explicitly, since a failure's traceback would keep the generator and its copy of a BAM file alive.
             with closing(batches) as found:
                 named = with_umis(found) if umis else found
                 yield from clip_ends(named, self.clipped) if self.clipped.counts else named

@@ -1,9 +1,9 @@
 """Sinks that take the records of a unit, batch by batch, as flat arrays.
 
 A sink works in two steps. `encode` runs in several worker threads at a time, in any order, and does the expensive work
-on uncompressed records. `write` is called by one thread with the results of `encode`, in the order of the reads. In a
-run the sink deals records out to buckets of the genome, which is the first step of sorting. On the command line it
-compresses them to a BAM file in read order.
+on uncompressed records. `write` is called by one thread with the results of `encode`, in the order of the reads. In the
+workflow the sink distributes records to buckets of the genome, the first step of sorting. On the command line it can
+also compress them to a BAM file in read order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ class RecordSink(Protocol[Encoded]):
 
         Args:
             records: records in the order of the reads.
-            batch: reads that `records.mate` and `records.read` point into.
+            batch: reads to which `records.mate` and `records.read` refer.
         """
 
     def write(self, encoded: Encoded) -> None:
@@ -47,7 +47,7 @@ def _umis_of(batch: PairBatch) -> Umis:
 
 
 class BucketSink:
-    """Deals records out to the buckets of a folder.
+    """A sink that distributes records to the buckets of a folder.
 
     Attributes:
         file: writer of the folder.
@@ -63,7 +63,7 @@ class BucketSink:
         return self.file.records
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
-        """Lay out the records and deal them out, without holding the interpreter's lock."""
+        """Write the records to their buckets in memory, without holding the interpreter's lock."""
         identifier = self.read_group.identifier.encode()
         assembly = RecordAssembly(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
         return assemble_dealt(assembly, self.file.genome)
@@ -74,7 +74,7 @@ class BucketSink:
 
 
 class BamSink:
-    """Appends records to a BAM file in the order of the reads.
+    """A sink that appends records to a BAM file in the order of the reads.
 
     Attributes:
         bam: the open file.
@@ -109,9 +109,9 @@ def open_sink(
         path: BAM file if its name ends in `.bam`, else a folder of buckets.
         text: text of the header.
         names: names of the contigs.
-        lengths: int64[contigs], their lengths.
+        lengths: int64[contigs], their lengths in bases.
         read_group: read group of all records.
-        threads: threads of the job, which determine how many of them write buckets.
+        threads: threads of the job, which determine the number of threads that write buckets.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.

@@ -44,7 +44,11 @@ def _lengths(names, offsets):
     lengths = np.zeros(len(offsets) - 1, np.int64)
     for read in range(len(lengths)):
         begin, end = offsets[read], offsets[read + 1]
-        at, bases, parted = end, 0, True  # parted: the next letter must be a base (at the end, or before a '+')
+        at, bases, parted = (
+            end,
+            0,
+            True,
+        )  # parted: the next letter must be a base (at the end, or before a '+')
         while at > begin:
             letter = names[at - 1]
             if letter in (_COLON, _UNDERSCORE):
@@ -63,7 +67,7 @@ def _lengths(names, offsets):
 
 @compiled
 def _texts(names, offsets, new):
-    """Return the UMIs, concatenated, as RX has them."""
+    """Return the concatenated UMIs in the form of RX."""
     texts = np.empty(new[-1], np.uint8)
     for read in range(len(new) - 1):
         for i in range(new[read + 1] - new[read]):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("quire.align")
 WRITES_AHEAD = 4  # pieces of batches that may wait for the file
 OPENED_AT_ONCE = 4  # pages that are opened, and their checksums compared, at a time
-USUAL_LENGTH = 150  # bases of a read, to plan memory with, to plan memory with
+USUAL_LENGTH = 150  # bases of a read, to plan memory with
 
 
 def map_unit(
@@ -51,11 +51,11 @@ def map_unit(
 
     Args:
         inputs: reference, indexes and reads.
-        outputs: each appears whole or not at all.
-        read_group: of all records.
+        outputs: files that appear whole or not at all.
+        read_group: read group of all records.
         settings: threads, backend and batches.
-        clipping: which ends of reads are not mapped.
-        umis: whether names end in UMIs, which become RX.
+        clipping: ends of reads that are not mapped.
+        umis: True if names end in UMIs, which become RX.
 
     Raises:
         InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
@@ -68,8 +68,8 @@ def map_unit(
             reads = UnitReads(inputs, reads_per_batch, clipping, umis, folder, settings.threads)
             return stack.enter_context(closing(reads))
 
-        # Start to read first, with the batch size of the backend that is likely to map. Not BAM and CRAM: samtools,
-        # which may have to sort them first, cannot be stopped where the guess was wrong.
+        # Start reading first, with the batch size of the backend that will probably map, but not BAM and CRAM:
+        # samtools, which may have to sort them first, cannot be stopped if the guess was wrong.
         reads = None
         if not inputs.reads.bam:
             reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
@@ -90,7 +90,7 @@ def map_unit(
         text = _header(inputs, read_group, reference, command, f"backend {backend.name}: {backend.reason}")
         contigs = reference.contig_names, reference.contig_lengths
         with open_sink(outputs.records, text, *contigs, read_group, settings.threads) as sink:
-            # This thread only writes: a disk, or memory for a file, takes its time.
+            # This thread only writes, since a disk, or memory for a file, may be slow.
             for encoded in ahead(lambda: mapper.map(reads.batches, settings.threads, sink), WRITES_AHEAD):
                 sink.write(encoded)
             left_out = _left_out(inputs.reads, reads.records)
@@ -104,7 +104,7 @@ def map_unit(
 
 
 def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
-    """Return the bytes of card memory beyond which mapping a unit does not get faster: text, index and a whole batch.
+    """Return the card memory in bytes beyond which mapping a unit is not faster: text, index and a whole batch.
 
     The estimate uses the sizes of the files of text and index, and pairs of 150 bases.
     """
@@ -155,7 +155,7 @@ def _header(inputs: UnitInputs, read_group: ReadGroup, reference: Reference, com
 
 
 def _require_balances(unit: str, mapper: Mapper[Any], written: int, records: int, left_out: dict[str, int]) -> None:
-    """Raise QuireError unless every read and every record of the inputs is accounted for."""
+    """Raise QuireError unless every read and every record of the inputs is counted."""
     counts = mapper.counts
     placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
     require_balance("align", unit, {"reads": mapper.reads_in}, placed)
@@ -166,7 +166,7 @@ def _require_balances(unit: str, mapper: Mapper[Any], written: int, records: int
 
 
 def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:
-    """Return the counts, by name, of BAM and CRAM records that are not reads of their own; empty for FASTQ."""
+    """Return the counts, by name, of BAM and CRAM records that are not primary; empty for FASTQ."""
     if not reads.bam:
         return {}
     return {"secondary_left_out": records.secondary, "supplementary_left_out": records.supplementary}

@@ -16,7 +16,7 @@ class UnitInputs:
         reference: directory that `quire.reference.build` wrote.
         pages: directories of the indexes of all its pages, in order.
         reads: files of the reads.
-        fasta: FASTA that the reference must still match; None skips the check.
+        fasta: FASTA from which the reference must have been built; None skips the check.
         alternate: list of the alternate contigs (`quire.reference.alternate`); None if there are none.
         assembly: name of the assembly for the header; empty for none.
     """

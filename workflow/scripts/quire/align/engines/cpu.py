@@ -1,4 +1,4 @@
-"""Mapping of batches on the CPU: each batch on one worker thread, in kernels that release the interpreter's lock."""
+"""Mapping of batches on the CPU, each by one worker thread in kernels that release the interpreter's lock."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,7 +53,7 @@ class CpuSearched:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Return the bases of each read, int64[n]."""
+        """Return the length of each read in bases, int64[n]."""
         return np.diff(self.reads.offsets)
 
     def template_lengths(self) -> np.ndarray:

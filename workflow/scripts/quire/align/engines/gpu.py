@@ -1,9 +1,9 @@
 """Mapping of batches on a card. One thread owns the card; parsing, records and compression run on other threads.
 
 A thread copies a batch into pinned memory, and `search` uploads it while the previous batch is computed. Results are
-downloaded while the next batch is computed. Nothing else of a batch stays on the card between `search` and
+downloaded while the next batch is computed. Only the uploaded batch stays on the card between `search` and
 `make_records`: until the insert sizes are known, `search` maps a batch for its template lengths and `make_records` maps
-it again. That maps the first half million reads of a unit twice and costs no memory.
+it again. This maps the first half million reads of a unit twice, but needs no memory.
 """
 
 import logging
@@ -40,10 +40,10 @@ from quire.time_spent import TimeSpent
 
 Result = TypeVar("Result")
 log = logging.getLogger("quire.align")
-# Share of the memory that is free at the start that is kept for batches; pages may take the rest.
+# Share for batches of the memory that is free at the start; pages may take the rest.
 BATCH_SHARE = 0.4
 READS_PER_PIECE = 1 << 16  # reads or pairs of a batch whose records one thread makes
-STAGING_ROOM = 1.1  # size of a buffer relative to its first batch: later ones may be a little larger
+STAGING_ROOM = 1.1  # size of a buffer relative to its first batch; later batches may be a little larger
 
 
 @dataclass
@@ -53,7 +53,7 @@ class CardSearched:
     Attributes:
         batch: the batch as read.
         unique_template_lengths: int64[pairs], -1 for pairs that are not unique; None if they are not needed.
-        staged: the batch on its way to the card; None if it is uploaded when it is mapped.
+        staged: the batch on its way to the card; None if mapping uploads it.
     """
 
     batch: PairBatch
@@ -62,7 +62,7 @@ class CardSearched:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Return the bases of each read, int64[n]."""
+        """Return the length of each read in bases, int64[n]."""
         mates = [self.batch.mate1] if self.batch.mate2 is None else [self.batch.mate1, self.batch.mate2]
         return np.concatenate([np.diff(mate.offsets) for mate in mates])
 
@@ -108,7 +108,7 @@ class _Results:
     Attributes:
         batch: the batch as read.
         download: the arrays of `Reported`.
-        buffer: buffer that they are copied into.
+        buffer: buffer into which they are copied.
         users: pieces of the batch whose records are not made yet.
     """
 
@@ -140,7 +140,7 @@ class CardEngine:
     batches_ahead = 3  # one is copied on the host, one is uploaded, and one is mapped
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
-        """Keep what to map with; `running` uploads it.
+        """Keep reference and indexes; `running` uploads them.
 
         Args:
             open_card: function that opens the card on the thread that will own it.
@@ -149,9 +149,9 @@ class CardEngine:
         """
         self.open_card, self.reference, self.indexes = open_card, reference, indexes
         self._insert_sizes_known = False
-        self._bases_searched = 0  # while they are not known
-        self.most_pairs = 0  # that fit the card; known with the first batch
-        # For uploads: one more than `batches_ahead` are in use at a time. For results: one for each batch whose records
+        self._bases_searched = 0  # until the insert sizes are known
+        self.most_pairs = 0  # reads or pairs that fit the card; 0 before the first batch
+        # For uploads: one more than `batches_ahead` is in use at a time. For results: one for each batch whose records
         # are being made.
         self._buffers, self._result_buffers = _Buffers(), _Buffers()
         # The last download, and the arrays on the card that it reads.
@@ -164,10 +164,10 @@ class CardEngine:
         """Open the card, upload text and pages, and hold the worker threads.
 
         Three quarters of the threads make records; the rest is left to the threads that read, copy, launch and write.
-        More threads for records were no faster in measurements: they wait for a core.
+        In measurements more threads for records were no faster, since they waited for a core.
         """
         threads = max(1, threads * 3 // 4)
-        self.pieces_ahead = threads + 2 * READS_PER_BATCH_ON_CARD // READS_PER_PIECE  # those of two batches are mapped
+        self.pieces_ahead = threads + 2 * READS_PER_BATCH_ON_CARD // READS_PER_PIECE  # pieces of two batches are mapped
         with (
             ThreadPoolExecutor(1, "quire-card") as self._owner,
             ThreadPoolExecutor(1, "quire-copy") as self._copier,
@@ -220,7 +220,7 @@ class CardEngine:
         # Pages that are all resident are searched together.
         self.pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
         self.free_bytes = self.card.free_bytes()
-        # Half of it is for the batch, and half of the other half for matrices (`_plan`, `extend`).
+        # Half of the memory is for the batch, and a quarter for the matrices of extension (`_plan`, `extend`).
         self.steps = steps_on(self.card, not pages.cycled and self.free_bytes // 4 >= MOST_BYTES)
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
                  self.reference.axis_length, self.free_bytes / 1e9)  # fmt: skip
@@ -248,9 +248,9 @@ class CardEngine:
         if staged is not None:
             try:
                 with self._spent.on("card"):
-                    # Its memory may have been that of the previous batch, whose last kernels may still be running.
+                    # The memory may have been that of the previous batch, whose last kernels may still be running.
                     staged.upload = self.card.upload_ahead(staged.buffer[: staged.layout.size], self.card.mark())
-            except MemoryError:  # it is uploaded in pieces when it is mapped
+            except MemoryError:  # mapping uploads it in parts
                 self._buffers.put(staged.buffer)
                 staged = None
         return CardSearched(batch, None, staged)
@@ -313,13 +313,13 @@ class CardEngine:
             part = batch if size >= len(batch) else batch.part(begin, min(begin + size, len(batch)))
             try:
                 result = function(part)
-            except MemoryError as error:  # of the card, whichever call raises it
+            except MemoryError as error:  # of the card, from any call
                 reason = str(error)
             else:
                 yield result
                 begin += len(part)
                 continue
-            # The arrays of the attempt are free only here, after the exception has released its frames.
+            # The arrays of the attempt are free only here, after the exception's frames were released.
             self._let_go()
             self.card.release()
             if size == 1:
@@ -335,7 +335,7 @@ class CardEngine:
     def _encode_piece(
         self, mapped: Future[list[_Results]], number: int, pieces: int, sink: RecordSink[Encoded]
     ) -> tuple[list[Encoded], ReadCounts]:
-        """Make the records of a piece of a batch: of some of its reads, or of some parts if it was mapped in parts."""
+        """Make the records of a piece of a batch: some of its reads, or some of its parts if it was mapped in parts."""
         encoded, counts = [], ReadCounts()
         for results, begin, end in _share(mapped.result(), number, pieces):
             batch, reported = results.piece(begin, end)

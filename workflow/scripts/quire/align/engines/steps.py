@@ -18,11 +18,11 @@ from quire.device.card import CardArray
 
 Rounds: TypeAlias = list[tuple[ExtensionJobs, Extensions]]
 Array: TypeAlias = np.ndarray | CardArray
-# The types of `Reads`, `Reference` and pages differ between the backends; each step takes those of its own.
+# The types of `Reads`, `Reference` and pages differ between the backends; each step takes those of its backend.
 BackendReads: TypeAlias = Any
 BackendReference: TypeAlias = Any
 BackendPages: TypeAlias = Any
-# Which contigs of a reference are alternate.
+# An array that marks the alternate contigs of a reference.
 BackendAlternate: TypeAlias = Any
 
 
@@ -32,8 +32,8 @@ class Steps:
 
     Attributes:
         flatnonzero: returns the indices (int64[]) of nonzero items.
-        subset: returns the reads of these indices as a batch of their own.
-        leave_out_known: returns the jobs without those of earlier rounds, whose alignments exist already. A backend may
+        subset: returns the reads with these indices as a new batch.
+        leave_out_known: returns the jobs without those of earlier rounds, which have alignments already. A backend may
             keep them, since `collect` removes duplicates.
         find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, rescue_jobs, select,
             take_reported, unique_template_lengths: see the functions of these names.

@@ -17,14 +17,14 @@ from quire.align.rescue.gpu import rescue_jobs
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
-# Card memory of a read without its seeds: its codes, words, candidates and alignments, and the rows of a read of the
-# previous batch, which are being downloaded. Reads of the demo need two thirds of `bytes_per_read`; a batch that needs
-# more is halved.
+# Card memory of a read without its seeds: its codes, words, candidates and alignments, and the reported rows of a read
+# of the previous batch, which are being downloaded. The demo's reads need two thirds of `bytes_per_read`; a batch that
+# needs more is halved.
 BYTES_PER_READ, BYTES_PER_BASE = 680, 4
 
 
 def steps_on(card: Card, plentiful: bool = False) -> Steps:
-    """Return the steps on a card. All arrays lie there; pages are `CardPage`s in a list or in turn.
+    """Return the steps on a card, where all arrays are; pages are a list of `CardPage`s or a `CardPages`.
 
     Args:
         card: the card.
@@ -56,12 +56,12 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
 
 
 def bytes_per_read(length: float, pages: int, together: bool) -> int:
-    """Return the card memory to plan for a read, without the matrices of extension, which use what is free.
+    """Return the card memory to plan for a read, without the matrices of extension, which use the free memory.
 
     Args:
-        length: mean length of the reads.
+        length: mean length of the reads in bases.
         pages: number of pages of the index.
-        together: True if all of them stay on the card.
+        together: True if all pages stay on the card.
     """
     seeds = seeding_bytes_per_read(SEEDING, length, pages, together)
     return BYTES_PER_READ + int(BYTES_PER_BASE * length) + seeds

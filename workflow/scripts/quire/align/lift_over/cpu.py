@@ -27,12 +27,12 @@ class _Read(NamedTuple):
     """Working memory for the rows of one read, each int64[most rows of a read].
 
     Attributes:
-        order: rows by score, then by rank.
-        parent: the better row that each competes with; -1 for none.
+        order: rows ordered by score, then by rank.
+        parent: the better row with which each row competes; -1 for none.
         hits: a reported row and its rivals.
-        contig, start, end: their places, lifted over where possible.
-        group: their groups.
-        sorted: indices of the hits by place.
+        contig, start, end: places of the hits, lifted over where possible.
+        group: groups of the hits.
+        sorted: indices of the hits, ordered by place.
     """
 
     order: np.ndarray
@@ -46,7 +46,7 @@ class _Read(NamedTuple):
 
 
 class _Contigs(NamedTuple):
-    """The contigs: uint8[contigs], 1 for alternate ones; their lifts (`quire.reference.lifts`); their names."""
+    """The contigs: uint8[contigs], 1 if alternate; their lifts (`quire.reference.lifts`); their names."""
 
     alternate: np.ndarray
     lifts: Lifts | None
@@ -78,7 +78,7 @@ class _Lifted(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Resulting rows: index in `Reported`, quality, tag om (-1: none), whether each was added, and offsets of texts."""
+    """Resulting rows: index in `Reported`, quality, tag om (-1: none), 1 if the row was added, and offsets of texts."""
 
     row: np.ndarray
     quality: np.ndarray
@@ -114,7 +114,7 @@ def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference
 
 @compiled
 def _lift_over(reported, read_offsets, contigs):
-    """Return first row and number of rows of each read, the `_Rows`, and the texts of lt."""
+    """Return the first row and the number of rows of each read, the `_Rows`, and the texts of lt."""
     reads = len(reported.rows)
     bound, most = np.int64(0), np.int64(1)
     for read in range(reads):
@@ -232,7 +232,7 @@ def _find_parents(reported, span, alternate, one):
                 one.parent[number] = other
                 break
     first = one.parent[0]
-    if first >= 0 and not alternate[reported.contig[begin + first]]:  # its mate chose the primary one
+    if first >= 0 and not alternate[reported.contig[begin + first]]:  # the mate determined the primary one
         for number in range(span.all):
             if number == first or one.parent[number] == first:
                 one.parent[number] = 0
@@ -309,14 +309,14 @@ def _group_hits(one, hits):
 
 @inlined
 def _quality_of_groups(score, begin, one, hits):
-    """Return the quality of the first hit's group from its best score and those of the others."""
+    """Return the quality of the first hit's group, from its best score and the best score of the others."""
     own, best_of_others, is_first = np.int64(-1), np.int64(-1), True
     for i in range(hits):
         if one.group[i] == one.group[0]:
             own = max(own, np.int64(score[begin + one.hits[i]]))
         else:
             best_of_others = max(best_of_others, np.int64(score[begin + one.hits[i]]))
-    for i in range(hits):  # of groups with equal scores the first is the best
+    for i in range(hits):  # the first of groups with equal scores is the best
         if score[begin + one.hits[i]] == own and one.group[i] < one.group[0]:
             is_first = False
     if best_of_others < 0:
@@ -328,11 +328,11 @@ def _quality_of_groups(score, begin, one, hits):
 
 @inlined
 def _tell(reported, made, before, later, span, contigs):
-    """Change the quality of a row that precedes one (`_Lifted`) that was lifted over at most once."""
+    """Change the quality of a row that precedes a row (`_Lifted`) that was lifted over at most once."""
     other, row, lifts, alternate = made.row[before], later.row, contigs.lifts, contigs.alternate
     is_there = False
     if later.times == 1:
-        # bwa-postalt uses the span of the lifted one for the other as well.
+        # bwa-postalt uses the span of the lifted row for the other one as well.
         size = reported.axis_end[row] - reported.axis_begin[row]
         low, high = lifts_of(lifts, reported.contig[row])
         for lift in range(low, high):

@@ -50,7 +50,7 @@ class ContigAlignment:
 
 @dataclass(frozen=True)
 class Lifted:
-    """A place that a hit was lifted over to."""
+    """A place to which a hit was lifted over."""
 
     contig: int
     reverse: bool
@@ -79,7 +79,7 @@ class PlacedHit:
 
 @dataclass
 class LiftedRow:
-    """A resulting record: a hit with its quality, the tags om and lt, and whether it has the tag pa."""
+    """A resulting record: a hit with its quality and the tags om and lt; `is_beaten` if it has the tag pa."""
 
     hit: PlacedHit
     quality: int
@@ -160,9 +160,9 @@ def lift_over(
 def _parents(
     reported: Sequence[PlacedHit], others: Sequence[PlacedHit], alternate: Sequence[int]
 ) -> dict[PlacedHit, PlacedHit | None]:
-    """Return the better hit that each hit competes with, or None; best first.
+    """Return, for each hit from the best on, the better hit with which it competes, or None.
 
-    If its mate made another hit the primary one, that replaces a better one on the primary assembly.
+    If the mate made another hit the primary one, that hit replaces a better one on the primary assembly.
     """
     parents: dict[PlacedHit, PlacedHit | None] = {}
     for hit in sorted([*reported, *others], key=lambda hit: (-hit.score, hit.rank)):
@@ -170,7 +170,7 @@ def _parents(
         parents[hit] = better[0] if better else None
     primary = reported[0]
     first = parents[primary]
-    if first is not None and first.contig not in alternate:  # its mate chose it
+    if first is not None and first.contig not in alternate:  # the mate determined the primary one
         parents = {hit: primary if first in (hit, parent) else parent for hit, parent in parents.items()}
         parents[primary] = None
     return parents
@@ -207,14 +207,14 @@ def _quality_of(groups: Sequence[Sequence[PlacedHit]], own: Sequence[PlacedHit])
 
 
 def _tell(before: LiftedRow, quality: int, hit: PlacedHit, lifted: Sequence[Lifted]) -> None:
-    """Change the quality of a row that was reported before a lifted one."""
+    """Change the quality of a row that was reported before a lifted hit."""
     if before.added:
         return
     is_there = any(
         each.contig == before.hit.contig
         and each.reverse == before.hit.reverse
         and before.hit.start < each.end
-        and each.start < before.hit.start + hit.end - hit.start  # bwa-postalt uses the lifted one's span
+        and each.start < before.hit.start + hit.end - hit.start  # bwa-postalt uses the lifted hit's span
         for each in lifted
     )
     if is_there:

@@ -1,4 +1,4 @@
-"""Place of a hit on an alternate contig according to one alignment of that contig, in kernels."""
+"""Places of hits on alternate contigs according to the alignments of these contigs, in kernels."""
 
 import numpy as np
 
@@ -17,11 +17,11 @@ def lifts_of(lifts, contig):
 
 @inlined
 def place_of(lifts, lift, start, end):
-    """Return whether a lift has a place for [start, end) of its contig, and this place, one less than in BED.
+    """Return True if a lift has a place for [start, end) of its contig, and start and end of it, one less than in BED.
 
     There is none if the aligned part of the contig and the hit do not overlap, or if the first base (in the direction
-    of the lift's target) lies in a clip. A hit that ends in a clip ends at the first base of the alignment (bwa-
-    postalt).
+    of the lift's target) is clipped. A hit whose last base is clipped ends at the first base of the alignment, as in
+    bwa-postalt.
     """
     if end <= lifts.begin[lift] or lifts.end[lift] <= start:
         return False, np.int64(0), np.int64(0)
@@ -36,7 +36,7 @@ def place_of(lifts, lift, start, end):
 
 @inlined
 def _lifted_base(lifts, lift, base):
-    """Return the position of a base of the alternate contig relative to the lift's; -1 in a clip."""
+    """Return the position of a base of the alternate contig relative to the lift's position; -1 in a clip."""
     low, high = lifts.piece_offsets[lift], lifts.piece_offsets[lift + 1]
     while high - low > 1:
         middle = (low + high) >> 1

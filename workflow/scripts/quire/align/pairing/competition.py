@@ -14,12 +14,12 @@ from quire.simd.compiled import compiled, inlined
 class Competition(NamedTuple):
     """Competition between the alignments of each read, one entry for each alignment.
 
-    Alignments on the primary assembly compete among themselves, those on alternate contigs with all.
+    Alignments on the primary assembly compete among themselves, and alignments on alternate contigs with all.
 
     Attributes:
-        overlapped_by: int64[m], the better alignment that it overlaps by half on the read; -1 for none.
-        suboptimal_score: int32[m], for an alignment without a better one: the best score that overlaps it; 0 for none.
-        near_best_count: int32[m], number of overlapping alignments that score within NEAR_BEST of it.
+        overlapped_by: int64[m], index of the better alignment that overlaps it by half on the read; -1 for none.
+        suboptimal_score: int32[m], if no better one does: best score of the alignments that it overlaps; 0 for none.
+        near_best_count: int32[m], number of these that score within NEAR_BEST of it.
     """
 
     overlapped_by: np.ndarray
@@ -65,9 +65,9 @@ def _yield_to(alignments, i, j, competition):
 
 @compiled
 def _compete_by_score(alignments, first, primary_end, last, length, competition):
-    """Let all alignments of a read compete, wherever they lie, by descending score.
+    """Let all alignments of a read, on any contigs, compete by descending score.
 
-    Among equal scores those on the primary assembly come first.
+    Of equal scores, those on the primary assembly come first.
     """
     score = alignments.score
     next_primary, next_alternate = first, primary_end

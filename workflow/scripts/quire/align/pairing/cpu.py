@@ -1,9 +1,9 @@
-"""Choice of the reported alignments with Numba: primary alignments with mapping qualities, pairs, supplementary ones.
+"""Choice of the reported alignments, with Numba: primary and supplementary alignments, pairs and mapping qualities.
 
 The rules are bwa mem's. Alignments of a read that overlap by half on the read compete, and the best of each group is
-a primary candidate. A pair at a proper distance wins if its score less the cost of its distance exceeds the sum of the
-two best scores less UNPAIRED_COST. One rule is our own: simple sequence in other parts of the reads does not count
-among these best scores. Ties go to the smaller hash of read name and positions.
+a primary candidate. A pair at a proper distance wins if its score minus the cost of its distance exceeds the sum of the
+two best scores minus UNPAIRED_COST. One rule is Quire's own: simple sequence in other parts of the reads does not count
+for these best scores. Ties go to the smaller hash of read name and positions.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,7 @@ class _Batch(NamedTuple):
         competition: their competition.
         reads: the reads; if `paired`, reads r and r + n / 2 are mates.
         paired: True if the batch contains pairs.
-        alternate: uint8[contigs], 1 for alternate contigs; empty where there are none.
+        alternate: uint8[contigs], 1 for alternate contigs; empty if there are none.
         lengths: template lengths of proper pairs.
         selection: the result; no read is mapped at first.
     """
@@ -83,7 +83,7 @@ def select(
         reads: the batch.
         paired: True if reads r and n + r are the mates of n pairs.
         insert_sizes: the unit's models.
-        alternate: uint8[contigs], 1 for alternate contigs; empty where there are none.
+        alternate: uint8[contigs], 1 for alternate contigs; empty if there are none.
     """
     count = len(reads)
     selection = Selection(
@@ -111,7 +111,7 @@ def select(
 
 @compiled
 def _select(batch):
-    """Fill the `Selection`: each read as if it had no mate, then pairs, then what depends on the primary alignment."""
+    """Fill the `Selection`: reads as if they had no mates, then pairs, then all that needs primary alignments."""
     batch = borrowed(batch)
     count = len(batch.reads.offsets) - 1
     for read in range(count):
@@ -126,7 +126,7 @@ def _select(batch):
 
 @inlined
 def _length_of(batch, read):
-    """Return the bases of a read."""
+    """Return the length of a read in bases."""
     return batch.reads.offsets[read + 1] - batch.reads.offsets[read]
 
 
@@ -161,19 +161,19 @@ def _choose_alone(batch, read):
 
 @inlined
 def _complete(batch, read):
-    """Drop or weigh the primary alignment of a read, and choose its supplementary ones."""
+    """Drop the primary alignment of a read or reduce its quality, and choose the supplementary ones."""
     alignments, selection = batch.alignments, batch.selection
     first, last = alignments.offsets[read], alignments.offsets[read + 1]
     chosen, length = selection.primary[read], _length_of(batch, read)
     if not selection.proper[read] and not stands_alone(alignments.score[chosen], length):
-        # The first one on an alternate contig takes its place if it is good enough.
+        # The first alignment on an alternate contig replaces it if that is good enough.
         chosen = primary_end(alignments, first, last, batch.alternate)
         if chosen == last or not stands_alone(alignments.score[chosen], length):
             selection.primary[read], selection.quality[read], selection.suboptimal_score[read] = -1, 0, 0
             return
         _make_primary(batch, read, chosen)
     score = np.int64(alignments.score[chosen])
-    # A read that aligns well beside its mate needs no complexity of its own.
+    # A read that aligns well at a proper distance from its mate may be simple sequence.
     is_supported = selection.proper[read] and 4 * score >= 3 * length
     if not is_supported and is_simple_alignment(alignments, batch.reads, read, chosen):
         selection.quality[read] = 0
@@ -196,9 +196,9 @@ def _pair_cost(alignments, i, j, lengths, template_lengths):
 
     `lengths` holds the lengths of both mates and the longest template length of a proper pair.
     """
-    # A cheap test that shows most pairs of places in repeats to be too far apart: no 5' end lies further from the begin
-    # of its alignment than the lengths of alignment and read, and distances on the axis are never longer than on a
-    # contig.
+    # A cheap test rejects most pairs of places in repeats as too far apart: a 5' end is no further from the start of
+    # its alignment than the lengths of alignment and read together, and distances on the axis are never longer than on
+    # a contig.
     begin, other_begin = alignments.axis_begin[i], alignments.axis_begin[j]
     spans = alignments.axis_end[i] - begin + alignments.axis_end[j] - other_begin
     if abs(begin - other_begin) > lengths[2] + lengths[0] + lengths[1] + spans:
@@ -215,7 +215,7 @@ def _pair_cost(alignments, i, j, lengths, template_lengths):
 
 @inlined
 def _pair_score(alignments, i, j, lengths, template_lengths):
-    """Return the score of alignments i and j as a pair, distance cost deducted; _NO_PAIR if the pair is not proper."""
+    """Return the score of alignments i and j as a pair minus the cost of their distance; _NO_PAIR if not proper."""
     cost = _pair_cost(alignments, i, j, lengths, template_lengths)
     return cost if cost == _NO_PAIR else np.int64(alignments.score[i]) + alignments.score[j] - cost
 
@@ -249,7 +249,7 @@ def _pair(batch, read1, read2):
             rank = tie_hash(name_hash, alignments.axis_begin[i] + alignments.axis_begin[j])
             if score > best or rank < best_hash:
                 best, best_hash, best1, best2 = score, rank, i, j
-    off_primary = last1 == first1 or last2 == first2  # a mate lies on alternate contigs alone
+    off_primary = last1 == first1 or last2 == first2  # a mate is only on alternate contigs
     if best1 < 0 and not off_primary:
         return
     unpaired = np.int64(alignments.score[first1]) + alignments.score[first2] - UNPAIRED_COST
@@ -303,12 +303,12 @@ def _telling_score(batch, read, chosen):
 
 @inlined
 def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
-    """Return the score of the second best proper pair (0 for none), and how many pairs are nearly as good.
+    """Return the score of the second best proper pair (0 for none), and the number of pairs that are nearly as good.
 
     Args:
         alignments: alignments of the batch.
-        span1: first and last alignment of the first mate.
-        span2: likewise for the second mate.
+        span1: range of the alignments of the first mate, half-open.
+        span2: range of the alignments of the second mate.
         best: alignments of the best pair.
         lengths: see `_pair_cost`.
         template_lengths: template lengths of proper pairs.
@@ -333,8 +333,8 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 def _choose_supplementary(batch, read):
     """Choose the best alignments of other parts of the read; their quality is at most that of the primary alignment.
 
-    An alignment on an alternate contig that is better than all that it overlaps is chosen as well, with its own
-    quality.
+    An alignment on an alternate contig that is better than all alignments that it overlaps is also chosen, with its
+    own quality.
     """
     alignments, selection, length = batch.alignments, batch.selection, _length_of(batch, read)
     overlapped_by, alternate = batch.competition.overlapped_by, batch.alternate

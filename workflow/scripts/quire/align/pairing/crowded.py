@@ -19,7 +19,7 @@ def primary_end(alignments, first, last, alternate):
 def has_many_places(alignments, i, length, alternate):
     """Return 1 if a read shorter than SHORTEST_CERTAIN has at least MOST_CANDIDATES alignments, else 0.
 
-    Only those that compete with its alignment i count: if that lies on the primary assembly, none on alternate contigs.
+    Only alignments that compete with its alignment i count: if i is on the primary assembly, none on alternate contigs.
     """
     read = alignments.read[i]
     first, last = alignments.offsets[read], alignments.offsets[read + 1]

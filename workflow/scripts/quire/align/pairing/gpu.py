@@ -63,20 +63,20 @@ THREADS = 128
 
 
 class _QualityTables(NamedTuple):
-    """mapping_quality.cuh: QualityTables; int64[]."""
+    """The struct QualityTables of mapping_quality.cuh; int64[] each."""
 
     length_factor: CardArray
     count_cost: CardArray
 
 
 class _Contigs(NamedTuple):
-    """pairing.cu: Contigs; uint8[], None where no contig is alternate."""
+    """The struct Contigs of pairing.cu; uint8[contigs], None if no contig is alternate."""
 
     alternate: CardArray | None
 
 
 class CardCompetition(NamedTuple):
-    """pairing.cu: Competition; int64[m], int32[m], int32[m], int64[m] for m alignments."""
+    """The struct Competition of pairing.cu; int64[m], int32[m], int32[m], int64[m] for m alignments."""
 
     overlapped_by: CardArray
     suboptimal_score: CardArray
@@ -103,10 +103,10 @@ def select(
         reads: the batch.
         paired: True if reads r and n + r are the mates of n pairs.
         insert_sizes: the unit's models.
-        alternate: uint8[contigs], 1 for alternate contigs; None where there are none.
+        alternate: uint8[contigs], 1 for alternate contigs; None if there are none.
 
     Returns:
-        A `Selection` of the card's arrays; `proper` as uint8.
+        A `Selection` of arrays on the card, with `proper` as uint8.
     """
     count, total = len(reads), len(alignments.score)
     competition = CardCompetition(

@@ -1,5 +1,6 @@
-// Mapping qualities in integers: the twin of quire/align/pairing/mapping_quality.py. All dividends are non-negative,
-// where C and Python agree. -D: CHANCE_SCORE, CROWDED_PARTS, LONGEST_SPAN, MOST_COUNT, MOST_QUALITY, QUALITY_SHIFT.
+// Mapping qualities in integers: the twin of quire/align/pairing/mapping_quality.py. Division in C and Python agrees,
+// since all dividends are non-negative.
+// -D: CHANCE_SCORE, CROWDED_PARTS, LONGEST_SPAN, MOST_COUNT, MOST_QUALITY, QUALITY_SHIFT.
 #pragma once
 #include "quire/device/types.cuh"
 
@@ -12,7 +13,7 @@ __device__ __forceinline__ i64 count_cost(const QualityTables& tables, i64 count
     return tables.count_cost[count < MOST_COUNT ? count : MOST_COUNT];
 }
 
-// Quality of a score difference (>= 0) alone: 6.02 per unit.
+// Quality that corresponds to a score difference (>= 0): 6.02 per unit.
 __device__ __forceinline__ i64 raw_quality(i64 difference) { return (difference * 602 + 50) / 100; }
 
 // A quality from 0 to MOST_QUALITY, less one part in CROWDED_PARTS for each of `crowded` reads.
@@ -22,8 +23,8 @@ __device__ __forceinline__ i64 lowered(i64 quality, int crowded) {
 }
 
 // Mapping quality of an alignment without regard to a mate. suboptimal_score: score of the best other place of the same
-// part of the read (0: none); near_best_count: other places within the cost of a gap of the best; spans: bases of the
-// alignment on read and axis; crowded: 1 if the read reached the MOST_CANDIDATES cap, else 0.
+// part of the read (0: none); near_best_count: number of other places that score less than the best by at most the cost
+// of a gap; spans: bases of the alignment on read and axis; crowded: 1 if the read reached the MOST_CANDIDATES cap.
 __device__ __forceinline__ i64 single_quality(const QualityTables& tables, i64 score, i64 suboptimal_score,
                                               i64 near_best_count, i64 read_span, i64 axis_span, int crowded) {
     if (suboptimal_score < CHANCE_SCORE) suboptimal_score = CHANCE_SCORE;

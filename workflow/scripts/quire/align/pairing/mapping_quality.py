@@ -1,7 +1,4 @@
-"""Mapping qualities as bwa mem estimates them, in integer arithmetic.
-
-Floating point could be rounded differently on a card.
-"""
+"""Mapping qualities as bwa mem estimates them, but in integers, since a card could round floating point differently."""
 
 import numpy as np
 
@@ -19,13 +16,13 @@ from quire.simd.compiled import inlined
 
 @inlined
 def count_cost(count):
-    """Return the quality lost to `count` places that are nearly as good as the second best."""
+    """Return the loss of quality for `count` places that are nearly as good as the second best."""
     return COUNT_COST[min(count, 1024)]
 
 
 @inlined
 def raw_quality(difference):
-    """Return the quality of a score difference alone: 6.02 per unit."""
+    """Return the quality that corresponds to a score difference: 6.02 per unit."""
     return (difference * 602 + 50) // 100
 
 
@@ -42,7 +39,7 @@ def single_quality(score, suboptimal_score, near_best_count, read_span, axis_spa
     Args:
         score: score of the alignment.
         suboptimal_score: score of the best other place of the same part of the read; 0 for none.
-        near_best_count: number of other places within the cost of a gap of the best.
+        near_best_count: number of other places that score less than the best by at most the cost of a gap.
         read_span: bases of the alignment on the read.
         axis_span: bases of the alignment on the axis.
         crowded: 1 if the read reached the MOST_CANDIDATES cap, else 0.

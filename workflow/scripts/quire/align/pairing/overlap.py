@@ -5,7 +5,7 @@ from quire.simd.compiled import inlined
 
 @inlined
 def overlaps(alignments, a, b, length):
-    """Return True if two alignments of a read share at least half of the shorter one, in the direction as read."""
+    """Return True if two alignments of a read share at least half of the shorter one's part of the read."""
     begin_a, end_a = alignments.read_begin[a], alignments.read_end[a]
     if alignments.strand[a] == 1:
         begin_a, end_a = length - alignments.read_end[a], length - alignments.read_begin[a]

@@ -1,4 +1,4 @@
-// Choice of the reported alignments: the twin of quire/align/pairing/cpu.py, in three kernels with a thread per read,
+// Choice of the reported alignments: the twin of quire/align/pairing/cpu.py, in three kernels with one thread per read,
 // per pair and per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_CANDIDATES, MOST_SUPPLEMENTARY,
 // NEAR_BEST, PAIR_BONUS_LIMIT, SHORTEST_CERTAIN, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT,
 // UNPAIRED_COST, WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED.
@@ -10,8 +10,8 @@
 #include "quire/sequence/ties/ties.cuh"
 #include "quire/sequence/words.cuh"
 
-// For each alignment: the better one that it overlaps on the read (-1: none). For those without one: the best score
-// that overlaps it, and the number of overlapping ones that are nearly as good.
+// For each alignment: the better one that overlaps it on the read (-1: none). If there is none: the best score of the
+// alignments that it overlaps, and the number of these that are nearly as good.
 struct Competition {
     i64* overlapped_by;
     i32* suboptimal_score;
@@ -19,7 +19,7 @@ struct Competition {
     i64* five_prime_end;  // on the contig, clips included; template lengths are differences of these
 };
 
-// Which contigs are alternate: [contigs]; null if there are none.
+// Marks of alternate contigs: [contigs]; null if there are none.
 struct Contigs {
     const u8* alternate;
 
@@ -50,8 +50,8 @@ __device__ __forceinline__ bool overlap(i64 begin_a, i64 end_a, i64 begin_b, i64
     return 2 * shared >= shorter;
 }
 
-// 1 if a read shorter than SHORTEST_CERTAIN has at least MOST_CANDIDATES alignments, else 0. Only those that compete
-// with its alignment i count: if that lies on the primary assembly, none on alternate contigs.
+// 1 if a read shorter than SHORTEST_CERTAIN has at least MOST_CANDIDATES alignments, else 0. Only alignments that
+// compete with its alignment i count: if i is on the primary assembly, none on alternate contigs.
 __device__ __forceinline__ int has_many_places(const Alignments& alignments, const Contigs& contigs, i64 i,
                                                i64 length) {
     if (length >= SHORTEST_CERTAIN) return 0;
@@ -89,7 +89,7 @@ __device__ __forceinline__ i64 next_by_score(const i32* score, i64 a, i64 end_a,
     return b == end_b || (a < end_a && score[a] >= score[b]) ? a : b;
 }
 
-// Lets all alignments of a read compete, wherever they lie, by score; among equals those on the primary assembly first.
+// Lets all alignments of a read, on any contigs, compete by score; of equal ones those on the primary assembly first.
 __device__ __forceinline__ void compete_by_score(const Alignments& alignments, const Competition& competition,
                                                  i64 first, i64 primary_end, i64 last, i64 length) {
     i64 next_primary = first, next_alternate = primary_end;
@@ -149,8 +149,8 @@ extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs c
     selection.proper[read] = 0;
 }
 
-// True if alignments i and j of the first and the second mate are a proper pair; `score` is their score less the cost
-// of their distance.
+// True if alignments i and j of the first and the second mate are a proper pair; `score` is their score minus the
+// cost of their distance.
 __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const Competition& competition,
                                             const ProperLengths& proper, i64 i, i64 j, i64& score) {
     if (alignments.contig[i] != alignments.contig[j]) return false;
@@ -227,7 +227,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     if (first1 == last1 || first2 == last2) return;
     last1 = primary_end(alignments, contigs, first1, last1);
     last2 = primary_end(alignments, contigs, first2, last2);
-    bool off_primary = first1 == last1 || first2 == last2;  // a mate lies on alternate contigs alone
+    bool off_primary = first1 == last1 || first2 == last2;  // a mate is only on alternate contigs
     u64 name_hash = reads.name_hash[read1], best_hash = 0;
     i64 best = -1, best1 = -1, best2 = -1, score;
     for (i64 i = first1; i < last1; i++) {
@@ -251,7 +251,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
         selection.proper[read1] = selection.proper[read2] = proper;
         return;
     }
-    // The second best pair (0: none), and how many pairs are nearly as good.
+    // The second best pair (0: none), and the number of pairs that are nearly as good.
     i64 other = 0, count = 0;
     for (int round = 0; round < 2; round++) {
         for (i64 i = first1; i < last1; i++) {
@@ -287,7 +287,7 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
 // One thread per read: drops an alignment that is too short to be reported without a mate, reduces the quality of
 // simple sequence and of alignments of a small part of the read, and chooses supplementary alignments: the best ones of
 // other parts of the read, with at most the quality of the primary one, and those on alternate contigs that are better
-// than all that they overlap, with their own quality.
+// than all alignments that they overlap, with their own quality.
 extern "C" __global__ void complete_selection(Alignments alignments, Reads reads, Contigs contigs,
                                               QualityTables tables, Competition competition,
                                               Selection selection) {
@@ -297,7 +297,7 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
     i64 used = read * MOST_SUPPLEMENTARY, full = used + MOST_SUPPLEMENTARY, length = reads.length(read);
     bool proper = selection.proper[read];
     if (chosen >= 0 && !proper && !stands_alone(alignments.score[chosen], length)) {
-        // The first one on an alternate contig takes its place if it is good enough.
+        // The first alignment on an alternate contig replaces it if that is good enough.
         chosen = primary_end(alignments, contigs, first, last);
         if (chosen == last || !stands_alone(alignments.score[chosen], length)) chosen = -1;
         i32 suboptimal_score = chosen < 0 ? 0 : competition.suboptimal_score[chosen];
@@ -309,7 +309,7 @@ extern "C" __global__ void complete_selection(Alignments alignments, Reads reads
                                                               competition.near_best_count[chosen]);
     }
     i64 score = chosen >= 0 ? alignments.score[chosen] : 0, most = selection.quality[read];
-    // A read that aligns well beside its mate needs no complexity of its own.
+    // A read that aligns well at a proper distance from its mate may be simple sequence.
     bool is_supported = proper && 4 * score >= 3 * length;
     if (chosen >= 0 && !is_supported && is_simple_alignment(alignments, reads, read, chosen)) most = 0;
     i64 weight = WEIGHT_ALONE;

@@ -1,4 +1,4 @@
-"""Simple sequence: it has so few different words that it occurs in many places."""
+"""Detection of simple sequence, which has so few different words that it occurs in many places."""
 
 import numpy as np
 
@@ -21,8 +21,7 @@ def is_simple_alignment(alignments, reads, read, i):
 def _is_simple(codes, share):
     """Return True if fewer than one in `share` words of a sequence are different, as in poly-A or poly-G.
 
-    bwa mem lowers the quality of such reads by the share of their seeds that are too frequent. Here the words are
-    counted.
+    bwa mem instead lowers the quality of such reads by the share of their seeds that are too frequent.
     """
     seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
     word, different = 0, 0

@@ -1,4 +1,4 @@
-"""Template lengths and orientations of pairs, and of the unique pairs that models are fitted to."""
+"""Template lengths and orientations of pairs, and of the unique pairs to which models are fitted."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def orientation_of(strand_first, strand_second, distance):
     Args:
         strand_first: strand of the first mate.
         strand_second: strand of the second mate.
-        distance: from the first mate's 5' end to the second's, in the direction of the first.
+        distance: distance from the first mate's 5' end to the second's, in the direction of the first.
     """
     orientation = 0 if strand_first == strand_second else 1
     return orientation if distance > 0 else orientation ^ 3
@@ -46,7 +46,7 @@ def pair_distance(alignments, first, second, first_length, second_length):
 
 
 def unique_template_lengths(alignments: Alignments, reads: Reads) -> np.ndarray:
-    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless unique on one contig."""
+    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless both are unique on one contig."""
     lengths: np.ndarray = _unique_template_lengths(alignments, np.diff(reads.offsets))
     return lengths
 

@@ -15,7 +15,7 @@ _models: WeakKeyDictionary[Card, tuple[InsertSizes, ProperLengths]] = WeakKeyDic
 
 
 def unique_template_lengths(card: Card, alignments: Alignments, reads: CardReads) -> CardArray:
-    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless unique on one contig."""
+    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless both are unique on one contig."""
     pairs = len(reads) // 2
     lengths = card.empty(pairs, np.int64)
     card.kernel(SOURCE, "unique_lengths", **DEFINES).for_each(pairs, alignments, reads, pairs, lengths)

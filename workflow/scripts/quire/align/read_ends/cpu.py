@@ -1,4 +1,4 @@
-"""Clipping of the ends of a batch's reads with Numba."""
+"""Clipping of the ends of a batch's reads, with Numba."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def clip_ends(batches: Iterator[PairBatch], counts: ClippedCounts) -> Iterator[P
 
     Args:
         batches: batches as read.
-        counts: which ends to clip, and the counts to add to.
+        counts: determines the ends to clip, and receives the counts.
     """
     for batch in batches:
         mates = [batch.mate1] if batch.mate2 is None else [batch.mate1, batch.mate2]
@@ -58,7 +58,7 @@ def _beginnings(reads: ReadBatch, kept: np.ndarray) -> ReadBatch:
 
 @compiled
 def _take(values, offsets, new):
-    """Return the first values of each item, as many as the offsets `new` specify."""
+    """Return the first values of each item; the offsets `new` (int64[n + 1]) specify their number."""
     taken = np.empty(new[-1], np.uint8)
     for i in range(len(new) - 1):
         copy_bytes(taken, new[i], values, offsets[i], offsets[i] + new[i + 1] - new[i])

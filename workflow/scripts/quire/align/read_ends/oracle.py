@@ -1,4 +1,4 @@
-"""Number of bases of a read or pair that are kept, in plain Python; see `quire.align.read_ends` for the rules."""
+"""The numbers of bases of a read or pair to keep, in plain Python; see `quire.align.read_ends` for the rules."""
 
 from collections.abc import Sequence
 

@@ -58,8 +58,8 @@ def build_records(
 
     Args:
         reported: its reported alignments.
-        codes: uint8[bases] twice: the reads as read (0..3, 4 for N), of first mates or single reads, and of second
-            mates if there are any.
+        codes: two uint8[bases], codes as read (0..3, 4 for N) of first mates or single reads, and of second mates, if
+            any.
         offsets: int64[n + 1], offsets of all reads in bases.
         paired: True if reads r and n + r are the mates of n pairs.
         reference: the axis.

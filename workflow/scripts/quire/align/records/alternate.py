@@ -8,10 +8,10 @@ from quire.simd.compiled import compiled
 
 @compiled
 def alternate_shares(reported, read_offsets, layout, alternate):
-    """Return the tag pa (float32[n]): the score relative to the best better hit on an alternate contig; 0 for none.
+    """Return the tag pa (float32[n]): the score relative to the best hit on an alternate contig; 0 for none.
 
-    Records on the primary assembly have it (bwa's README-alt) if such a hit of the read overlaps them. It is rounded to
-    thousandths as in bwa mem.
+    Records on the primary assembly have the tag (bwa's README-alt) if a better hit of the read on an alternate contig
+    overlaps them. It is rounded to thousandths as in bwa mem.
     """
     record_read, row = layout
     shares = np.zeros(len(record_read), np.float32)

@@ -27,7 +27,7 @@ _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
 
 
 class RecordFields(NamedTuple):
-    """The fields that every record has; see `quire.io.bam.encode.RecordBatch`."""
+    """Arrays of the fields that every record has; see `quire.io.bam.encode.RecordBatch`."""
 
     flag: np.ndarray
     contig: np.ndarray
@@ -80,7 +80,7 @@ def lay_out(rows, first, paired):
 
 @compiled
 def fill_fields(reported, layout, reads, paired, fields):
-    """Fill all fields except the edit distance. Missing positions, scores and records stay -1."""
+    """Fill all fields except the edit distance; missing positions, scores and mate records stay -1."""
     record_read, row = layout
     # Unpack once: each access to a tuple inside the loop would count references of all its arrays.
     flag, contig, position, quality, mate_contig, mate_position, template, score, suboptimal, _, mate_record = fields
@@ -151,7 +151,7 @@ def cigars(reported, read_offsets, layout, flag, alternate):
     """Return the CIGARs of all records, clips included (uint32[]), and their offsets (int64[n + 1]).
 
     Supplementary alignments are hard-clipped, except on alternate contigs (`alternate`: uint8[contigs], or empty).
-    There reads stay whole as in bwa mem, since the alignments are other versions of the primary one.
+    There reads stay whole as in bwa mem, since these alignments are other versions of the primary one.
     """
     record_read, row = layout
     offsets = np.zeros(len(record_read) + 1, np.int64)

@@ -15,8 +15,8 @@ from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
 
-_AHEAD = 16  # records whose text is prefetched
-_AT_ONCE = 64  # records for which `md` is enlarged at a time
+_AHEAD = 16  # distance of the prefetch of the axis, in records
+_AT_ONCE = 64  # number of records for which `md` is enlarged at a time
 _CARET = ord("^")
 _UNKNOWN = 4
 
@@ -49,7 +49,7 @@ class _Read(NamedTuple):
 def differences(reported, sequences, layout, edit_distance):
     """Write NM to `edit_distance` and return the MD texts and their offsets.
 
-    Ambiguous bases of either side count as differences.
+    Ambiguous bases of read or axis count as differences.
     """
     records, row = len(layout.row), layout.row
     offsets = np.zeros(records + 1, np.int64)
@@ -150,7 +150,7 @@ def _letter_at(text, ambiguous, some_ambiguous, position):
 
 @inlined
 def _ambiguous_bases(ambiguous, axis, count):
-    """Return a word (uint64) whose bit i < count is set where the axis is ambiguous at axis + i."""
+    """Return a word (uint64) whose bit i < count is set if the base at axis + i is ambiguous."""
     bits = np.uint64(0)
     span = first_behind(ambiguous, axis)
     while span < len(ambiguous) and ambiguous[span, 0] < axis + count:

@@ -7,9 +7,9 @@ from quire.reads import PairBatch, offsets_of_mates
 
 
 def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
-    """Return the reported alignments of reads that were mapped without their 3' ends in coordinates of the whole reads.
+    """Convert the reported alignments of reads mapped without their 3' ends to coordinates of the whole reads.
 
-    Coordinates refer to the oriented read, which begins with the 3' end on the reverse strand.
+    Coordinates refer to the oriented read, which on the reverse strand begins with the 3' end.
 
     Args:
         reported: reported alignments of the reads as mapped.

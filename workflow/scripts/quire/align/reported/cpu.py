@@ -13,14 +13,13 @@ NO_ALTERNATE = np.empty(0, np.uint8)
 def take_reported(
     alignments: Alignments, selection: Selection, alternate: NDArray[np.uint8] = NO_ALTERNATE
 ) -> Reported:
-    """Return the rows that records are made of, and the rivals that `quire.align.lift_over` compares them with.
+    """Return the rows from which records are made, and the rivals with which `quire.align.lift_over` compares them.
 
     Args:
         alignments: alignments of a batch of reads.
-        selection: which of them are reported.
+        selection: the alignments that are reported.
         alternate: uint8[contigs], 1 for alternate contigs, if places are lifted over: then all good alignments of a
-        read
-            that has one there are taken. Otherwise empty.
+            read that has one on an alternate contig are taken. Otherwise empty.
     """
     first, rows, chosen, quality, suboptimal_score, all_rows, rank = _choose(alignments, selection, alternate)
     columns = [first, rows, selection.proper, quality, suboptimal_score, *_take(alignments, chosen), all_rows, rank]
@@ -32,7 +31,7 @@ def _choose(alignments, selection, alternate):
     """Return first row and number of rows of each read, and alignment, quality and suboptimal score of every row.
 
     Also return the number of rows of each read including rivals, and the rank of each row in its read; both are empty
-    where no contig is alternate.
+    if `alternate` is.
     """
     # Unpack once: each access to a tuple inside the loop would count references of all its arrays.
     primary, supplementary = selection.primary, selection.supplementary
@@ -86,9 +85,9 @@ def _choose(alignments, selection, alternate):
 
 @inlined
 def _least_rival(score, contig, offsets, primary, supplementary, read, alternate):
-    """Return the least score of the alignments that a read's reported ones are compared with; -1 for none.
+    """Return the least score of the alignments with which a read's reported ones are compared; -1 for none.
 
-    There are some if one of its good alignments, reported or not, lies on an alternate contig; these come last, best
+    There are some if one of its good alignments, reported or not, is on an alternate contig; these come last, best
     first.
     """
     if primary[read] < 0:
@@ -116,7 +115,7 @@ def _is_reported(primary, supplementary, read, i):
 
 @compiled
 def _take(alignments, chosen):
-    """Return the columns of the chosen alignments from `strand` on, with their operations concatenated."""
+    """Return the columns from `strand` on of the chosen alignments, with their operations concatenated."""
     begins, lengths, cigar = alignments.cigar_begin, alignments.cigar_length, alignments.cigar
     operations = np.int64(0)
     for row in range(len(chosen)):

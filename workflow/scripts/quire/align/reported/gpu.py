@@ -1,6 +1,6 @@
 """Selection of the reported alignments on a card: the twin of `quire.align.reported.cpu`.
 
-They are the only data of a batch that return to the host.
+These are the only data of a batch that return to the host.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ DEFINES = {
 
 
 class _Contigs(NamedTuple):
-    """reported.cu: Contigs; uint8[], None where no places are lifted over."""
+    """The struct Contigs of reported.cu; uint8[contigs], None if no places are lifted over."""
 
     alternate: CardArray | None
 
@@ -28,12 +28,12 @@ class _Contigs(NamedTuple):
 def take_reported(
     card: Card, alignments: Alignments, selection: Selection, alternate: CardArray | None = None
 ) -> Reported:
-    """Return the rows that records are made of; arrays on the card, `proper` as uint8.
+    """Return the rows from which records are made; arrays on the card, `proper` as uint8.
 
     Args:
         card: card of all arrays.
         alignments: alignments of a batch of reads.
-        selection: which of them are reported.
+        selection: the alignments that are reported.
         alternate: uint8[contigs], 1 for alternate contigs, if places are lifted over; otherwise None.
     """
     reads, contigs = len(selection.primary), _Contigs(alternate)

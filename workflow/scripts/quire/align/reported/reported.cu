@@ -3,7 +3,7 @@
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/pairing/selection.cuh"
 
-// As quire.align.model.Reported lays it out.
+// Layout of quire.align.model.Reported.
 struct Reported {
     const i64* first;
     const i32* rows;
@@ -25,7 +25,7 @@ struct Reported {
     i32* rank;
 };
 
-// Which contigs are alternate, [contigs]; null if no places are lifted over.
+// Marks of alternate contigs: [contigs]; null if no places are lifted over.
 struct Contigs {
     const u8* alternate;
 };
@@ -36,8 +36,8 @@ __device__ __forceinline__ bool is_reported(const Selection& selection, i64 read
     return found;
 }
 
-// Least score of the alignments that a read's reported ones are compared with; -1 for none. There are some if one of
-// its good alignments, reported or not, lies on an alternate contig; these come last, best first.
+// Least score of the alignments with which a read's reported ones are compared; -1 for none. There are some if one of
+// its good alignments, reported or not, is on an alternate contig; these come last, best first.
 __device__ __forceinline__ i64 least_rival(const Alignments& alignments, const Selection& selection,
                                            const Contigs& contigs, i64 read) {
     if (!contigs.alternate || selection.primary[read] < 0) return -1;
@@ -96,7 +96,7 @@ __device__ __forceinline__ i64 write_row(const Alignments& alignments, i64 chose
     return used + length;
 }
 
-// One thread per read: writes its rows from `first` on, and their operations from operation_offsets[read] on.
+// One thread per read: writes its rows from first[read] on, and their operations from operation_offsets[read] on.
 extern "C" __global__ void take_reported(Alignments alignments, Selection selection, Contigs contigs, i64 reads,
                                          const i64* operation_offsets, Reported reported) {
     i64 read = thread_index();

@@ -1,1 +1,1 @@
-"""Mate rescue: search for a mate beside the places of its read."""
+"""Mate rescue: the search for a mate at proper distances from the alignments of its read."""

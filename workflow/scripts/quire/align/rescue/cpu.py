@@ -1,15 +1,16 @@
-"""Mate rescue with Numba: where a read has a place and its mate has none beside it, the mate is searched for there.
+"""Mate rescue, with Numba: if a read has an alignment and its mate has none beside it, the mate is searched for there.
 
-It is also searched for beside the places of a read that has few, if the mate's best place is not unique or the mate has
-reached the MOST_CANDIDATES cap: the known place beside the read may be neither the best nor the only one.
+A mate is also searched for beside the alignments of a read that has few, if the mate's best alignment is not unique or
+the mate has reached the MOST_CANDIDATES cap, since the known place beside the read may be neither the best nor the only
+one.
 
 The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate. The diagonal with
 most of them becomes an extension job. So does the best one outside its band that has nearly as many: if a tandem repeat
-contains the mate twice, the pair must not get a high mapping quality. Thus a rescue costs a scan of some hundred bases
-and no full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate, since a mate in a
-tandem repeat has it in every copy. Among equal diagonals the one wins whose template length is closest to the mean. The
-band of the second diagonal overlaps that of the first up to its diagonal: in a repeat little longer than the mate,
-whose places all lie in one band, it finds another place that is as good.
+contains the mate twice, the pair must not get a high mapping quality. A rescue thus needs a scan of some hundred bases
+instead of a full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate, since a mate in
+a tandem repeat has it in every copy. Of equal diagonals the one whose template length is closest to the mean wins. The
+band of the second diagonal overlaps the first's band up to the first diagonal: in a repeat little longer than the mate,
+whose places are all in one band, it finds another place that is as good.
 """
 
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
 
-# A place beside an anchor where its mate may lie, and its island.
+# A place beside an anchor where its mate may align, and the place's island.
 PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "axis_low", "axis_high")])
 
 
@@ -85,8 +86,8 @@ class _Window(NamedTuple):
 
     Attributes:
         strand: strand of the mate.
-        begin, end: on the axis, inside the anchor's island; end may be less than begin.
-        target: where the mate begins if the template length is the mean, relative to `begin`; it may lie outside.
+        begin, end: range on the axis, inside the anchor's island; end may be less than begin.
+        target: start of the mate if the template length is the mean, relative to `begin`; may be outside the window.
     """
 
     strand: int
@@ -97,7 +98,7 @@ class _Window(NamedTuple):
 
 @compiled
 def _plan(alignments, offsets, codes, text, island_axis, lengths, scratch):
-    """Return where mates are searched for (PLACE[]); lengths: `ProperLengths`."""
+    """Return the places of mates to extend (PLACE[]); `lengths` is a `ProperLengths`."""
     alignments, offsets, codes, lengths = borrowed(alignments), borrowed(offsets), borrowed(codes), borrowed(lengths)
     text, island_axis, scratch = borrowed(text), borrowed(island_axis), borrowed(scratch)
     pairs = (len(offsets) - 1) // 2
@@ -108,7 +109,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, scratch):
             read, mate = (pair, pairs + pair) if number == 0 else (pairs + pair, pair)
             side = _Side(number, read, mate, offsets[read + 1] - offsets[read], offsets[mate + 1] - offsets[mate])
             first, last = alignments.offsets[read], alignments.offsets[read + 1]
-            best = np.int64(0)  # which need not be the first: alternate contigs come last
+            best = np.int64(0)  # not always that of the first, since alternate contigs come last
             for anchor in range(first, last):
                 best = max(best, np.int64(alignments.score[anchor]))
             near = 0
@@ -155,7 +156,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, scratch):
 
 @inlined
 def _may_have_better(alignments, mate):
-    """Return True if a mate may have better places than those known: its best is not unique, or it has very many."""
+    """Return True if a mate may have better places than the known ones: its best is not unique, or it has very many."""
     first, last = alignments.offsets[mate], alignments.offsets[mate + 1]
     if last - first >= MOST_CANDIDATES:
         return True
@@ -174,7 +175,7 @@ def _has_partner(alignments, anchor, side, lengths):
     begin = alignments.axis_begin[anchor]
     reach = farthest + side.length + side.mate_length + alignments.axis_end[anchor] - begin
     for other in range(alignments.offsets[side.mate], alignments.offsets[side.mate + 1]):
-        # As in pairing: this alone shows that most places of a repeat are too far apart.
+        # As in pairing, this test already rejects most places of a repeat as too far apart.
         other_begin = alignments.axis_begin[other]
         if abs(other_begin - begin) > reach + alignments.axis_end[other] - other_begin:
             continue
@@ -194,7 +195,7 @@ def _has_partner(alignments, anchor, side, lengths):
 def _window(alignments, anchor, side, orientation, lengths, island_axis):
     """Return the `_Window` of one orientation beside an anchor.
 
-    FF and RR are named from the first mate: seen from the second, the first mate of an FF pair lies before it.
+    FF and RR are named from the first mate: from the second mate's view, the first mate of an FF pair is before it.
     """
     low, high, mean = lengths.low[orientation], lengths.high[orientation], lengths.mean[orientation]
     island = interval_of(island_axis, alignments.axis_begin[anchor])
@@ -204,11 +205,11 @@ def _window(alignments, anchor, side, orientation, lengths, island_axis):
     else:
         five_prime_end = alignments.axis_end[anchor] + side.length - alignments.read_end[anchor]
     same_strand = orientation in (0, 3)
-    ahead = orientation in (0, 1)  # of the anchor, in its direction
+    ahead = orientation in (0, 1)  # True if the mate is ahead of the anchor, in the anchor's direction
     if same_strand and side.number == 1:
         ahead = not ahead
     strand = anchor_strand if same_strand else 1 - anchor_strand
-    # Where the mate's 5' end may lie.
+    # The range of the mate's 5' end.
     begin, end, target = five_prime_end + low, five_prime_end + high, five_prime_end + mean
     if ahead == (anchor_strand == 1):
         begin, end, target = five_prime_end - high, five_prime_end - low, five_prime_end - mean

@@ -37,16 +37,16 @@ DEFINES = {
     "UNPAIRED_COST": UNPAIRED_COST,
 }
 WARP = 32
-# Warps in a block, each with a task; fewer if the shared memory of a block is too small.
+# Warps in a block, one per task; fewer if the shared memory of a block is too small.
 WARPS = 4
 # Diagonals whose votes are counted at a time; wider windows take several rounds.
 MOST_DIAGONALS = 2048
-# Slots of the table for each base of the longest mate: with so many empty slots most searches end at the first.
+# Slots of the table per base of the longest mate; enough of them are empty that most searches end at the first slot.
 SLOTS_PER_BASE = 3
 
 
 class _Tasks(NamedTuple):
-    """rescue.cu: Tasks; int32[], uint8[], int64[], int64[], int64[], int32[]."""
+    """The struct Tasks of rescue.cu; int32[], uint8[], int64[], int64[], int64[], int32[]."""
 
     mate: CardArray
     strand: CardArray
@@ -96,9 +96,9 @@ def rescue_jobs(
 def _scan(
     card: Card, tasks: _Tasks, count: int, reads: CardReads, reference: CardReference, spread: int
 ) -> tuple[CardArray, CardArray]:
-    """Return the best and second diagonal (int64[2 * count]) of each task, and which exist (uint8[2 * count]).
+    """Return the best and second diagonal (int64[2 * count]) of each task, and 1 (uint8[2 * count]) if it exists.
 
-    A window is at most `spread` (largest range of template lengths of an orientation) plus the length of a mate long.
+    A window has at most `spread` (largest range of template lengths of an orientation) bases plus a mate's length.
     """
     offsets: CardArray = reads.offsets
     longest = int((offsets[1:] - offsets[:-1]).max())
@@ -107,7 +107,7 @@ def _scan(
     words = (diagonals + longest) // BASES_PER_WORD + 3
     places = 4 * -(-longest // 4)
     others = 8 * words + 2 * diagonals + 2 * places
-    # Long mates on a card with little shared memory: use a smaller table, as long as it keeps an empty slot.
+    # For long mates on a card with little shared memory, use a smaller table that still has an empty slot.
     while (4 << slot_bits) + others > card.shared_bytes and slot_bits > longest.bit_length():
         slot_bits -= 1
     bytes_per_warp = (4 << slot_bits) + others

@@ -1,6 +1,6 @@
-// Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no place beside them become tasks (count,
-// scan, write). A warp searches the window of each task for the best diagonal. Tasks with one become jobs, and so do
-// their second places (scan, write).
+// Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no alignment beside them become tasks
+// (count, prefix sum, write). A warp searches the window of each task for the best and the second diagonal. Those that
+// exist become jobs (prefix sum, write).
 // -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, MOST_CANDIDATES, SECOND_KMERS,
 // UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
@@ -19,9 +19,9 @@ static_assert(KMER <= 8, "a slot has 16 bits for a k-mer");
 struct Tasks {
     i32* mate;
     u8* strand;
-    i64* begin;  // of the window on the axis, half-open, inside one island; end - begin may be below 0
+    i64* begin;  // window on the axis, half-open, inside one island; end - begin may be negative
     i64* end;
-    i64* target;  // where the mate begins if the template length is the mean; may lie outside
+    i64* target;  // start of the mate if the template length is the mean; may be outside the window
     i32* island;
 };
 
@@ -36,7 +36,7 @@ struct Jobs {
     i64* axis_high;
 };
 
-// True if the mate has an alignment that forms a proper pair with the anchor; second: the anchor's read is the second.
+// True if the mate has an alignment that forms a proper pair with the anchor; second: the anchor's is the second mate.
 __device__ __forceinline__ bool has_partner(const Alignments& alignments, const Reads& reads, i64 anchor, bool second,
                                             i64 read, i64 mate, const ProperLengths& proper) {
     i32 contig = alignments.contig[anchor];
@@ -51,7 +51,7 @@ __device__ __forceinline__ bool has_partner(const Alignments& alignments, const 
     return false;
 }
 
-// True if a mate may have better places than those known: its best is not unique, or it has very many.
+// True if a mate may have better places than the known ones: its best is not unique, or it has very many.
 __device__ __forceinline__ bool may_have_better(const Alignments& alignments, i64 mate) {
     i64 first = alignments.offsets[mate], last = alignments.offsets[mate + 1];
     if (last - first >= MOST_CANDIDATES) return true;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     i64 pairs = reads.count / 2, first_mate = side >> 1, second_mate = pairs + first_mate;
     i64 read = side & 1 ? second_mate : first_mate, mate = side & 1 ? first_mate : second_mate;
     i64 first = alignments.offsets[read], last = alignments.offsets[read + 1];
-    i32 best = 0;  // which need not be the first: alternate contigs come last
+    i32 best = 0;  // not always that of the first, since alternate contigs come last
     for (i64 anchor = first; anchor < last; anchor++) best = max(best, alignments.score[anchor]);
     int near = 0;
     for (i64 anchor = first; anchor < last; anchor++) near += alignments.score[anchor] >= best - UNPAIRED_COST;
@@ -118,7 +118,7 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
             i64 low = proper.low[orientation], high = proper.high[orientation];
             if (low > high) continue;
             bool same_strand = orientation == 0 || orientation == 3;
-            // True if the mate lies ahead of the anchor, in its direction; FF and RR are named from the first mate.
+            // True if the mate is ahead of the anchor, in its direction; FF and RR are named from the first mate.
             bool ahead = (orientation == 0 || orientation == 1) != (same_strand && (side & 1));
             u8 strand = same_strand ? anchor_strand : 1 - anchor_strand;
             i64 begin = five_prime_end + low, end = five_prime_end + high, target = five_prime_end + proper.mean[orientation];
@@ -142,9 +142,9 @@ extern "C" __global__ void write_tasks(Alignments alignments, Reads reads, Refer
 
 __device__ __forceinline__ u32 home_slot(u32 kmer, int slot_bits) { return (kmer * 0x9E3779B1u) >> (32 - slot_bits); }
 
-// Fills a warp's table with the k-mers of a mate without N, each with one of its places, and `others` with the next
-// place for each place, NO_PLACE after the last. The slot of a k-mer and the order of its places depend on the order of
-// the lanes; which places it has does not.
+// Fills a warp's table with the k-mers without N of a mate, each with one of its places, and `others` with the next
+// place of the k-mer at each place, NO_PLACE after the last. The slot of a k-mer and the order of its places depend on
+// the order of the lanes, but not the set of its places.
 __device__ __forceinline__ void fill_table(u32* table, int slot_bits, u16* others, const Reads& reads, i64 strand,
                                            i64 mate, int length, int lane) {
     u64* empty = (u64*)table;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void fill_table(u32* table, int slot_bits, u16* other
         u32 kmer = (u32)packed_word(packed, place) & ((1u << (2 * KMER)) - 1), entry = kmer << 16 | place;
         for (u32 slot = home_slot(kmer, slot_bits);; slot = (slot + 1) & ((1u << slot_bits) - 1)) {
             u32 old = atomicCAS(&table[slot], NO_KMER, entry);
-            // A slot keeps its k-mer, so it now holds another place of it.
+            // A slot keeps its k-mer, so it now contains another place of the same k-mer.
             if (old != NO_KMER && old >> 16 == kmer) old = atomicExch(&table[slot], entry);
             else if (old != NO_KMER) continue;
             others[place] = (u16)(old & 0xFFFF);
@@ -183,10 +183,10 @@ __device__ __forceinline__ int place_in_mate(const u32* table, int slot_bits, co
     return (int)(entry & 0xFFFF);
 }
 
-// The diagonal of most votes, among equals the one closest to the target, then the lower one: independent of the order.
-// Each lane keeps its own; they are combined at the end.
+// The diagonal with most votes; of equal ones the one closest to the target, then the lower one, so the order of votes
+// does not matter. Each lane keeps its own; they are combined at the end.
 struct Most {
-    int votes, distance, diagonal;  // distance: from the target; diagonal: -1 for none
+    int votes, distance, diagonal;  // distance from the target; diagonal -1 for none
 
     __device__ __forceinline__ void take(const Most& other) {
         if (other.votes < votes) return;
@@ -203,8 +203,8 @@ __device__ __forceinline__ Most most_of_all(Most most) {
     return most;
 }
 
-// Updates `most` with the votes of a piece of the window, `count` diagonals from `origin` on, that are more than
-// `beyond` away from another diagonal.
+// Updates `most` with the votes of those of `count` diagonals from `origin` on that are more than `beyond` away from
+// another diagonal.
 __device__ __forceinline__ void look_for_most(const u16* votes, int count, int origin, int target, int other,
                                               int beyond, int lane, Most& most) {
     for (int i = lane; i < count; i += 32) {
@@ -213,10 +213,10 @@ __device__ __forceinline__ void look_for_most(const u16* votes, int count, int o
     }
 }
 
-// One warp per task: the diagonal (on the axis) with most k-mers in common, the second one, and whether they exist.
+// One warp per task: finds the diagonal (on the axis) with most common k-mers and the second one, if they exist.
 // Votes are counted for `diagonals` (a multiple of 4) at a time, over all positions that can vote for them; wider
-// windows are counted again for the second one. A k-mer votes for the diagonals of all its places in the mate. Shared
-// memory of a warp: u32[1 << slot_bits], u64[words], u16[diagonals], u16[places] (also a multiple of 4).
+// windows are counted again for the second diagonal. A k-mer votes for the diagonals of all its places in the mate.
+// Shared memory of a warp: u32[1 << slot_bits], u64[words], u16[diagonals], u16[places] (also a multiple of 4).
 extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, Reads reads, const u64* text,
                                                        int slot_bits, int words, int diagonals, int places, i64* best,
                                                        u8* found) {

@@ -1,7 +1,7 @@
-"""Votes of the k-mers of a mate for the diagonals of a window of the axis, where the mate may lie.
+"""Votes of the k-mers of a mate for the diagonals of a window of the axis where the mate may align.
 
-A k-mer is a number with its first base in the lowest bits, as in the packed axis. A set of bits tells which k-mers the
-mate has: it fits the first-level cache, while a table of places does not.
+A k-mer is a number with its first base in the lowest bits, as in the packed axis. A set of bits marks the k-mers of the
+mate; it fits the first-level cache, while a table of places does not.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
 
 KMERS = 1 << (2 * KMER)
-KMERS_IN_WORD = 32 - KMER + 1  # in 32 bases
+KMERS_IN_WORD = 32 - KMER + 1  # k-mers in 32 bases
 _MASK = np.uint64(KMERS - 1)
 _SIX, _WITHIN, _ONE, _TWO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(2)
 _EVEN = np.uint64(0x5555555555555555)
@@ -27,11 +27,11 @@ class KmerScratch(NamedTuple):
     Attributes:
         places: int16[KMERS], last place in the mate of each of its k-mers.
         earlier: int16[longest mate], previous place of the k-mer at each place; -1 for none.
-        known: uint64[KMERS / 64], bits of the k-mers that the mate has.
+        known: uint64[KMERS / 64], set bits for the mate's k-mers.
         votes: int16[longest window], votes of diagonals; all 0 between windows.
         reached: int64[longest window], diagonals with at least FEWEST_KMERS votes.
-        words: uint64[], 32 bases of the mate from every KMERS_IN_WORDth one on.
-        whole: uint64[], bits of the k-mers without N in each of these words.
+        words: uint64[], the 32 bases of the mate from each multiple of KMERS_IN_WORD on.
+        whole: uint64[], set bits for the k-mers without N in each of these words.
     """
 
     places: np.ndarray
@@ -44,7 +44,7 @@ class KmerScratch(NamedTuple):
 
 
 def make_scratch(longest_mate: int, longest_window: int) -> KmerScratch:
-    """Return memory for mates and windows of these lengths."""
+    """Return memory for mates and windows of these lengths in bases."""
     return KmerScratch(
         np.empty(KMERS, np.int16),
         np.empty(longest_mate, np.int16),
@@ -92,14 +92,14 @@ def forget(bases, scratch):
 def best_diagonals(bases, text, begin, end, target, scratch):
     """Return the two diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
-    Among equal ones the one closest to the target wins, then the lower one. The second is the best of those outside the
-    band of the first, if it has at most SECOND_KMERS fewer.
+    Of equal ones the one closest to the target wins, then the lower one. The second is the best outside the band of the
+    first, if it has at most SECOND_KMERS fewer.
 
     Args:
         bases: uint8[], oriented codes of the mate, as passed to `learn`.
         text: the packed axis.
-        begin: begin of the window on the axis.
-        end: its end.
+        begin: start of the window on the axis.
+        end: end of the window.
         target: preferred diagonal, relative to `begin`.
         scratch: `KmerScratch` with the mate's k-mers; its votes are all 0 before and after.
     """
@@ -122,8 +122,8 @@ def best_diagonals(bases, text, begin, end, target, scratch):
 def _vote(text, begin, end, scratch, most):
     """Let the k-mers of a window vote, each for the diagonals of all its places in the mate.
 
-    Return the number of diagonals that reach FEWEST_KMERS, which are in `scratch.reached`; -1 if there are more than
-    `most` votes, as in a long tandem repeat, where the mate has each k-mer of the window many times.
+    Write the diagonals that reach FEWEST_KMERS to `scratch.reached` and return their number; -1 for more than `most`
+    votes, as in a long tandem repeat, of which the mate has each k-mer many times.
     """
     places, earlier, known = scratch.places, scratch.earlier, scratch.known
     votes, reached = scratch.votes, scratch.reached
@@ -152,7 +152,7 @@ def _vote(text, begin, end, scratch, most):
 
 @inlined
 def _compare(bases, text, begin, end, scratch):
-    """Count the agreeing k-mers on each diagonal, a word at a time: the same result as votes at a fixed cost."""
+    """Count the agreeing k-mers on each diagonal, a word at a time: the same result as `_vote` at a fixed cost."""
     words, whole, votes, reached = scratch.words, scratch.whole, scratch.votes, scratch.reached
     groups = 0
     for place in range(0, len(bases) - KMER + 1, KMERS_IN_WORD):
@@ -191,9 +191,9 @@ def _compare(bases, text, begin, end, scratch):
 
 @inlined
 def _most(reached, count, votes, target, fewest, other, beyond):
-    """Return the diagonal of most votes, at least `fewest`, more than `beyond` away from `other`; -1 for none.
+    """Return the diagonal with most votes, at least `fewest`, more than `beyond` away from `other`; -1 for none.
 
-    Among equal ones the one closest to the target wins, then the lower one.
+    Of equal ones the one closest to the target wins, then the lower one.
     """
     best, best_votes, best_distance = np.int64(-1), np.int64(fewest), np.int64(1) << 62
     for item in range(count):
