@@ -168,7 +168,7 @@ def changed_library(rule: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Map without each rule, and print what changes."""
+    """Map without each rule, and print the changes."""
     parser = arguments(__doc__)
     parser.add_argument("--pairs", type=int, default=100_000, help="of each set; single reads are their first mates")
     parser.add_argument("--seed", type=int, default=1, help="of the simulations")

@@ -49,7 +49,7 @@ class Timing:
 
 
 def calling_settings(**changed: object) -> dict[str, object]:
-    """Return the block `rescore` of the configuration: the schema's defaults without filters, and what is changed."""
+    """Return the configuration's block `rescore`: the schema's defaults without filters, and the given changes."""
     return default_settings("rescore") | {"filters": {}} | changed
 
 

@@ -1,4 +1,4 @@
-"""Recall and genotypes of insertions and deletions of 100 to 500 bases, planted beside HG001's real variants.
+"""Recall and genotypes of insertions and deletions of 100 to 500 bases, planted among HG001's real variants.
 
 Of each class 70 are planted into chr20, half of them on both haplotypes, at random positions at least 2 kb apart,
 including repeats. One half of the insertions is random sequence, the other a copy from elsewhere on chr20, on either

@@ -135,7 +135,7 @@ def test_poorly_aligned(card) -> None:
     lengths, scores = [100, 100, 100, 101, 101, 1, 60, 60, 61], [90, 89, None, 91, 90, 1, 60, 59, 60]
     best = np.zeros((len(scores), 2), np.int32)
     best[:, 0] = [score or 0 for score in scores]
-    best[3], best[5] = (0, 91), (0, 1)  # on an alternate contig alone
+    best[3], best[5] = (0, 91), (0, 1)  # only on an alternate contig
     best[4, 1] = best[6, 1] = 60  # there as well
     best = card.upload(best)
     reads = card_reads(card, [[0] * length for length in lengths])

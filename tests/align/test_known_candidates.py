@@ -1,4 +1,4 @@
-"""Candidates: exactly those that an earlier pass found are left out."""
+"""Removal of exactly the candidates that an earlier pass found."""
 
 import random
 

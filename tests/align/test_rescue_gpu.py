@@ -213,7 +213,7 @@ FIVE = (2000, 2400)
 
 
 def one_pair(card, strand: int, codes: list[int], partners: list[Place] = ()) -> list[int]:
-    """Return the diagonals of a mate with these codes (as on the axis) beside an anchor with 5' end FIVE[strand]."""
+    """Return the diagonals of a mate with these codes (as on the axis), for an anchor with 5' end FIVE[strand]."""
     reads = [[0] * 100, reverse_complement(codes) if strand == 0 else codes]
     places = [[Place(100, strand, FIVE[strand] - 100 * strand, 0, 100)], list(partners)]
     jobs = on_card(card, reads, places, MODEL)

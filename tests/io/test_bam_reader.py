@@ -97,7 +97,7 @@ def test_a_contig_that_the_index_does_not_have(bam: Path) -> None:
 
 
 def _borders(data: bytes | bytearray) -> list[int]:
-    """Return where the blocks of a BGZF file begin; bytes 16 and 17 of each hold its size less one."""
+    """Return the offsets of the blocks of a BGZF file; bytes 16 and 17 of each block hold its size less one."""
     borders = [0]
     while borders[-1] < len(data):
         borders.append(borders[-1] + int.from_bytes(data[borders[-1] + 16 : borders[-1] + 18], "little") + 1)

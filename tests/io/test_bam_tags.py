@@ -30,7 +30,7 @@ def _bytes(data: bytes) -> np.ndarray:
 
 @pytest.mark.parametrize("letter", [1, 0x7F, 0x80, 0x81, 0xFF])
 def test_the_end_of_a_text(letter: int) -> None:
-    """The NUL is found anywhere, beside bytes that differ from it by one bit, or missing."""
+    """The NUL is found anywhere, next to bytes that differ from it by one bit, or is missing."""
     for length in range(20):
         for after in range(10):
             data = _bytes(bytes([letter]) * length + b"\0" + bytes([letter]) * after)

@@ -1,4 +1,4 @@
-"""Deep samples and low complexity: right calls in little time, and counts of what was left out."""
+"""Deep samples and low complexity: correct calls in little time, and counts of everything that was left out."""
 
 import json
 import logging

@@ -48,7 +48,7 @@ def test_the_parent_prepares_once_where_others_are_forked(units: int, processes:
 
 @pytest.mark.parametrize("slow", [None, 0])
 def test_few_units_are_begun_ahead_of_what_is_taken(slow: int | None) -> None:
-    """Few units are begun while the consumer pauses, or while it waits for the first unit."""
+    """Few units are started while the consumer pauses, or while it waits for the first unit."""
     begun = get_context("fork").Value("i", 0)
 
     def count(unit: int) -> int:

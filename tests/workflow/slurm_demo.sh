@@ -9,7 +9,7 @@ python=${PYTHON:-$repository/.venv/bin/python}
 config=$(realpath "$1") directory=$(realpath "$2")
 shift 2
 
-# Job steps do not inherit SLURM_CONF (the executor plugin clears SLURM_*); they look in the two usual places.
+# Job steps do not inherit SLURM_CONF (the executor plugin clears SLURM_*); they search the two default folders.
 usual=/run/slurm/conf
 if [ -e /etc/slurm/slurm.conf ] || [ -e $usual ]; then
     echo "slurm_demo.sh: this machine has a Slurm configuration already; run on one that has none" >&2
@@ -55,13 +55,13 @@ SelectTypeParameters=CR_Core_Memory
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
-# Without accounting, squeue is all that tells how a job ended: keep what it knows for long enough.
+# Without accounting, only squeue reports how a job ended: keep its entries long enough.
 MinJobAge=3600
 GresTypes=gpu
 NodeName=$(hostname -s) Gres=gpu:1 CPUs=$(nproc) RealMemory=$(awk '/MemTotal/ {print int($2 / 1100)}' /proc/meminfo) State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
-# Any character device stands for a card: Slurm counts it out and sets CUDA_VISIBLE_DEVICES.
+# Any character device can represent a card: Slurm allocates it and sets CUDA_VISIBLE_DEVICES.
 echo "NodeName=$(hostname -s) Name=gpu File=/dev/full" >"$cluster/gres.conf"
 echo "CgroupPlugin=cgroup/v1" >"$cluster/cgroup.conf"
 mkdir -p "$(dirname $usual)"

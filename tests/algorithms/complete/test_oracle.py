@@ -28,7 +28,7 @@ def test_ends_have_the_distances_of_edlib(seed):
             for strand, oriented in enumerate((read, complement)):
                 query = letters(oriented, "N")[::-1]
                 for end in range(1, len(island) + 1):
-                    # Reversed, the end is the alignment's begin; its other end is free.
+                    # Reversed, the end is the alignment's start; its other end is free.
                     answer = edlib.align(query, letters(island[:end], "n")[::-1], mode="SHW", k=differences)
                     if answer["editDistance"] >= 0:
                         wanted.append((strand, first + end, answer["editDistance"]))
