@@ -60,7 +60,7 @@ __device__ __forceinline__ u32 letters_of_read(const u8* codes, i64 length, i64 
     return letters;
 }
 
-// Eight letters of the axis from `position` on, as nibbles; only those in [low, high) are allowed.
+// Eight letters of the axis from `position` on, as nibbles; positions outside of [low, high) are forbidden.
 __device__ __forceinline__ u32 letters_of_axis(const u64* text, const i64* ambiguous, i64 spans, i64 position, i64 low,
                                                i64 high) {
     if (position + 8 <= low || position >= high) return FORBIDDEN * 0x11111111u;

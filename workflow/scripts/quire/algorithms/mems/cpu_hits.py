@@ -140,7 +140,7 @@ def _is_after(found, item, start, axis):
 
 @compiled
 def _sort_many(found, first, used):
-    """Sort by start and axis; starts are those of one range."""
+    """Sort by start and axis; all starts are in one range."""
     lowest = found.start[first:used].min()
     order = np.argsort((found.start[first:used] - lowest) << FEW_STARTS_BITS | found.axis[first:used])
     found.start[first:used] = found.start[first:used][order]

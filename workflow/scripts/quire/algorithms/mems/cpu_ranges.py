@@ -1,7 +1,7 @@
 """Ranges of starts, and the intervals of the k-mers that all their matches contain (`cpu_arrays`).
 
-Where the k-mer of a range has many rows, the range is halved: the k-mers of the halves are longer, and those of repeats
-become rare one after another. The remaining ranges are the leaves, whose rows `cpu_hits` locates.
+A range whose k-mer has many rows is halved: the k-mers of the halves are longer, and in repeats they become rare one
+after another. The remaining ranges are the leaves, whose rows `cpu_hits` locates.
 
 A look-up in an index is a cache miss. So ranges are searched together, and each prefetches what its next step reads one
 round ahead, as in `quire.algorithms.seeding.cpu_together`.

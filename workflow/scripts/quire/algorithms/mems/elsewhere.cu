@@ -15,11 +15,11 @@ __device__ __forceinline__ bool occurs_at(const Page& page, const Sequence& text
     return other - left >= run.x && other + right <= run.y;
 }
 
-// Marks the matches whose letters occur elsewhere in a page: the matches of the page itself (of_page = 1) or those of
-// other pages (0). One warp per match goes through the rows of its seed. In the match's own page it starts at the match's
-// row and goes in both directions, since the rows next to it are the most similar. There it may stop where suffixes
-// begin to differ: all rows beyond differ too, unless the page's end cuts their suffixes off, which matters only for
-// matches with a part longer than the overlap of pages.
+// Marks the matches whose letters occur elsewhere in a page: matches of the page itself (of_page = 1) or matches of
+// other pages (0). One warp per match goes through the rows of its seed. In the match's own page it starts at the
+// match's row and goes in both directions, since the rows next to it are the most similar. There it may stop where
+// suffixes begin to differ: all rows beyond differ too, unless the page's end cuts their suffixes off, which matters
+// only for matches with a part longer than the overlap of pages.
 extern "C" __global__ void find_elsewhere(
         Page page, Sequence queries, Sequence text, Seeds seeds, Window window, const u32* low, const u32* counts,
         const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, i64 of_page, u8* elsewhere) {

@@ -103,7 +103,7 @@ def _score_flushing(inputs, tables, space, tasks, order, sums, continuation):
 
 @compiled
 def _score_all(inputs, tables, space, tasks, order, sums, continuation):
-    """Fill sums[t] for tasks[t, (read, haplotype)]; `continuation` is that of all bases, or None if they differ."""
+    """Fill sums[t] for tasks[t, (read, haplotype)]; `continuation` is c of all bases, or None if they differ."""
     kept_apart()
     # Borrowed, because the functions called for each read and each pair of rows would count references to them.
     inputs, tables, space, order = borrowed(inputs), borrowed(tables), borrowed(space), borrowed(order)

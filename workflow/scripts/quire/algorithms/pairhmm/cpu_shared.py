@@ -188,8 +188,8 @@ def _pack_vectors(space, height, start, continuation):
 def _sweep_two_rows(space, i, columns, continuation):
     """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1) in some columns.
 
-    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is
-    that of all bases, or None if they differ; one version is compiled for each (padding rows have no insertions).
+    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is c
+    of all bases, or None if they differ; one version is compiled for each (padding rows have no insertions).
     """
     codes, emissions, factors, above, kept = space.codes, space.emissions, space.factors, space.above, space.kept
     begin, end, source, target = columns

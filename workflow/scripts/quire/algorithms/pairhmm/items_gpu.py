@@ -127,7 +127,7 @@ class CardFactors(NamedTuple):
 class CardBatch(NamedTuple):
     """A batch on the card; `factors` and `numbers` (continuation and start) are by dtype.
 
-    `reads` are those of some tasks, None until they arrive.
+    `reads` holds the reads of some tasks, or None until they arrive.
     """
 
     reads: CardSequences | None

@@ -130,11 +130,11 @@ enum Care { NONE, KEPT_ROWS, BEGIN };
 
 // Computes a chunk of steps without branches: lanes would diverge, and each exchange between lanes would wait for all.
 // Memory is loaded a chunk, or half of one, before it is used.
-//   words: those of the chunk's rows on the left border; replaced by those of the next chunk.
+//   words: words of the chunk's rows on the left border; replaced by the words of the next chunk.
 //   ahead: place of the next chunk's words.
 //   hands_on, right: true in the last lane, which hands on words; the place of the first step's word.
 //   values: place of the lane's values of the chunk's first step.
-//   letters: selectors of the rows of the chunk's steps; replaced by those of the next chunk.
+//   letters: selectors of the rows of the chunk's steps; replaced by the selectors of the next chunk.
 template <Care CARE>
 __device__ __forceinline__ void do_chunk(Cells& cells, End& end, const Terms& terms, const Keeping& kept, Words& words,
                                          const u64* ahead, bool hands_on, u64* right, u32 tag, u32* values,

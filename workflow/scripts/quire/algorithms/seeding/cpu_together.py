@@ -177,7 +177,7 @@ def _announce(page, low, high, goes_on):
 
 @inlined
 def _list_all(together, found, count):
-    """List those of the first `count` seeds whose intervals are not empty; return their number."""
+    """List the seeds among the first `count` whose intervals are not empty; return their number."""
     listed = 0
     for index in range(count):
         together.listed[listed] = index

@@ -11,11 +11,11 @@
 // All are multiplied by 16. The lower four bits of the operands of a maximum encode its origin, and decide ties: 12 a
 // match (or 15), 8 an insertion, 0 a deletion; 2 an extended insertion, 1 an extended deletion.
 //
-// PAIRED: a word holds these numbers of two tasks. Sums and differences are those of whole words: they are right in
+// PAIRED: a word holds these numbers of two tasks. Whole words are added and subtracted, and the results are right in
 // both halves as long as no half leaves [0, 65535], so numbers have a bias (score_bias: score, deletion, insertion;
 // half of it: across, down). A match has 65535, the largest, so that letters are compared by one operation and one
 // maximum: letters are multiples of 8192, the complement of the differing bits is at most 65535 - 8192, and a mismatch
-// has more. Maxima are those of signed numbers, since scores are in the upper half of the range: sums within them do
+// has more. Maxima compare signed numbers, since scores are in the upper half of the range: sums within them do
 // not wrap. gpu.py checks which scores fit.
 #pragma once
 #include "quire/algorithms/semiglobal/layout.cuh"

@@ -1,4 +1,4 @@
-"""Semi-global alignment on a card: matrices by warp shuffles, four bits of traceback per cell, tracebacks by threads.
+"""Semi-global alignment on a card: matrices by warp shuffles, four traceback bits per cell, one thread per traceback.
 
 Two tasks share each word of a matrix, with 16 bits each, if scores and letters allow; else a task has 32 bits. Tasks
 are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by that of
@@ -101,7 +101,7 @@ class FillLaunch(NamedTuple):
 
 
 class _Answers(NamedTuple):
-    """Answers of a chunk's tasks: offsets, numbers of CIGAR elements, and these elements, concatenated."""
+    """Answers of a chunk's tasks: offsets, numbers of CIGAR elements, and the elements, concatenated."""
 
     offsets: NDArray[np.int32]
     counts: NDArray[np.int64]

@@ -60,7 +60,7 @@ extern "C" __global__ void search_pieces(
     found.depths[index] = piece.end - position;
 }
 
-// Return true if bases [begin, end) of a packed read equal those of the axis from `position` >= 0 on.
+// Returns true if bases [begin, end) of a packed read equal the bases of the axis from `position` >= 0 on.
 __device__ __forceinline__ bool agree(const u64* packed, i32 begin, i32 end, const u64* text, i64 position) {
     for (; begin < end; begin += 32, position += 32) {
         u64 other = packed_word(packed, begin) ^ packed_word(text, position);

@@ -47,7 +47,7 @@ class TriePieces(NamedTuple):
 
 @inlined
 def first_row(limit):
-    """Return the row of the root: the last c bases of the piece are unaligned."""
+    """Return the row of the root: cell c is alive for c >= 0, and the last c bases of the piece are inserted."""
     row = np.uint64(0)
     for i in range(limit + 1):
         row |= ((ONE << np.uint64(i + 1)) - ONE) << np.uint64(i * i + i)

@@ -1,6 +1,6 @@
 """A walk through the trie of a page, with Numba: each turn takes several nodes from the end of a stack.
 
-Above the depth of the prefix table, `low` of a node is the string itself, two bits a base, and `high` is STRING: the
+Above the depth of the prefix table, `low` of a node is the string itself, two bits per base, and `high` is STRING: the
 index is not read. At that depth `high` is UNKNOWN until the table is read. The rows of a node's children are made
 first, and only children with a piece alive take their step in the index. The memory that the next turn reads is
 prefetched when a node is listed.

@@ -56,7 +56,7 @@ def join_candidates(candidates: NDArray[np.uint64], differences: int) -> NDArray
 
 @compiled
 def sort_candidates(candidates):
-    """Sort candidates in place by oriented read and first end; those of each oriented read fit in the cache."""
+    """Sort candidates in place by oriented read and first end; the candidates of each read fit in the cache."""
     other = np.empty_like(candidates)
     owners = np.uint64(ORIENTED_SHIFT)
     grouped = True
