@@ -93,8 +93,8 @@ SIMPLE_SCORE = 100
 SIMPLE_WORD = 4
 SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT = 4, 3
 # The quality of an alignment is reduced in proportion if its score times the weight is less than its read's length. The
-# weight depends on the mate: no mate at a proper distance, one there, or one there that would be reported alone. Two
-# mates of which neither would be reported alone may have read the same few bases, which prove no more than one mate.
+# weight depends on the mate: no mate at a proper distance, a mate there, or one that would be reported alone. Two mates
+# of which neither would be reported alone may have read the same few bases, which prove no more than one mate.
 WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED = 2, 3, 8
 
 # ---- lift-over of alternate contigs ----

@@ -39,7 +39,7 @@ class RecordSink(Protocol[Encoded]):
         """
 
     def write(self, encoded: Encoded) -> None:
-        """Write what `encode` returned for the next batch in the order of the reads."""
+        """Write the result of `encode` for the next batch in the order of the reads."""
 
 
 def _umis_of(batch: PairBatch) -> Umis:

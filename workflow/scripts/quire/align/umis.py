@@ -1,7 +1,7 @@
 """Unique molecular identifiers (UMIs) taken from read names, for the tag RX (SAM tags, section 1.4).
 
-The UMI follows the last ':' or '_' of a name: it is the eighth field of bcl-convert's names, or what umi_tools extract
-appends. Two UMIs are separated by '+' in the name and by '-' in RX.
+The UMI follows the last ':' or '_' of a name: it is the eighth field of bcl-convert's names, or the suffix that
+umi_tools extract appends. Two UMIs are separated by '+' in the name and by '-' in RX.
 """
 
 from collections.abc import Iterator

@@ -307,7 +307,7 @@ class _Run:
             yield batch
 
     def _search(self, finder: Finder, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
-        """Find and count the hits of a batch; `submit` runs what makes its records and lines."""
+        """Find and count the hits of a batch; `submit` runs the functions that make its records and lines."""
         reads, k = orient(batch), self.settings.max_differences
         counted = CountedReads(batch, reads, np.zeros((len(batch), k + 1), np.int64))
 

@@ -31,7 +31,7 @@ class MemsCardEngine:
     bases_per_task = 1 << 21
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
-        """Store what to search; `running` uploads it.
+        """Store the reference and its indexes; `running` uploads them.
 
         Args:
             open_card: opens the card; called on the thread that will own it.

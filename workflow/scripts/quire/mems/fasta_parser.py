@@ -1,6 +1,6 @@
 """The kernel that parses a FASTA of queries into flat arrays; `quire.mems.queries` calls it and formats its errors.
 
-Text comes in pieces that may end anywhere; `state` carries over what the next piece needs.
+Text comes in pieces that may end anywhere; `state` is carried over from piece to piece.
 """
 
 import numpy as np

@@ -36,9 +36,9 @@ class _Rows(NamedTuple):
 def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, reference: Reference) -> Alignments:
     """Collect the results of one or more rounds of extension.
 
-    Alignments that score below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are dropped, after END_BONUS is added
-    to the scores of those of the whole read. So are alignments that begin or end where a better one of the same read
-    and strand does, since two candidates led to the same place.
+    Alignments that score below min(LEAST_SCORE, read length - SHORT_READ_MARGIN) are dropped; END_BONUS is first added
+    for an alignment of the whole read. Alignments that begin or end where a better one of the same read and strand does
+    are also dropped, since two candidates led to the same place.
     """
     rows = [_rows(jobs, extensions, reference) for jobs, extensions in parts]
     offsets = np.zeros(len(reads) + 1, np.int64)
@@ -92,7 +92,7 @@ def _count_good(part, read_offsets, offsets):
 
 @compiled
 def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found):
-    """Insert the alignments of one round among those of their reads, best first.
+    """Insert the alignments of one round among the other alignments of their reads, best first.
 
     Args:
         part: columns of the round.
@@ -217,12 +217,12 @@ def _take_best(part, read_offsets, best):
 
 
 def poorly_aligned(best: np.ndarray, reads: Reads, seeding_pass: SeedingPass) -> np.ndarray:
-    """Return True (bool[n]) for reads of which a pass may have missed a better or a second place.
+    """Return True (bool[n]) for reads that a later pass maps again, since their best or second place may be missing.
 
     Args:
         best: result of `best_scores`.
         reads: the batch.
-        seeding_pass: parameters of the later pass that would map them again.
+        seeding_pass: parameters of the later pass.
     """
     # A read that was placed only on alternate contigs still misses its place on the primary assembly.
     lengths, scores = np.diff(reads.offsets), best[:, 0].astype(np.int64)

@@ -33,8 +33,8 @@ class Steps:
     Attributes:
         flatnonzero: returns the indices (int64[]) of nonzero items.
         subset: returns the reads with these indices as a new batch.
-        leave_out_known: returns the jobs without those of earlier rounds, which have alignments already. A backend may
-            keep them, since `collect` removes duplicates.
+        leave_out_known: returns the jobs that no earlier round has; the others have alignments already. A backend may
+            return all, since `collect` removes duplicates.
         find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, rescue_jobs, select,
             take_reported, unique_template_lengths: see the functions of these names.
     """

@@ -203,8 +203,8 @@ __device__ __forceinline__ Most most_of_all(Most most) {
     return most;
 }
 
-// Updates `most` with the votes of those of `count` diagonals from `origin` on that are more than `beyond` away from
-// another diagonal.
+// Updates `most` with the votes of `count` diagonals from `origin` on, except diagonals that are at most `beyond` away
+// from another one.
 __device__ __forceinline__ void look_for_most(const u16* votes, int count, int origin, int target, int other,
                                               int beyond, int lane, Most& most) {
     for (int i = lane; i < count; i += 32) {

@@ -123,7 +123,7 @@ def _vote(text, begin, end, scratch, most):
     """Let the k-mers of a window vote, each for the diagonals of all its places in the mate.
 
     Write the diagonals that reach FEWEST_KMERS to `scratch.reached` and return their number; -1 for more than `most`
-    votes, as in a long tandem repeat, of which the mate has each k-mer many times.
+    votes, as in a long tandem repeat, whose k-mers occur many times in the mate.
     """
     places, earlier, known = scratch.places, scratch.earlier, scratch.known
     votes, reached = scratch.votes, scratch.reached

@@ -1,4 +1,4 @@
-"""The reads of a BAM file as sequenced, equal to those of FASTQ files of the same reads."""
+"""Reading of the reads of a BAM file as sequenced, with the same result as from FASTQ files."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

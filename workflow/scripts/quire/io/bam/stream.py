@@ -55,7 +55,7 @@ class BamStream:
         Args:
             path: BAM file.
             error: class of the errors that are raised, here and while reading.
-            remedy: what the user can do, the end of their messages.
+            remedy: advice to the user, the end of their messages.
 
         Raises:
             QuireError: the file is not a complete BAM file.
