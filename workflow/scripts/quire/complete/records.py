@@ -34,9 +34,9 @@ def build_records(
     batch, reads, counts = counted
     with_record, all_of_report = listed(counts, wanted), reportable(counts, wanted)
     hits = chosen.hits
-    lonely = np.flatnonzero(with_record == 0)
-    read = np.concatenate([hits.read, lonely])
-    row = np.concatenate([np.arange(len(hits.read)), np.full(len(lonely), -1)])
+    without_record = np.flatnonzero(with_record == 0)
+    read = np.concatenate([hits.read, without_record])
+    row = np.concatenate([np.arange(len(hits.read)), np.full(len(without_record), -1)])
     order = np.argsort(read, kind="stable")
     read, row = read[order], row[order]
     count, mapped = len(read), row >= 0

@@ -111,7 +111,7 @@ def shares_of_reads(parts: Iterable[Ends], count: int, reads: int, most_ends: in
                 break  # more of its reads will come
             yield share
             first = share.last
-        held = _behind(held, first)
+        held = _from_read(held, first)
         dropping = len(held.read) > most_ends and first == whole
         held = None if dropping else held
     if dropping:
@@ -124,7 +124,7 @@ def shares_of_reads(parts: Iterable[Ends], count: int, reads: int, most_ends: in
 
 def _shares(ends: Ends, first: int, last: int, reads: int, most_ends: int) -> Iterator[ReadShare]:
     """Yield shares of the reads [first, last), whose ends are complete; `ends` may include later reads."""
-    ends = _behind(ends, first)
+    ends = _from_read(ends, first)
     while first < last:
         end = min(first + reads, last)
         number = int(np.searchsorted(ends.read, end))
@@ -136,11 +136,11 @@ def _shares(ends: Ends, first: int, last: int, reads: int, most_ends: int) -> It
         ends, first = Ends._make(values[number:] for values in ends), end
 
 
-def _joined(before: Ends, behind: Ends) -> Ends:
-    return Ends._make(np.concatenate([before[column], behind[column]]) for column in range(len(before)))
+def _joined(before: Ends, after: Ends) -> Ends:
+    return Ends._make(np.concatenate([before[column], after[column]]) for column in range(len(before)))
 
 
-def _behind(ends: Ends, first: int) -> Ends:
+def _from_read(ends: Ends, first: int) -> Ends:
     """Return the ends of read `first` and of later ones."""
     begin = int(np.searchsorted(ends.read, first))
     return Ends._make(values[begin:] for values in ends)

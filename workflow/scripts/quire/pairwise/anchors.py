@@ -63,9 +63,9 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
     before = _before(pair, int(anchors.query[first]), int(anchors.target[first]), engine)
     turned = Pair(pair.query[::-1].copy(), pair.target[::-1].copy(), pair.scoring, pair.mode)
     rows, columns = len(pair.query), len(pair.target)
-    behind = _before(turned, rows - int(query_end[last]), columns - int(target_end[last]), engine)
+    after = _before(turned, rows - int(query_end[last]), columns - int(target_end[last]), engine)
     parts = [before.cigar]
-    score = before.score + behind.score
+    score = before.score + after.score
     for k in range(first, last + 1):
         length = int(anchors.length[k])
         parts.append(np.array([length << CIGAR_SHIFT | CIGAR_MATCH], np.uint32))
@@ -73,13 +73,13 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
         if k < last:
             parts.append(gaps[k].cigar)
             score += gaps[k].score
-    parts.append(behind.cigar[::-1])
+    parts.append(after.cigar[::-1])
     alignment = PairwiseAlignment(
         score,
         int(anchors.query[first]) - (before.query_end - before.query_begin),
-        int(query_end[last]) + behind.query_end - behind.query_begin,
+        int(query_end[last]) + after.query_end - after.query_begin,
         int(anchors.target[first]) - (before.target_end - before.target_begin),
-        int(target_end[last]) + behind.target_end - behind.target_begin,
+        int(target_end[last]) + after.target_end - after.target_begin,
         joined(parts),
     )
     return alignment, last - first + 1

@@ -107,7 +107,7 @@ def bam_record(pair: AlignedPair) -> bytes:
         )
     position = target.start + alignment.target_begin if aligned else -1
     numbers = np.append(NUMBER_OF_CODE[query.codes], np.zeros(len(query.codes) & 1, np.uint8))
-    behind = b"".join(
+    rest = b"".join(
         (
             name,
             cigar.astype("<u4").tobytes(),
@@ -117,26 +117,26 @@ def bam_record(pair: AlignedPair) -> bytes:
         )
     )
     fixed = np.zeros(1, FIXED_FIELDS)
-    fixed["block_size"] = FIXED_FIELDS.itemsize - SIZE_BYTES + len(behind)
+    fixed["block_size"] = FIXED_FIELDS.itemsize - SIZE_BYTES + len(rest)
     fixed["contig"], fixed["position"] = 0 if aligned else -1, position
     fixed["name_bytes"], fixed["operations"], fixed["bases"] = len(name), len(cigar), len(query.codes)
     fixed["mapping_quality"] = UNAVAILABLE_MAPPING_QUALITY if aligned else 0
     fixed["bin"] = _bin(position, position + max(span, 1)) if aligned else _bin(-1, 0)
     fixed["flag"] = 0 if aligned else FLAG_UNMAPPED
     fixed["mate_contig"] = fixed["mate_position"] = -1
-    return fixed.tobytes() + behind
+    return fixed.tobytes() + rest
 
 
 def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[np.uint32]:
     """Return the CIGAR with clips for the bases of the query's record before and after the aligned ones."""
-    before, behind = query.start, query.record_length - query.end
-    if max(before, behind) >> _LENGTH_BITS:  # too long for an element
-        before = behind = 0
+    before, after = query.start, query.record_length - query.end
+    if max(before, after) >> _LENGTH_BITS:  # too long for an element
+        before = after = 0
     clips = [
         (before, CIGAR_HARD_CLIP),
         (alignment.query_begin, CIGAR_SOFT_CLIP),
         (len(query.codes) - alignment.query_end, CIGAR_SOFT_CLIP),
-        (behind, CIGAR_HARD_CLIP),
+        (after, CIGAR_HARD_CLIP),
     ]
     elements = [np.array([length << CIGAR_SHIFT | kind] if length else [], np.uint32) for length, kind in clips]
     return np.concatenate([*elements[:2], alignment.cigar, *elements[2:]])

@@ -194,7 +194,7 @@ def _lift_read(reported, span, contigs, one, made, used, text):
         if times_lifted <= 1:
             for before in range(first_made, used):
                 if not made.added[before]:
-                    _tell(reported, made, before, _Lifted(row, quality, times_lifted), span, contigs)
+                    _change_quality(reported, made, before, _Lifted(row, quality, times_lifted), span, contigs)
         used = _put_row(made, used, row, quality, 0)
         made.original_quality[used - 1] = original_quality
         made.text_offsets[used], text = write_lifts(reported, row, lifts, names, text, made.text_offsets[used - 1])
@@ -327,7 +327,7 @@ def _quality_of_groups(score, begin, one, hits):
 
 
 @inlined
-def _tell(reported, made, before, later, span, contigs):
+def _change_quality(reported, made, before, later, span, contigs):
     """Change the quality of a row that precedes a row (`_Lifted`) that was lifted over at most once."""
     other, row, lifts, alternate = made.row[before], later.row, contigs.lifts, contigs.alternate
     is_there = False

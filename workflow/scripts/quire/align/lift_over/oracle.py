@@ -150,7 +150,7 @@ def lift_over(
             row.quality = max(row.quality, quality) if hit.contig in alignments else min(row.quality, quality)
         if len(lifted[hit]) <= 1:
             for before in done:
-                _tell(before, row.quality, hit, lifted[hit])
+                _change_quality(before, row.quality, hit, lifted[hit])
         row.lifted = lifted[hit]
         added = [each for each in own if each != hit and each.contig in alignments]
         done += [row, *(LiftedRow(each, row.quality, lifted=lifted[each], added=True) for each in added)]
@@ -206,7 +206,7 @@ def _quality_of(groups: Sequence[Sequence[PlacedHit]], own: Sequence[PlacedHit])
     return min(QUALITY_OF_GROUPS * (best[first] - max(others)), MOST_QUALITY) if others else MOST_QUALITY
 
 
-def _tell(before: LiftedRow, quality: int, hit: PlacedHit, lifted: Sequence[Lifted]) -> None:
+def _change_quality(before: LiftedRow, quality: int, hit: PlacedHit, lifted: Sequence[Lifted]) -> None:
     """Change the quality of a row that was reported before a lifted hit."""
     if before.added:
         return

@@ -122,17 +122,17 @@ def _write_md(reported, row, read, sequences, md, used):
             differing = differing_bases(read.codes, read.first, read.last, reverse, place, count, word)
             if some_ambiguous:
                 differing |= _ambiguous_bases(ambiguous, axis, count)
-            behind = np.int64(0)  # bases that are already written
+            written = np.int64(0)  # bases that are already written
             while differing:
                 at = trailing_zeros(differing)
-                used = write_number(md, used, run + at - behind)
+                used = write_number(md, used, run + at - written)
                 run = np.int64(0)
                 md[used] = LETTERS[_letter_at(text, ambiguous, some_ambiguous, axis + at)]
                 used += 1
                 edits += 1
-                behind = at + 1
+                written = at + 1
                 differing &= differing - np.uint64(1)
-            run += count - behind
+            run += count - written
             place += count
             axis += count
     return write_number(md, used, run), edits
