@@ -3,7 +3,7 @@
 Bars on an H200, 2 x 150: 10 M reads/s resident on chr20 (here with chr21) and 7 M on a genome of 3.1 Gb; 3 M reads/s
 from FASTQ to BAM with 16 cores, without start-up. Reads are drawn from the axis with substitutions and short gaps. The
 share placed right is printed next to the speed, since a fast mapper that loses reads is useless. The resident part
-needs only NumPy and CuPy; the files need what `quire.align` needs.
+needs only NumPy and CuPy; the files need the packages of `quire.align`.
 """
 
 import gzip
@@ -35,7 +35,7 @@ from bench.synthetic_genome import write_genome
 
 LENGTH = 150
 INSERT_MEAN, INSERT_DEVIATION = 350, 50
-SUBSTITUTIONS = 0.003  # of bases: errors and variants together
+SUBSTITUTIONS = 0.003  # share of bases: errors and variants together
 GAPS = 0.01  # share of reads with a deletion of one to four bases
 SPARE = 8  # additional bases drawn for the deletion of a read
 TOLERANCE = 20

@@ -1,7 +1,7 @@
 """Maximal exact matches on a card: chr20 (reference) and chr21 (query) at 50 bases, and MUMmerGPU's shapes of queries.
 
-Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hundredth of the time of `mummer
--maxmatch`, and 0.135 s, a twentieth of copMEM2's; both of one core.
+Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hundredth of the time of
+`mummer -maxmatch`, and 0.135 s, a twentieth of copMEM2's; both of one core.
 
 --data is the folder of docs/benchmarks.md, or one with only chr20.fa.xz and chr21.fa.xz. Needs only NumPy and CuPy.
 Timing starts with the codes of the query in the host's memory and ends with all matches there. The floor, from the same

@@ -5,8 +5,8 @@ with 8 x 28, 2.66 with 16 x 28 and 2.78 with 32 x 28; the aim is 3.5 T. With `--
 and haplotypes of 110 regions), repeated, 1 T including all transfers and logarithms.
 
 The model is that of Wang, Xie and Cong: cells per second are the parallel work, times the clock, over the cycles of a
-step. The cycles are the larger of two limits: what a scheduler issues, and what a step waits for with the resident
-warps. Needs only NumPy and CuPy.
+step. The cycles are the larger of two limits: instruction issue by a scheduler, and the latency of a step divided
+among the resident warps. Needs only NumPy and CuPy.
 """
 
 import cProfile

@@ -5,8 +5,8 @@ the time of the card's arithmetic units for the operations of a cell, and of its
 cell.
 
 By length of references and alternates, the matrices alone are timed next to the prediction of the model of Wang, Xie
-and Cong (`bench.gpu_pairhmm`): the slowest of instruction issue, the arithmetic units, the latency of a step at the
-number of resident warps, and the memory traffic of the traceback.
+and Cong (`bench.gpu_pairhmm`): the slowest of instruction issue, the arithmetic units, the latency of a step divided
+among the resident warps, and the memory traffic of the traceback.
 
 Haplotypes and references are random, and alternates are copies of them with a few edits, so that hardly any alternate
 occurs exactly. Before the timing, answers are compared with those of the card's 32-bit kernels. Needs only NumPy and

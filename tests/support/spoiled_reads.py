@@ -25,7 +25,7 @@ def demo_pairs(generator: random.Random, share: float) -> list[Pair]:
 
 
 def another_genome(generator: random.Random) -> list[str]:
-    """Return two haplotypes of another person over the demo's region: ti/tv 2, het/hom 1.5."""
+    """Return two haplotypes of another person over the demo's region: ti/tv 3.5, het/hom 1.5."""
     with gzip.open(DEMO / "hg19.chr20.masked.fa.gz", "rt") as stream:
         chromosome = "".join(line.strip() for line in itertools.islice(stream, 1, None)).upper()
     haplotypes = [list(chromosome[slice(*REGION)]) for _ in range(2)]

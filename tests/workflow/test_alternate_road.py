@@ -55,7 +55,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_alternate_contigs_go_the_whole_road(run: Run) -> None:
-    """Reads map to the chromosome with full quality, variants are called there, and the report names all contigs."""
+    """Reads map to the chromosome with full quality, variants are called there, and the VCF lists all contigs."""
     with pysam.AlignmentFile(str(run.output / "align/NA12878.bam")) as alignments:
         assert [line.get("AH") for line in alignments.header.to_dict()["SQ"]] == [None, "*", None, "*"]
         covered = [r for r in alignments.fetch("chr6", 4200, 8800) if not r.is_supplementary]

@@ -155,7 +155,7 @@ def test_contig_too_long_for_bai_is_refused_when_the_reference_is_packed(tmp_pat
 
 @pytest.mark.parametrize("with_index", [True, False])
 def test_names_that_no_later_step_can_carry(with_index: bool, tmp_path: Path) -> None:
-    """By the index of the FASTA before any job, else when it is packed: not at the report, after all work."""
+    """Names that later steps cannot use are refused before any job if a FASTA index exists, else when it is packed."""
     (tmp_path / "genome.fa").write_text(">#hash\nACGTTGCATTACGGATTCAG\n")
     if with_index:
         (tmp_path / "genome.fa.fai").write_text("#hash\t20\t7\t20\t21\n")

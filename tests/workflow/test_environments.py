@@ -43,7 +43,7 @@ SEARCHES = {
     "mems": [{"name": "x", "queries": _GENOME, "min_length": 100}],
     "pairwise": [{"name": "x", "query": f"{_GENOME}:chr22:1-2000", "target": f"{_GENOME}:chr22:1001-3000"}],
 }
-# Packages that depend on the machine's driver; the other environments have no CUDA packages.
+# Packages that the machine's driver must support; the other environments have no CUDA packages.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
 CONDA_NAMES = {name: conda_name for conda_name, name in PYPI_NAMES.items()}
 # Libraries that a module loads without importing a package. Conda has only the library, with the library's version.
@@ -131,7 +131,7 @@ def test_requirements_are_exact_and_nested() -> None:
 
 
 def test_packages_for_cards_stand_apart() -> None:
-    """CuPy is installed only for cards, and both files for cards add the same packages at the same version of CuPy."""
+    """Only the files for cards have CuPy; both have the same packages for their CUDA, and the same version of CuPy."""
     newer, older = pins("requirements-gpu.txt"), pins("requirements-gpu-cuda12.txt")
     run = pins("requirements.txt")
     assert not set(run) & (set(newer) | set(older))

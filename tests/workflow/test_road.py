@@ -173,7 +173,7 @@ def test_no_card_where_one_is_demanded(continued: Callable[[], Run]) -> None:
 
 
 def test_variants_agree_with_the_truth(finished: Run) -> None:
-    """The report's comparison of the small set's calls with Genome in a Bottle passes."""
+    """The small set's calls agree with Genome in a Bottle by the report's own comparison."""
     summary = json.loads((finished.output / "report/summary.json").read_text())
     assert summary["truth"]["snv"]["recall"] >= 0.95
     assert summary["truth"]["snv"]["precision"] >= 0.9
