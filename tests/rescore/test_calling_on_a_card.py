@@ -132,7 +132,7 @@ def test_a_batch_without_room_is_the_processors(service: CardService, caplog) ->
     answers = [service.ask("no_room", number) for number in range(6)]
     assert answers == [0, None, 20, None, 40, None]
     (line,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert line.startswith("the card has no room for a batch (no room for 8 bytes): going on with the processor")
+    assert line.startswith("card memory is too small for a batch (no room for 8 bytes); batches that the card")
 
 
 @pytest.mark.parametrize("service", [False], indirect=True)
@@ -141,11 +141,11 @@ def test_going_on_without_the_cards_process(service: CardService, caplog) -> Non
     assert service.ask("tenfold", 1) is None
     assert list(in_processes(partial(service.ask, "tenfold"), range(4), 2)) == [None] * 4
     (line,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    assert line.startswith("the card's process ended: going on with the processor")
+    assert line.startswith("the card's process ended; batches that the card does not answer")
 
 
 @pytest.mark.parametrize("service", [True], indirect=True)
-@pytest.mark.parametrize(("work", "reason"), [("no_room", "has no room"), ("end", "card's process ended")])
+@pytest.mark.parametrize(("work", "reason"), [("no_room", "memory is too small"), ("end", "card's process ended")])
 def test_a_card_that_is_demanded_and_fails_is_one_sentence(service: CardService, work: str, reason: str) -> None:
     with pytest.raises(QuireError, match=f"^device.backend is gpu, but .*{reason}.*device.backend to auto.$"):
         service.ask(work, 1)

@@ -109,7 +109,7 @@ class CardService:
                 "device.backend to auto."
             )
         if not self._said.value:
-            log.warning("%s: going on with the processor where the card does not answer", reason)
+            log.warning("%s; batches that the card does not answer are computed on the CPU", reason)
             self._said.value = 1
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ def _answer_all(card: Card, works: dict[str, Work], connection: Connection) -> N
             answer = works[work](card, *arguments)
         except OutOfDeviceMemory as error:
             card.release()
-            answer = _NoAnswer(f"the card has no room for a batch ({error})")
+            answer = _NoAnswer(f"card memory is too small for a batch ({error})")
         except QuireError as error:
             answer = _NoAnswer(str(error))
         batches, busy = batches + 1, busy + time.perf_counter() - begun
