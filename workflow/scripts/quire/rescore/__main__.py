@@ -1,6 +1,6 @@
 """Explain why a variant was called, or not: python -m quire.rescore why --at chr20:10001298, in the folder of a run.
 
-The reference and the alignments are those of the run's configuration, or given by --reference and --bam.
+The reference and the alignments come from the run's configuration, or from --reference and --bam.
 """
 
 import argparse

@@ -77,7 +77,7 @@ class CardService:
         self.backend: Backend = found
 
     def ask(self, work: str, *arguments: Any) -> Any | None:
-        """Return the card's answer for a batch, or None without one; the first missing answer is logged.
+        """Return the card's answer for a batch, or None if there is none; the first missing answer is logged.
 
         Args:
             work: name of the function.

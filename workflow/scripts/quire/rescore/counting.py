@@ -99,7 +99,7 @@ def counted(future: "Future[Result]") -> Result:
 
 
 def _stretches(lines: bytes) -> list[tuple[int, int]]:
-    """Return begins and ends of runs of whole lines of at least _LEAST_BYTES, except for the last."""
+    """Return start and end of runs of whole lines; all runs but the last have at least _LEAST_BYTES."""
     found, begin = [], 0
     while begin < len(lines):
         end = lines.find(b"\n", begin + _LEAST_BYTES) + 1 or len(lines)

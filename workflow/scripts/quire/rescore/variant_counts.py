@@ -30,7 +30,7 @@ LONGEST_INDEL = 60  # as in bcftools stats; longer indels are counted here
 NOT_AUTOSOMES = frozenset(
     f"{prefix}{name}".encode() for prefix in ("chr", "") for name in ("X", "Y", "M", "MT", "x", "y", "m", "Mt")
 )
-"""Contigs of which a sample may have one copy or very many, so that genotypes say nothing about kinship or mixtures."""
+"""Contigs with one copy or very many in a sample, whose genotypes say nothing about kinship or mixtures."""
 SUBSTITUTIONS = tuple(f"{before}>{after}" for before in "ACGT" for after in "ACGT" if after != before)
 _PASSING = (b"PASS", b".")
 # ALT of records without a variant that starts there (rescore.emit: all_sites).

@@ -47,7 +47,7 @@ class TriedGraph(NamedTuple):
     Attributes:
         k: length of the k-mers.
         serves: True if haplotypes were taken from it.
-        complete: False if it has more than MAXIMUM_HAPLOTYPES paths, of which only the most likely were kept.
+        complete: False if it has more than MAXIMUM_HAPLOTYPES paths; only the most likely were then kept.
         haplotypes: number of paths.
     """
 

@@ -1,6 +1,6 @@
 """Selection of haplotypes if a graph spells more than are kept (SeqGraph, GraphBasedKBestHaplotypeFinder).
 
-GATK does not choose among the paths of k-mers but among those of a graph of sequences: chains become one vertex, and
+GATK does not choose among paths of k-mers but among paths of a graph of sequences: chains become one vertex, and
 the common ends of neighbouring branches are merged. The paths spell the same sequences as before, but some edges have
 other weights: a branch that has no bases of its own left carries the sum of two. This decides which haplotypes are kept
 if there are too many. Few regions need it, so it is plain Python.

@@ -1,8 +1,7 @@
 """Counts of spanning reads and of reads with indels at repeats of the reference.
 
-The rules are those of CalibrateDragstrModel's DragstrLocusCase. Primary and supplementary alignments that passed the
-machine's quality checks count, duplicates included. A site with a supplementary or poorly mapped read is not
-informative.
+Follows DragstrLocusCase of CalibrateDragstrModel. Primary and supplementary alignments that passed the machine's
+quality checks count, duplicates included. A site with a supplementary or poorly mapped read is not informative.
 """
 
 from collections.abc import Iterable

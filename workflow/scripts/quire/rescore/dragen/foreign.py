@@ -50,7 +50,7 @@ def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, forei
 
 @compiled
 def _mixture(own, foreign, in_strand, is_beyond):
-    """Return the log10 likelihood of all reads if those of a strand beyond a threshold may be foreign.
+    """Return the log10 likelihood of all reads if reads of a strand beyond a threshold may be foreign.
 
     Args:
         own: float64[reads], log10 likelihoods under the genotype's allele.

@@ -44,7 +44,7 @@ class Call:
         genotypes: allele numbers per sample, sorted; NO_CALL throughout if uncertain.
         genotype_qualities: GQ per sample, NO_CALL if there is none.
         allele_depths: int64[samples, alleles], AD.
-        likelihoods: float64[reads, alleles] of all alleles, also of those not written; NaN rows for unused reads.
+        likelihoods: float64[reads, alleles] of all alleles, written or not; NaN rows for unused reads.
         kept: indices of the written alleles among all alleles.
         likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """

@@ -54,7 +54,7 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
 
 @compiled
 def root_mean_square(qualities):
-    """Return the root mean square of mapping qualities; NaN without any."""
+    """Return the root mean square of mapping qualities; NaN if there are none."""
     if len(qualities) == 0:
         return np.nan
     total = np.int64(0)

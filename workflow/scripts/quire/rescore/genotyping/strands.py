@@ -1,6 +1,6 @@
 """Strand bias: counts of reads by strand and allele, and GATK's two measures, with the same bits on every machine.
 
-Logarithms are those of `quire.simd.powers_of_ten`, because the last bits of those of the C library vary.
+Logarithms come from `quire.simd.powers_of_ten`, because the last bits of the C library's results vary.
 """
 
 from functools import cache

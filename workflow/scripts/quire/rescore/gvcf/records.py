@@ -33,7 +33,7 @@ FIELDS = Fields.of(
 
 
 def header_lines() -> list[str]:
-    """Return the header lines of a gVCF other than those of fields."""
+    """Return the header lines of a gVCF that do not define INFO or FORMAT."""
     means = "Any allele that is not named at the position"
     return [f'##ALT=<ID={NON_REFERENCE[1:-1]},Description="{means}">', *band_lines()]
 

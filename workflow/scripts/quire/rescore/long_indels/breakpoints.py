@@ -79,7 +79,7 @@ def clips_of(reads):
 
 
 def breakpoints(reads: AlignedReads, clips: Clips) -> list[Breakpoint]:
-    """Return all breakpoints of a sample: those with clips on the right, then the others, both by position."""
+    """Return all breakpoints of a sample: with clips on the right, then with clips on the left, both by position."""
     longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
     found = []
     for right, lengths, position in ((True, clips.right, reads.aligned_end), (False, clips.left, reads.aligned_start)):

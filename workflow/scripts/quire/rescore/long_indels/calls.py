@@ -97,7 +97,7 @@ def joint_record(contig: str, ploidies: NDArray[np.int64], minimum_quality: floa
 
 
 def without_carried(reads: Sequence[AlignedReads], called: Sequence[Called]) -> list[AlignedReads]:
-    """Return each sample's reads; those that carry a called indel are cut to the side on which they are aligned."""
+    """Return each sample's reads; carriers of a called indel are cut to the side on which they are aligned."""
     cut = []
     for number, own in enumerate(reads):
         keep_from, keep_to = own.keep_from.copy(), own.keep_to.copy()

@@ -99,7 +99,7 @@ def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
 
 
 def _places(wanted: Sequence[Place]) -> list[tuple[str, int, int]]:
-    """Return spans (contig, first and last position) of neighbouring reads: those with most reads, in order."""
+    """Return spans (contig, first and last position) of neighbouring reads: the spans with most reads, in order."""
     spans: list[tuple[str, int, int]] = []
     sizes: list[int] = []
     for contig, position in sorted(wanted):

@@ -21,7 +21,7 @@ from quire.rescore.parameters import INFORMATIVE_LOG10, MINIMUM_READ_LENGTH, MIS
 from quire.rescore.reads.aligned import AlignedReads
 from quire.rescore.window import Window
 
-MOST_FRAGMENTS = 500  # of a sample at an indel, those of smallest name hash
+MOST_FRAGMENTS = 500  # of a sample at an indel; fragments with the smallest name hashes are used
 POOREST_LOG10_PER_BASE = -0.1  # a read with lower likelihoods comes from elsewhere
 # The likelihood of a genotype is linear in the copies of an allele, but the share of reads that fit both haplotypes is
 # not (2/3 in a heterozygote, 1/2 in a homozygote; see `_dilution`). With this power, the likelihoods of the two

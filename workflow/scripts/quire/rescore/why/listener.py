@@ -47,7 +47,7 @@ class RegionStory:
         graphs: the graphs that were tried.
         sequences: number of distinct haplotypes, the reference included.
         aligned: the haplotypes that could be aligned to the reference.
-        region: the region as it is genotyped; None without variants.
+        region: the region after trimming; None if it has no variants.
         likelihoods: of the region's reads.
         clipped: the reads to which the likelihoods refer.
     """
@@ -99,7 +99,7 @@ class Story:
         activity: of the positions from `activity_start` on.
         activity_start: position of the first value of `activity`.
         spans: active regions near the position.
-        region: the active region that holds the position; None without one.
+        region: the active region that holds the position; None if there is none.
         sites: of that region, in order.
     """
 
