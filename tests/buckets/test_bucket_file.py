@@ -140,8 +140,8 @@ def test_a_flipped_byte_is_found(tmp_path: Path, file: str, place: float, why: s
         ("contents", 0, "its table of contents is cut"),
         ("contents", 1000, "its table of contents is cut"),
         ("contents", -1, "its table of contents is cut"),
-        ("records.0", -1, "its files are not as long as they were"),
-        ("records.3", 5, "its files are not as long as they were"),
+        ("records.0", -1, "the sizes of its files have changed"),
+        ("records.3", 5, "the sizes of its files have changed"),
     ],
 )
 def test_a_cut_file_is_refused(tmp_path: Path, file: str, left: int, why: str) -> None:
@@ -268,7 +268,7 @@ def test_files_are_closed(tmp_path: Path) -> None:
     assert open_files() == before
     assert file.records == 600
     (folder / "records.3").write_bytes(b"")
-    with pytest.raises(QuireError, match="its files are not as long as they were") as failure:
+    with pytest.raises(QuireError, match="the sizes of its files have changed") as failure:
         BucketFile(folder)
     assert open_files() == before, failure
 

@@ -173,6 +173,6 @@ def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pyt
         raise MemoryError
 
     monkeypatch.setattr(arrays_cpu, "suffix_array", fail)
-    with pytest.raises(QuireError, match=r"memory does not suffice to index \d+ bases"):
+    with pytest.raises(QuireError, match=r"memory is not sufficient to index \d+ bases"):
         index.build(small / "reference", 0, tmp_path / "out/page", INDEX_PARAMETERS)
     assert list((tmp_path / "out").iterdir()) == []

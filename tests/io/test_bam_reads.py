@@ -180,7 +180,7 @@ def too_long(records: list[pysam.AlignedSegment]) -> list[pysam.AlignedSegment]:
         (lambda records: records[:-1], "the mate of r9 does not follow it"),
         (lambda records: [*records[::2], *records[1::2]], "the mate of r0 does not follow it"),
         (lambda records: [], "holds no reads"),
-        (one_single, "the read r3 is single, and those before it are not"),
+        (one_single, "the read r3 is single, unlike the reads before it"),
         (both_first, "two records named r1 follow each other and are not the first and the second mate"),
         (without_qualities, "the read r2 has no base qualities"),
         (with_equal_signs, "the read r2 has '=' for bases"),

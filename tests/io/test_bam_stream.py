@@ -79,7 +79,7 @@ def test_cut_at_every_block(bam: Path, tmp_path: Path) -> None:
     ("change", "sentence"),
     [
         (lambda text: text[:-5], "it ends in the middle of a record"),
-        (lambda text: b"SAM\1" + text[4:], "it does not begin as one"),
+        (lambda text: b"SAM\1" + text[4:], "it does not begin like one"),
         (lambda text: text[:30], "it ends in its header"),
         (lambda text: text[: header_bytes(text)] + b"\7\0\0\0" + text[4:], "a record has an impossible size"),
     ],

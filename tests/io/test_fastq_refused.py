@@ -21,7 +21,7 @@ NAMES = {
 }
 REFUSED = {
     "diff_ids": (3, "has another name on its '+' line"),
-    "double_qual": (4, "starts with '+SLXA-B3_649_FC8437_R1_1_1_850_123' where a title line with '@' should stand"),
+    "double_qual": (4, "starts with '+SLXA-B3_649_FC8437_R1_1_1_850_123' instead of a title line with '@'"),
     "double_seq": (4, "has no line starting with '+' after its sequence"),
     "long_qual": (4, "has 25 bases but 26 qualities"),
     "no_qual": (1, "has 25 bases but 0 qualities"),
@@ -148,7 +148,7 @@ def test_other_formats(tmp_path: Path) -> None:
     twice = write_text(tmp_path / "x.gz.gz", write_text(tmp_path / "x.gz", "@a\n", "gzip").read_bytes(), "gzip")
     assert "compressed twice" in refusal(twice)
     binary = write_text(tmp_path / "noise.fq", random.Random(1).randbytes(5000).replace(b"@", b"A"))
-    assert "where a title line with '@' should stand" in refusal(binary)
+    assert "instead of a title line with '@'" in refusal(binary)
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:

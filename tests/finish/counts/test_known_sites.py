@@ -137,9 +137,9 @@ def test_two_people_mixed(genome: tuple[Path, dict[str, str]], tmp_path: Path, s
 def test_files_that_cannot_be_used(genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     path = tmp_path / "sites.vcf"
     for text, sentence in (
-        ("no VCF\n", r"sites\.vcf: is no VCF"),
-        (HEAD + "1\t7\t.\tA\tC\t.\t.\tAF=often\n", r"sites\.vcf: line 3 is no record"),
-        (HEAD + "1\t7\t.\tA\tC\n", r"sites\.vcf: line 3 is no record"),
+        ("no VCF\n", r"sites\.vcf: is not a VCF"),
+        (HEAD + "1\t7\t.\tA\tC\t.\t.\tAF=often\n", r"sites\.vcf: line 3 is not a VCF record"),
+        (HEAD + "1\t7\t.\tA\tC\n", r"sites\.vcf: line 3 is not a VCF record"),
         (HEAD + "1\t7\t.\tA\tC\t.\t.\tAC=3\n", r"sites\.vcf: has no SNV with AF from 0\.05"),
         (HEAD + "chr1\t7\t.\tA\tC\t.\t.\tAF=0.3\n", "are the names of its contigs those of the FASTA"),
         (HEAD + "1\t90000\t.\tA\tC\t.\t.\tAF=0.3\n", r"sites\.vcf: has no SNV"),

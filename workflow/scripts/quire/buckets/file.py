@@ -281,7 +281,7 @@ class BucketFile:
         held = int(sizes.sum()) + sum(piece.packed for piece in self._unplaced)
         fits = held == sum(sizes_of_files) and self.genome.width == description["width"]
         if not fits or sizes_of_files != description["files"]:
-            raise self._not_whole("its files are not as long as they were")
+            raise self._not_whole("the sizes of its files have changed")
 
     def pieces(self, bucket: int) -> list[Piece]:
         """Return the pieces of a bucket in the order of the reads; the last bucket has the unplaced records."""

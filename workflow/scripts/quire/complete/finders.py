@@ -69,7 +69,7 @@ class CardFinder:
             pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
         except MemoryError as error:
             raise QuireError(
-                f"{card.name}: the text and its index do not fit ({error}); give device.memory more, use another card, "
+                f"{card.name}: the text and its index do not fit ({error}); increase device.memory, use another card, "
                 "or use device.backend: cpu."
             ) from None
         self._pages = pages if pages.cycled else pages.resident
@@ -86,8 +86,8 @@ class CardFinder:
                 yield Ends(*map(card.download, part))
         except MemoryError as error:
             raise QuireError(
-                f"{card.name}: one read of those from record {batch.first_ordinal + 1} on has more places than fit "
-                f"({error}); give device.memory more, use another card, or use device.backend: cpu."
+                f"{card.name}: a read from record {batch.first_ordinal + 1} on has more places than fit "
+                f"({error}); increase device.memory, use another card, or use device.backend: cpu."
             ) from None
 
 

@@ -57,7 +57,7 @@ def build_records(
     sequences = RecordSequences(batch.bases, np.empty(0, np.uint8), batch.offsets, reference.text, reference.ambiguous)
     md, md_offsets = differences(_reported(chosen, cigar, offsets), sequences, RecordRows(read, row), edit_distance)
     if (edit_distance[mapped] != hits.distance[row[mapped]]).any():
-        raise QuireError("complete: an alignment has other differences than were found; please report this.")
+        raise QuireError("complete: an alignment does not have the number of differences found; please report this.")
     return RecordBatch(
         mate=filled(0, np.uint8),
         read=read,

@@ -70,8 +70,8 @@ def build(
             write_manifest(temporary, "index", manifest, checksums)
     except MemoryError as error:
         raise QuireError(
-            f"{directory}: memory does not suffice to index {page.end - page.start} bases; give the job more memory or "
-            "use a smaller reference.page_size."
+            f"{directory}: memory is not sufficient to index {page.end - page.start} bases; give the job more memory "
+            "or use a smaller reference.page_size."
         ) from error
     logger.info("page %d: index written", page_number)
 

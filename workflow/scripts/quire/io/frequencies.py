@@ -49,7 +49,7 @@ def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites
     try:
         with read_errors(path), open_input(path) as stream:
             if not stream.readline().startswith(b"##fileformat=VCF"):
-                raise InputError(f"{path}: is no VCF; name one with AF in INFO as report.known_sites.")
+                raise InputError(f"{path}: is not a VCF; name one with AF in INFO as report.known_sites.")
             for line in stream:
                 line_number += 1
                 if line.startswith(b"#"):
@@ -66,9 +66,9 @@ def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites
                     place = numbers[contig], int(columns[1]) - 1
                     sites.setdefault(place, (_BASES.index(reference), _BASES.index(alternate), frequency))
     except (IndexError, ValueError):
-        raise InputError(f"{path}: line {line_number} is no record of a VCF with a number as AF; correct it.") from None
+        raise InputError(f"{path}: line {line_number} is not a VCF record with a number as AF; correct it.") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read as a VCF ({error}); is it whole?") from None
+        raise InputError(f"{path}: cannot be read as a VCF ({error}); check that it is complete.") from None
     if not sites:
         raise InputError(
             f"{path}: has no SNV with AF from {RAREST} to {1 - RAREST} on an autosome of the reference; "

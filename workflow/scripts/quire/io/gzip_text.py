@@ -218,7 +218,7 @@ def _skip_header(source: _Source) -> None:
         raise EOFError("the file ends within a header")
     header = source.data[source.at : source.at + _FIXED_HEADER].tobytes()
     if not header.startswith(GZIP_MAGIC + b"\x08"):
-        raise gzip.BadGzipFile("bytes that are no gzip where a member should begin")
+        raise gzip.BadGzipFile("bytes that are not gzip where a member should begin")
     source.at += _FIXED_HEADER
     flags = header[3]
     if flags & _EXTRA:

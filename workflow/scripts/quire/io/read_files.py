@@ -89,7 +89,7 @@ class ReadFiles:
                     if paired not in (None, batch.mate2 is not None):
                         raise InputError(
                             f"{path}: holds {'single reads' if paired else 'pairs'} and {self.bam[0]} does not; give "
-                            "each as a unit of its own."
+                            "each as a separate unit."
                         )
                     paired = batch.mate2 is not None
                     yield batch

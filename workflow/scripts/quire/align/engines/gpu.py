@@ -215,7 +215,7 @@ class CardEngine:
         except MemoryError as error:
             raise QuireError(
                 f"{self.card.name}: the text of {self.reference.axis_length} bases and its index do not fit ({error}); "
-                "give device.memory more, use another card, or use device.backend: cpu."
+                "increase device.memory, use another card, or use device.backend: cpu."
             ) from None
         # Pages that are all resident are searched together.
         self.pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident

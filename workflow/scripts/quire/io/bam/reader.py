@@ -105,7 +105,7 @@ class BamReader:
     def _no_record(self) -> InputError:
         """Return the error for a place where the index or the previous record wrongly promises a record."""
         return InputError(
-            f"{self.path}: no record begins where one should; it is damaged, or the index is another file's; "
+            f"{self.path}: no record begins where one should; it is damaged, or the index belongs to another file; "
             "run samtools index again, or copy the file again."
         )
 
@@ -161,8 +161,8 @@ class BamReader:
             return inflate_blocks(content, before)
         except DamagedBlock as error:
             raise InputError(
-                f"{self.path}: the block at byte {place + error.offset} is damaged, or the index is another file's; "
-                "run samtools index again, or copy the file again."
+                f"{self.path}: the block at byte {place + error.offset} is damaged, or the index belongs to another "
+                "file; run samtools index again, or copy the file again."
             ) from None
 
 

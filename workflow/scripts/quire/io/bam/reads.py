@@ -128,7 +128,7 @@ def _batches_of_stretches(
         if different.any():
             raise InputError(
                 f"{name}: the read {_name(records, int(chosen[np.argmax(different)]))} is "
-                f"{'single' if paired else 'one of a pair'}, and those before it are not; write pairs and single reads "
+                f"{'single' if paired else 'one of a pair'}, unlike the reads before it; write pairs and single reads "
                 "to separate files (`samtools view -f 1` and `-F 1`), and give each as a unit."
             )
         carry = np.empty(0, np.uint8)

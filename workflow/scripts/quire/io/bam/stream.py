@@ -114,7 +114,7 @@ class BamStream:
             used = self._whole_blocks(content, 0)
             text = self._inflate(content[:used], 0)
             if text[: len(BAM_MAGIC)].tobytes() != BAM_MAGIC:
-                raise self._not_whole("it does not begin as one")
+                raise self._not_whole("it does not begin like one")
             end = header_bytes(text.data)
             if end <= len(text):
                 break

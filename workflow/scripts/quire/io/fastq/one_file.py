@@ -181,15 +181,16 @@ def _sentence(status: int, text: TextWindow, record: int, detail: NDArray[np.int
     repair = "repair the file or copy it again."
     first, second = int(detail[0]), int(detail[1])
     return {
-        parser.MORE: f"{here} does not end within {MOST_RECORD_BYTES >> 20} MiB; this is no FASTQ file of short reads.",
-        parser.NOT_AT: f"{here} starts with {line[:40]!r} where a title line with '@' should stand; {repair}",
+        parser.MORE: f"{here} does not end within {MOST_RECORD_BYTES >> 20} MiB; this is not a FASTQ file of short "
+        "reads.",
+        parser.NOT_AT: f"{here} starts with {line[:40]!r} instead of a title line with '@'; {repair}",
         parser.TRUNCATED: f"{here} is incomplete at the end of the file (truncated file); copy it again.",
         parser.NO_NAME: f"{here} has no name after its '@'; {repair}",
         parser.LONG_NAME: f"{here} has a name longer than the {parser.LONGEST_NAME} characters that BAM allows; "
         "shorten the names.",
         parser.BAD_NAME: f"{here} has a character in its name that SAM does not allow; {repair}",
         parser.NO_PLUS: f"{here} has no line starting with '+' after its sequence; {repair}",
-        parser.BAD_BASE: f"{here} has {_character(first)} in its sequence, which is no base; {repair}",
+        parser.BAD_BASE: f"{here} has {_character(first)} in its sequence, which is not a base; {repair}",
         parser.TOO_LONG: f"{here} is {first} bases long, and the longest read accepted is {maximum_length}; "
         "remove longer reads, this workflow is for short reads.",
         parser.OTHER_NAME: f"{here} has another name on its '+' line; {repair}",
