@@ -101,6 +101,7 @@ def test_the_naive_interval_is_the_oracle() -> None:
             assert rows == naive_interval(text, pattern) == oracle.interval(text, pattern)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("distance", SAMPLING_DISTANCES)
 def test_patterns(card, distance: int) -> None:
     for name in texts(distance):

@@ -93,6 +93,7 @@ CASES = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize(("kind", "min_length", "seed", "owned", "limit", "index"), CASES)
 def test_matches_of_the_oracle(card, seeds_of, kind, min_length, seed, owned, limit, index, unique) -> None:

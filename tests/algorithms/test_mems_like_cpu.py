@@ -11,6 +11,8 @@ from quire.ragged import offsets_from_lengths
 from bench.gpu_mems import matches_on_host
 from tests.support.mems_references import cut_pages, find_all, reference_text, repetitive_text
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("numba", reason="the CPU's matches are found in Numba")
 
 

@@ -85,6 +85,7 @@ def test_reads_at_the_border_of_a_shape(card, around: int) -> None:
     check(card, region_of(rng, [around - 1, around, around + 1], [5, 12]))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32])
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64])
 def test_shapes_and_strips_of_any_read(card, lanes: int, dtype: np.dtype) -> None:
@@ -109,6 +110,7 @@ def unlikely(letters: np.ndarray | None = None) -> PairHmmBatch:
     return replace(batch, haplotype_bases=haplotypes, tasks=np.tile(batch.tasks, (40, 1)))
 
 
+@pytest.mark.full
 def test_a_second_look_in_float64(card) -> None:
     batch = unlikely()
     again = check(card, batch)
@@ -221,6 +223,7 @@ def slices_of_all_kinds() -> PairHmmBatch:
     return join_batches([replace(part, tasks=part.tasks[:12]) for part in parts] * 3)
 
 
+@pytest.mark.full
 def test_slices_have_the_answers_of_the_whole(card, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = slices_of_all_kinds()
     expected = log10_likelihoods(card, batch)
@@ -270,6 +273,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @needs_compiler
 @pytest.mark.parametrize(("source", "sound", "broken"), MISTAKES)
 def test_a_mistake_shows(source: str, sound: str, broken: str) -> None:

@@ -14,6 +14,8 @@ from quire.algorithms.pairhmm.items_gpu import FLOAT32, FLOAT64, SHAPES, sums_of
 from bench.pairhmm_regions import join_batches, read_regions
 from tests.support.pairhmm_cases import VECTORS, region_of
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize("limits", [(0, 3), (6, 42), (0, 94), (30, 256)])
 def test_random_regions(card, limits: tuple[int, int]) -> None:

@@ -10,6 +10,8 @@ from quire.simd.vectors import has_avx512
 
 from tests.workflow.runs import REPOSITORY
 
+pytestmark = pytest.mark.full
+
 FILES = ["tests/algorithms/test_pairwise.py", "tests/simd/test_letters.py"]
 TESTS = "oracle or bytes or at_once or parasails or letters or half_alike"
 

@@ -10,6 +10,8 @@ from tests.support.card_builders import card_reads, download_all, pack
 from tests.support.index_builders import build_index
 from tests.support.seeding_cases import repetitive_axis, sample_reads
 
+pytestmark = pytest.mark.full
+
 pytest.importorskip("numba", reason="the CPU's seeding runs in Numba")
 
 OVERLAP = 400

@@ -79,6 +79,7 @@ def rearranged_pairs(draw) -> list[tuple[bytes, bytes]]:
     return pairs
 
 
+@pytest.mark.full
 @settings(max_examples=examples(40), deadline=None)
 @given(rearranged_pairs(), score_sets, st.sampled_from(Overhang))
 def test_rearranged_pairs_match_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:

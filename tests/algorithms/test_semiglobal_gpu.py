@@ -50,6 +50,7 @@ def test_edited_pairs(card, scoring: Scoring, overhang: Overhang) -> None:
     check(card, edited_pairs(random, 21, (1, 40)), scoring, overhang)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("small_shapes")
 @pytest.mark.parametrize("overhang", Overhang)
 @pytest.mark.parametrize("scoring", [HAPLOTYPE_TO_REFERENCE, LINEAR, WIDE, ODD, WIDEST_PAIRS])
@@ -109,6 +110,7 @@ def test_exact_occurrences(card, overhang: Overhang) -> None:
     check(card, pairs[:3], HAPLOTYPE_TO_REFERENCE, overhang)
 
 
+@pytest.mark.full
 def test_real_pairs(card) -> None:
     """Alignments equal GKL's for every parameter set and overhang, with several of the real shapes."""
     for (scoring, overhang), cases in real_pairs().items():
@@ -206,6 +208,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 @needs_compiler
 @pytest.mark.usefixtures("small_shapes")
 @pytest.mark.parametrize(("source", "sound", "broken"), MISTAKES)

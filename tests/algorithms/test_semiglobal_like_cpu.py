@@ -12,6 +12,8 @@ from quire.algorithms.semiglobal.shapes import SHAPES_OF_PAIRS
 
 from tests.support.semiglobal_cases import SCORINGS, batch_of, edited_pairs
 
+pytestmark = pytest.mark.full
+
 
 def check(card, pairs, scoring: Scoring, overhang: Overhang) -> None:
     batch = batch_of(pairs)

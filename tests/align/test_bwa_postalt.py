@@ -17,6 +17,8 @@ from tests.support.alternate_genomes import AlternateGenome, drawn_pairs, make_a
 from tests.support.builders import random_bases
 from tests.support.read_builders import build_index, map_files, write_pairs
 
+pytestmark = pytest.mark.full
+
 PAIRS = 700
 ELEMENT = re.compile(r"(\d+)([MIDSH])")
 

@@ -19,6 +19,8 @@ from tests.support.card_builders import card_reads, download_all, pack
 from tests.support.read_builders import make_reads
 from tests.support.simulated_batch import simulated_batch
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize("alternate", [False, True])
 @pytest.mark.parametrize("round_number", [0, 1, 2])

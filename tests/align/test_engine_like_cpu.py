@@ -86,6 +86,7 @@ def test_pairs(card: Card, data, map_on) -> None:
     same(map_on(card, indexed, mates), wanted)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("page_size", "sampling_distance", "sa_sampling"), [(WHOLE, 192, 4), (4096, 448, 1), (9000, 64, 3)]
 )
@@ -96,6 +97,7 @@ def test_pages_and_shapes_of_the_index(page_size, sampling_distance, sa_sampling
     same(map_on(EmulatedCard("random"), indexed, mates), wanted)
 
 
+@pytest.mark.full
 def test_real_reads(tmp_path: Path, map_on) -> None:
     mates = []
     for mate in "12":
@@ -109,6 +111,7 @@ def test_real_reads(tmp_path: Path, map_on) -> None:
     same(map_on(EmulatedCard("random"), indexed, mates, batch=600), map_on(None, indexed, mates))
 
 
+@pytest.mark.full
 def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:
     """Hits are lifted over."""
     genome, mates, listed = alternate_reads(random.Random(40), tmp_path, pairs=100)
@@ -119,6 +122,7 @@ def test_alternate_contigs(card: Card, tmp_path: Path, map_on) -> None:
     same(map_on(card, indexed, mates, alternate=listed), wanted)
 
 
+@pytest.mark.full
 def test_alternate_contigs_in_pieces(tmp_path: Path, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of reads with clipped ends become records in pieces."""
     genome, mates, listed = alternate_reads(random.Random(41), tmp_path, pairs=100)
@@ -128,6 +132,7 @@ def test_alternate_contigs_in_pieces(tmp_path: Path, map_on, monkeypatch: pytest
     same(map_on(EmulatedCard("random"), indexed, mates, 40, clipping=clipping, alternate=listed), wanted)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("batch", [1, 7, 64])
 def test_batches(batch: int, data, map_on) -> None:
     folder, fasta, mates = data
@@ -136,6 +141,7 @@ def test_batches(batch: int, data, map_on) -> None:
     same(map_on(EmulatedCard(), indexed, few, batch), map_on(None, indexed, few))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("batch", "memory"), [(7, 1 << 34), (64, 700_000)])
 def test_ends_that_are_clipped(batch: int, memory: int, data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
     """Adapters of short inserts are clipped in pieces and parts of batches."""
@@ -184,6 +190,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
     return seen
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize(("memory", "allocation"), [(1 << 34, 0), (700_000, 0), (1 << 34, 400)])
 @pytest.mark.parametrize("threads", [1, 12])
@@ -215,6 +222,7 @@ def test_batches_that_become_records_in_pieces(
     assert len(watched.put) == 2
 
 
+@pytest.mark.full
 def test_results_come_back_while_the_next_batch_is_computed(data, map_on, monkeypatch: pytest.MonkeyPatch) -> None:
     """The card's thread launches kernels of the next batch before it waits for the results of the last one."""
     folder, fasta, mates = data
@@ -238,12 +246,14 @@ def test_results_come_back_while_the_next_batch_is_computed(data, map_on, monkey
     assert min(between[:-1]) > 10
 
 
+@pytest.mark.full
 def test_single_reads(data, map_on) -> None:
     folder, fasta, mates = data
     indexed = build_index(folder, fasta)
     same(map_on(EmulatedCard("reverse"), indexed, mates[:1]), map_on(None, indexed, mates[:1]))
 
 
+@pytest.mark.full
 def test_pages_that_do_not_fit_are_cycled(data, map_on, caplog: pytest.LogCaptureFixture) -> None:
     folder, fasta, mates = data
     indexed = build_index(folder, fasta, page_size=4096)
@@ -255,6 +265,7 @@ def test_pages_that_do_not_fit_are_cycled(data, map_on, caplog: pytest.LogCaptur
     assert "pages of the index stay on the card, the others are uploaded for every batch" in caplog.text
 
 
+@pytest.mark.full
 def test_batches_are_planned_by_the_memory(data, map_on, caplog: pytest.LogCaptureFixture) -> None:
     folder, fasta, mates = data
     indexed = build_index(folder, fasta)
@@ -265,6 +276,7 @@ def test_batches_are_planned_by_the_memory(data, map_on, caplog: pytest.LogCaptu
     assert "continuing with" not in caplog.text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("allocation", [30, 75, 160, 300, 500])
 def test_an_allocation_that_fails_changes_nothing(allocation, data, map_on, caplog: pytest.LogCaptureFixture) -> None:
     folder, fasta, mates = data
@@ -277,12 +289,14 @@ def test_an_allocation_that_fails_changes_nothing(allocation, data, map_on, capl
     assert re.search("continuing with [78] reads or pairs at a time", caplog.text)
 
 
+@pytest.mark.full
 def test_a_card_without_room_for_a_page_says_so(data, map_on) -> None:
     folder, fasta, mates = data
     with pytest.raises(QuireError, match=r"a page of the index takes .* GB and the card has .* reference.page_size"):
         map_on(EmulatedCard(memory=300_000), build_index(folder, fasta), mates)
 
 
+@pytest.mark.full
 def test_a_card_without_room_for_the_text_says_so(data, map_on) -> None:
     folder, fasta, mates = data
     with pytest.raises(QuireError, match=r"the text of 25074 bases and its index do not fit .* device.memory more"):

@@ -273,6 +273,7 @@ def test_a_batch_that_gets_lost_fails_the_unit(run, monkeypatch, tmp_path):
     assert not (tmp_path / "out.bam").exists()
 
 
+@pytest.mark.full
 def test_samtools_and_picard_find_nothing(run, tmp_path):
     pysam.samtools.quickcheck(str(run.mapped.bam))
     output = tmp_path / "S.bam"

@@ -217,6 +217,7 @@ def test_looks_again_beside_few_places_if_the_mate_may_have_better_ones(anchors,
     assert found.diagonal[found.read == 1].tolist() == [1200] * jobs
 
 
+@pytest.mark.full
 def test_a_mate_without_any_seed_is_found(tmp_path, monkeypatch):
     generator = random.Random(8)
     genome = random_bases(generator, 30_000)

@@ -11,6 +11,8 @@ from bench import gpu_calling
 from tests.emulator.laboratory import needs_compiler
 from tests.rescore.test_calling_on_a_card import emulated
 
+pytestmark = pytest.mark.full
+
 
 @needs_compiler
 def test_it_measures(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:

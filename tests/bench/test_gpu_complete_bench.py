@@ -16,6 +16,8 @@ from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.read_builders import build_index
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:

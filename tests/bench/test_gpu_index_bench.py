@@ -16,7 +16,7 @@ from bench import build_index, cards, gpu_index
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.full]
 
 
 @pytest.fixture

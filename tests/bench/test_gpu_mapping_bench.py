@@ -7,6 +7,8 @@ from bench import gpu_mapping
 from tests.emulator.emulated_card import EmulatedCard
 from tests.support.index_builders import INDEX_PARAMETERS
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def genome(tmp_path, card: EmulatedCard):

@@ -1,7 +1,11 @@
 """Run the measurement of maximal exact matches with tiny inputs on the emulated card, with NumPy only."""
 
+import pytest
+
 from tests.emulator.laboratory import needs_compiler
 from tests.support.measurements import printed
+
+pytestmark = pytest.mark.full
 
 SCRIPT = """
 import lzma

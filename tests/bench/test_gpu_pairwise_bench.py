@@ -1,7 +1,11 @@
 """Run the measurement of pairwise alignment with tiny inputs on the emulated card, with NumPy only."""
 
+import pytest
+
 from tests.emulator.laboratory import needs_compiler
 from tests.support.measurements import printed
+
+pytestmark = pytest.mark.full
 
 SCRIPT = """
 from bench import gpu_pairwise

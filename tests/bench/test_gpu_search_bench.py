@@ -7,6 +7,8 @@ from bench import gpu_search
 from tests.emulator.laboratory import needs_compiler
 from tests.support.measurements import printed
 
+pytestmark = pytest.mark.full
+
 SCRIPT = """
 from bench import gpu_search
 gpu_search.measure(EmulatedCard(), 1e-5, 50, clock, [64, 448])

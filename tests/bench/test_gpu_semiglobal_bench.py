@@ -8,6 +8,8 @@ from bench.gpu_semiglobal import predicted
 from tests.emulator.laboratory import needs_compiler
 from tests.support.measurements import printed
 
+pytestmark = pytest.mark.full
+
 SCRIPT = """
 from bench import gpu_semiglobal
 gpu_semiglobal.REPEATS = 1

@@ -224,6 +224,7 @@ def test_a_tag_that_ends_as_the_read_group_does(tags: bytes) -> None:
     assert back.data.tobytes() == piece
 
 
+@pytest.mark.full
 def test_numbers_of_bases_that_are_no_word() -> None:
     """A number of bases up to 999,999 fits in eight bytes with M and NUL."""
     for count, how in ((999_999, {"md_matches", "mc_matches"}), (1_000_000, {"md", "mc"})):

@@ -102,6 +102,7 @@ def in_order(rows: list, reference: list[str]) -> list:
     return rows[:1] + sorted(rows[1:], key=lambda row: (row[0], row[1], reference.index(row[2]), row[3]))
 
 
+@pytest.mark.full
 def test_every_hit_has_a_record(case, wanted):
     records, table, summary = search(case)
     assert rows_of(records) == {name: in_order(rows, ["one", "two"]) for name, rows in wanted.items()}

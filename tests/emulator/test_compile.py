@@ -19,6 +19,8 @@ from quire.device.compiler import KernelError, cache_path, compile_kernel, cubin
 from tests.emulator import nvrtc12
 from tests.emulator.specialisations import all_specialisations, gpu_modules, named_by
 
+pytestmark = pytest.mark.full
+
 # Bytes of registers that a kernel may spill, by source, with the reason; other kernels spill none.
 SPILLS = {
     # Launch bounds trade registers for resident blocks, since steps wait for memory; the largest blocks spill most.

@@ -29,6 +29,7 @@ def shuffled(operation: str, values, arguments, width: int, mask: int) -> list:
     return results
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [32, 16, 8, 2])
 @pytest.mark.parametrize("operation", ["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
 @pytest.mark.parametrize("word", ["i32", "i64", "float"])

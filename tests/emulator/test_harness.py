@@ -40,6 +40,7 @@ def test_the_sound_kernel_passes(schedule: str) -> None:
     assert reduce(schedule, REDUCTION)[0] == 2016
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("sound", "broken", "fault"),
     [

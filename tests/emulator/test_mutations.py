@@ -26,7 +26,7 @@ from tests.emulator.laboratory import needs_compiler
 from tests.index import test_index_construction_gpu
 from tests.reads import test_reads_gpu
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.full]
 ALGORITHMS = "quire/algorithms/"
 
 

@@ -235,6 +235,7 @@ def test_threads_and_memory_change_nothing(
     assert finish(tmp_path, units, threads=threads, memory_mb=memory_mb).read_bytes() == expected
 
 
+@pytest.mark.full
 def test_csi(tmp_path: Path) -> None:
     long = {"huge": 600_000_000}
     units = [unit_file(tmp_path, "a", "lib", paired_lines("r", "huge", (599_000_000, 599_000_200), 50, "S.a"), long)]

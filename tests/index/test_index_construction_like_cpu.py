@@ -22,7 +22,7 @@ from tests.support.builders import random_bases, write_fasta
 from tests.support.card_builders import pack
 from tests.support.index_builders import INDEX_PARAMETERS
 
-pytestmark = needs_compiler
+pytestmark = [needs_compiler, pytest.mark.full]
 
 
 def genome(kind: str) -> dict[str, str]:

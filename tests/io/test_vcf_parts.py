@@ -56,6 +56,7 @@ def content(path: Path) -> bytes:
         return bytes(stream.read())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("window", [1, 1000, 8 << 20])
 @pytest.mark.parametrize("processes", [1, 3])
 def test_lines_index_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int, processes: int) -> None:

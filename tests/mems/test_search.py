@@ -73,6 +73,7 @@ def fasta(queries, tmp_path_factory):
     return write_fasta(tmp_path_factory.mktemp("queries") / "queries.fa", queries)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("min_length", "strands", "unique"), MODES[::3])
 def test_the_text_of_the_oracle(built, records, queries, tmp_path, min_length, strands, unique):
     queries = [(name, text[:250]) for name, text in queries]

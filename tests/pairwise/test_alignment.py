@@ -53,6 +53,7 @@ def record_of(folder: Path) -> tuple[pysam.AlignedSegment, pysam.AlignmentHeader
         return record, bam.header
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", list(Mode))
 def test_all_files_tell_the_oracles_alignment(folder: Path, mode: Mode) -> None:
     target = "GATC" + TARGET[5:60]

@@ -120,6 +120,7 @@ def overlapping_texts(draw: st.DrawFn) -> list[str]:
     return [reference, *reads]
 
 
+@pytest.mark.full
 @given(overlapping_texts(), st.integers(2, 8), st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_graphs_are_those_of_plain_threading(texts: list[str], k: int, data: st.DataObject) -> None:

@@ -23,7 +23,10 @@ from tests.support.calling import call_gvcf, call_variants
 from tests.support.fake_probe import Machine
 from tests.support.orphans import assert_none_outlives
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++ or clang++) to run kernels on the CPU")
+pytestmark = [
+    pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++ or clang++) to run kernels on the CPU"),
+    pytest.mark.full,
+]
 PIECE = [("HLA:1*01", 300, 1500)]
 CARD = Backend("gpu", "a card was found.", "emulated card")
 

@@ -13,6 +13,8 @@ from quire.sources import SCRIPTS
 
 from tests.support.defaults import default_settings
 
+pytestmark = pytest.mark.full
+
 DATA = Path(__file__).parents[1] / "data"
 REPEATS = (DATA / "repeats_chr20_2kb", "reads.bam", "NA12878", "chr20_slice", 2300)
 PLAIN = (DATA / "gvcf_chr22_8kb", "A.bam", "A", "chr22_8kb", 8000)

@@ -48,6 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Variant]
     return root, real, 2 * pairs
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", [call_variants, call_gvcf])
 def test_a_virus_at_five_thousand_times(world: tuple[Path, list[Variant], int], tmp_path: Path, call) -> None:
     root, real, reads = world

@@ -105,6 +105,7 @@ def genotypes(lines: list[str], reference: str) -> dict[Variant, tuple[int, ...]
     return found
 
 
+@pytest.mark.full
 def test_long_indels_are_called_and_nothing_else(world, tmp_path: Path) -> None:
     root, reference, expected = world
     assert genotypes(called(root, tmp_path / "whole", [(0, LENGTH)]), reference) == expected
@@ -117,6 +118,7 @@ def test_without_the_key_they_are_not_found(world, tmp_path: Path) -> None:
     assert {v for v in expected if abs(len(v.reference) - len(v.alternate)) > 200} <= missing
 
 
+@pytest.mark.full
 def test_calls_do_not_depend_on_how_the_genome_is_cut(world, tmp_path: Path, monkeypatch) -> None:
     root, _, expected = world
     whole = called(root, tmp_path / "whole", [(0, LENGTH)])

@@ -188,6 +188,7 @@ def expected(contig: str, position: int) -> list[str]:
     return ["/".join(str(int(one)) for one in sorted(own)) for own in copies.values()]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("road", [at_once, by_gvcf])
 def test_every_sample_has_its_own_ploidy_at_every_site(world: Path, tmp_path: Path, road) -> None:
     output = tmp_path / "all.vcf.gz" if road is at_once else tmp_path
@@ -212,6 +213,7 @@ def test_every_sample_has_its_own_ploidy_at_every_site(world: Path, tmp_path: Pa
         assert len(list(stream)) == len(lines)
 
 
+@pytest.mark.full
 def test_a_sample_without_the_chromosome_changes_nothing(world: Path, tmp_path: Path) -> None:
     alone = [f for f in at_once(world, tmp_path / "alone.vcf.gz", ["father"]) if f[0] == "chrY"]
     beside = [f for f in at_once(world, tmp_path / "both.vcf.gz", ["father", "mother"]) if f[0] == "chrY"]
@@ -219,6 +221,7 @@ def test_a_sample_without_the_chromosome_changes_nothing(world: Path, tmp_path: 
     assert [fields[:10] for fields in beside] == alone
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("road", [at_once, by_gvcf])
 def test_pieces_make_no_difference(world: Path, tmp_path: Path, road) -> None:
     (tmp_path / "whole").mkdir()
@@ -233,6 +236,7 @@ def test_pieces_make_no_difference(world: Path, tmp_path: Path, road) -> None:
     assert lines == whole
 
 
+@pytest.mark.full
 def test_reads_of_an_absent_chromosome_are_counted(world: Path, tmp_path: Path) -> None:
     at_once(world, tmp_path / "all.vcf.gz", list(SEXES))
     by_gvcf(world, tmp_path, ["mother"])
@@ -246,6 +250,7 @@ def test_reads_of_an_absent_chromosome_are_counted(world: Path, tmp_path: Path) 
     assert json.loads((tmp_path / "all.vcf.json").read_text())["reads"]["nobody"]["no_copies"] == 0
 
 
+@pytest.mark.full
 def test_every_site_of_an_absent_chromosome(world: Path, tmp_path: Path) -> None:
     """If every position is written, each sample has its ploidy at each, with or without data."""
     by_gvcf(world, tmp_path, list(SEXES))

@@ -15,6 +15,8 @@ from quire.rescore.processes import AHEAD, in_processes
 
 from tests.support.orphans import assert_none_outlives
 
+pytestmark = pytest.mark.full
+
 
 def slowest_first(unit: int) -> tuple[int, int]:
     """Return the unit and the process id; the first units take longest."""

@@ -94,6 +94,7 @@ def test_a_job_is_told_once_by_what_its_log_says_last(tmp_path: Path) -> None:
     assert line.endswith(": 9 reads, 20.0 % done, 8 s left")
 
 
+@pytest.mark.full
 def test_the_terminal_is_told_while_a_job_runs(tmp_path: Path) -> None:
     """A thread reads the logs, and stops reporting a job that ended or failed."""
     log, stream = tmp_path / "map.log", io.StringIO()

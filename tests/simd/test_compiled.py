@@ -80,6 +80,7 @@ def test_code_is_found_again(library: Path) -> None:
     assert run(library)[:3] == (12, 1, 0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("edited", "again"),
     [
@@ -105,6 +106,7 @@ def test_a_changed_function_of_another_module_changes_the_answer(library: Path) 
     assert run(library)[:3] == (27, 0, 1)
 
 
+@pytest.mark.full
 def test_what_changes_while_a_process_runs_is_not_kept(library: Path) -> None:
     """The process uses its imported code, the next process uses the new code, and the log reports the change."""
     answer, hits, misses, log = run(library, UPGRADED)
@@ -129,6 +131,7 @@ def test_a_source_that_is_only_linked_is_the_same(library: Path) -> None:
     assert run(library)[:3] == (12, 1, 0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
 def test_a_flipped_bit_is_noticed(library: Path, place: float) -> None:
     """Damaged code is compiled again, and the log reports it."""

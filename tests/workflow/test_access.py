@@ -10,6 +10,8 @@ import pytest
 
 from tests.workflow.runs import REPOSITORY, Run, errors_of
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def seal() -> Iterator[Callable[[Path], None]]:

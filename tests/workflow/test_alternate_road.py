@@ -10,6 +10,8 @@ from tests.support.builders import Read, random_bases, reverse_complement, write
 from tests.support.read_builders import write_pairs
 from tests.workflow.runs import SMALL_UNIT, Run
 
+pytestmark = pytest.mark.full
+
 ALLELE = "HLA-A*01:01:01:01"  # a version of bases 4,000 to 9,000 of chr6
 LISTED_DECOY = "chrUn_KN707606v1_decoy"  # some pairs are drawn from it
 CALLED = (5000, 6480, 8000)  # 0-based, heterozygous; the allele has the same base at the first and the last

@@ -10,6 +10,8 @@ import pytest
 from tests.workflow.runs import Run, errors_of
 from tests.workflow.test_road import finished_rules
 
+pytestmark = pytest.mark.full
+
 GENES = """##gff-version 3
 chr22\ttest\tgene\t1001\t39000\t.\t+\t.\tID=gene:G1;Name=ONE;biotype=protein_coding
 chr22\ttest\tmRNA\t1001\t39000\t.\t+\t.\tID=transcript:T1;Parent=gene:G1;biotype=protein_coding

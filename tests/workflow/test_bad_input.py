@@ -12,6 +12,8 @@ from isal import igzip
 
 from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of
 
+pytestmark = pytest.mark.full
+
 FIRST, SECOND = SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"
 
 

@@ -641,6 +641,7 @@ def test_snakemake_shows_the_sentence_alone(tmp_path: Path) -> None:
     assert not run.output.exists()
 
 
+@pytest.mark.full
 def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     """In a fresh clone, the default command names the first key to edit."""
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
@@ -681,6 +682,7 @@ def test_a_file_that_is_no_configuration(text: bytes | None, sentence: str, run:
     assert "\n" not in said
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("profile", ["default", "slurm"])
 def test_a_named_file_that_is_no_configuration(profile: str, run: Run) -> None:
     """With Quire's profiles, an invalid file, which Snakemake reads before the workflow, gives one sentence."""
@@ -697,6 +699,7 @@ def test_a_named_file_that_is_no_configuration(profile: str, run: Run) -> None:
         assert len(result.stdout.splitlines()) <= 2
 
 
+@pytest.mark.full
 def test_what_snakemake_says_of_a_named_file(run: Run) -> None:
     """Without Quire's profiles the message is the one in config/README.md, and `make check` prints the sentence."""
     shown = " ".join((REPOSITORY / "config/README.md").read_text().split())
@@ -782,6 +785,7 @@ def test_without_a_run(run: Run) -> None:
     assert not run.output.exists()
 
 
+@pytest.mark.full
 def test_the_file_that_is_read_by_default(tmp_path: Path) -> None:
     """If the default file is missing or not YAML, Snakemake's last line is the sentence, printed once."""
     run = Run(tmp_path)

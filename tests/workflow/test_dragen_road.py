@@ -3,11 +3,14 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from quire.rescore.dragen.tables import read_tables
 
 from tests.support.gvcf import lines_of, sample_of
 from tests.workflow.runs import Run
 from tests.workflow.test_road import finished_rules
+
+pytestmark = pytest.mark.full
 
 
 def test_calls_with_tables_of_the_sample(finished: Run, continued: Callable[[], Run]) -> None:

@@ -27,6 +27,8 @@ from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.stand_in_conda import PYPI_NAMES, pins
 from tests.workflow.test_annotation import GENES
 
+pytestmark = pytest.mark.full
+
 # CuPy and its dependencies have their own environment, which rules use if device.backend is gpu.
 GPU_ENVIRONMENT = "gpu"
 GPU_PACKAGES = {"cupy-cuda13x", "nvidia-cuda-nvrtc"}

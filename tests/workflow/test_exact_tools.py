@@ -19,6 +19,8 @@ import pytest
 from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
 from tests.workflow.test_road import finished_rules, planned, records
 
+pytestmark = pytest.mark.full
+
 GENOME = str(SMALL / "genome.fa.gz")
 READ_LENGTH, DIFFERENCES, MIN_LENGTH = 50, 2, 25
 TARGET = (500, 4000)  # 0-based

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pysam
+import pytest
 
 from tests.support.gvcf import lines_of, sample_of
 from tests.workflow.runs import Run, errors_of
 from tests.workflow.test_road import finished_rules
+
+pytestmark = pytest.mark.full
 
 
 def renamed(gvcf: Path, target: Path, old: str, new: str) -> None:

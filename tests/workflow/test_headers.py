@@ -8,10 +8,13 @@ import subprocess
 import sys
 
 import pysam
+import pytest
 from quire.align.command import clipping_of, command_line, inputs_of, parser, read_group_of
 from quire.version import VERSION
 
 from tests.workflow.runs import REPOSITORY, SMALL, Run
+
+pytestmark = pytest.mark.full
 
 
 def checksum_of_contig() -> str:

@@ -13,6 +13,8 @@ from pysam import FastxFile
 from tests.workflow.runs import SMALL, SMALL_UNIT, Run, errors_of
 from tests.workflow.test_road import finished_rules
 
+pytestmark = pytest.mark.full
+
 MATES = [SMALL / "NA12878_R1.fastq.gz", SMALL / "NA12878_R2.fastq.gz"]
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.workflow.runs import Run, errors_of
 
+pytestmark = pytest.mark.full
+
 STAGES = [
     "pack_reference",
     "index_page",

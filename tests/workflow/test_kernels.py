@@ -11,6 +11,8 @@ from quire import kernels, sources
 
 from tests.workflow.runs import REPOSITORY
 
+pytestmark = pytest.mark.full
+
 DEMO = REPOSITORY / "tests" / "data" / "demo"
 # In one process, each stage is compiled or loaded, and then runs on the demo's reads. A kernel has an overload for each
 # signature that it has code for, compiled or loaded from disk. An overload that a job adds is one that

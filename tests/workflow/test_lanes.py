@@ -3,7 +3,11 @@
 import gzip
 from collections.abc import Callable
 
+import pytest
+
 from tests.workflow.runs import SMALL, SMALL_UNIT, Run
+
+pytestmark = pytest.mark.full
 
 ALIGNED = (
     "align/NA12878.bam",

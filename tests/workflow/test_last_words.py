@@ -11,6 +11,8 @@ import pytest
 from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run, errors_of
 from tests.workflow.test_road import finished_rules
 
+pytestmark = pytest.mark.full
+
 RESULTS = r"alignments +out/align/NA12878\.bam\nvariants +out/rescore/all\.vcf\.gz\nreport +out/report/report\.html\n"
 
 

@@ -12,6 +12,8 @@ from quire.report.page import ReportInputs, ReportOutputs, write_report
 from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, REPOSITORY, chromium, look, words_of_print
 from tests.workflow.runs import Run
 
+pytestmark = pytest.mark.full
+
 SAMPLES = [f"sample_{number}" for number in range(4)]
 in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium)")
 WIDTHS = [420, 1400]

@@ -105,6 +105,7 @@ def test_counts_are_those_of_samtools_and_bcftools(finished: Run, tmp_path: Path
     assert bcftools_differences(variants, finished.output / "rescore/all.vcf.gz", tmp_path) == []
 
 
+@pytest.mark.full
 def test_another_target_maps_nothing_again(continued: Callable[[], Run], tmp_path: Path) -> None:
     """The depth over the target is counted from the finished alignments."""
     run = continued()
@@ -155,6 +156,7 @@ def test_the_backend_is_recorded_everywhere(finished: Run) -> None:
     assert chosen["reason"] in (finished.output / "report/report.html").read_text()
 
 
+@pytest.mark.full
 def test_no_card_where_one_is_demanded(continued: Callable[[], Run]) -> None:
     """A demanded but missing card gives one sentence with a remedy and no BAM; existing results stay valid."""
     run = continued()
@@ -221,6 +223,7 @@ def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
     assert "Nothing to be done" in result.stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
@@ -245,6 +248,7 @@ def test_edited_module_runs_again_what_depends_on_it(
     assert planned(run.snakemake("-n").stdout) - {"all"} == expected
 
 
+@pytest.mark.full
 def test_other_pages_index_and_map_again(finished: Run, continued: Callable[[], Run]) -> None:
     """Another page size after a finished run repeats everything, with the same answers."""
     run = continued()
@@ -259,6 +263,7 @@ def test_other_pages_index_and_map_again(finished: Run, continued: Callable[[], 
     assert "Nothing to be done" in run.snakemake().stdout
 
 
+@pytest.mark.full
 def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -> None:
     """Smaller pieces after a finished run repeat only calling and gathering."""
     run = continued()
@@ -278,6 +283,7 @@ def test_another_plan_calls_again(finished: Run, continued: Callable[[], Run]) -
     assert "Nothing to be done" in run.snakemake().stdout
 
 
+@pytest.mark.full
 def test_one_answer_for_other_pages_batches_and_pieces(finished: Run, tmp_path: Path) -> None:
     """Pages of 10 kb, batches of 500 pairs and pieces of 7 kb give the records and calls of the default run."""
     settings = {
@@ -294,6 +300,7 @@ def test_one_answer_for_other_pages_batches_and_pieces(finished: Run, tmp_path: 
     assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
 
 
+@pytest.mark.full
 def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> None:
     """A run works with two samples, two lanes of one (one of them single-end), CRAM, regions, and a shared index."""
     folder = tmp_path / "run"

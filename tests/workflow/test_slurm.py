@@ -18,6 +18,7 @@ MOST_SUBMISSIONS = 8
 absent = [name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(bool(absent), reason=f"Slurm is not installed: {', '.join(absent)} (slurm-wlm, munge)")
 @pytest.mark.skipif(os.geteuid() != 0, reason="a Slurm cluster can be started by root only")
 def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
@@ -56,6 +57,7 @@ PROGRAMS_OF_SLURM = {"sbatch": SBATCH, "sacct": "#!/bin/sh\necho none\n"} | dict
 )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("backend", "expected"), [("gpu", ["--gpus=1"]), ("auto", [])])
 def test_a_group_of_pages_asks_for_one_card(backend: str, expected: list[str], tmp_path: Path) -> None:
     """Two pages in one submission share a card; with `auto` no card is requested."""

@@ -17,6 +17,8 @@ from tests.support.spoiled_reads import (
 )
 from tests.workflow.runs import Run
 
+pytestmark = pytest.mark.full
+
 SHARE = 0.33  # share of the demo's 52x
 OTHER = 0.35
 SEX_CONTIGS = {"chrX": 30_000, "chrY": 20_000}

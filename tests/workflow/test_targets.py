@@ -7,6 +7,8 @@ import pytest
 
 from tests.workflow.runs import SMALL_UNIT, Run, errors_of
 
+pytestmark = pytest.mark.full
+
 
 def planned(output: str) -> dict[str, int]:
     """Return the number of jobs of each rule in a dry run."""

@@ -45,6 +45,7 @@ def test_ends_equal_the_oracle(seed, differences, page_count, sa_sampling):
     check(islands, reads, differences, make_pages(islands, page_count, sa_sampling), differences + 1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(24))
 def test_any_number_of_pieces(seed) -> None:
     rng = np.random.default_rng(seed)

@@ -29,6 +29,7 @@ def test_exact_pieces(card, seed) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(12))
 def test_walked_pieces(card, seed) -> None:
     rng = np.random.default_rng(seed)

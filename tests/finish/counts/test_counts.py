@@ -296,6 +296,7 @@ def test_windows_of_the_reference(genome: tuple[Path, dict[str, str]]) -> None:
     assert not none.any()
 
 
+@pytest.mark.full
 @needs_picard
 def test_duplication_like_picard(genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     """Pairs, single reads and reads with an unmapped mate, from two libraries, are counted as by Picard."""
