@@ -23,7 +23,7 @@ def ensure_index(
 
     Args:
         fasta: FASTA of the reference.
-        directory: the folder, which then holds reference/, page_0/, page_1/, ... as after a run of the workflow.
+        directory: the folder; afterwards it contains reference/, page_0/, page_1/, ... as after a run of the workflow.
         page_size: the configuration's `reference.page_size`, for a new reference.
         parameters: the configuration's block `index`, for new indexes.
         backend: the configuration's `device.backend`, for new indexes.

@@ -52,7 +52,7 @@ def first_name(path: Path) -> str:
 
 
 def first_names(path: Path, most: int) -> list[str]:
-    """Return the names of the first `most` records of a BAM or CRAM file, fewer if it has or can be read no more."""
+    """Return the names of the first `most` records of a BAM or CRAM file, or fewer if it cannot be read further."""
     names: list[str] = []
     with (
         suppress(OSError, ValueError),

@@ -66,8 +66,8 @@ __device__ __forceinline__ bool may_have_better(const Alignments& alignments, i6
 }
 
 // Calls visit(anchor, read, mate) for the anchors of one side (2 * pair, + 1 if the second mate has the anchors) beside
-// which the mate is searched for: those without a partner, or all anchors of a read with few whose mate may have better
-// places.
+// which the mate is searched for: anchors without a partner, or all anchors of a read that has few and whose mate may
+// have better places.
 template <class Visit>
 __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, const Reads& reads, i64 side,
                                                 const ProperLengths& proper, Visit visit) {

@@ -68,7 +68,7 @@ def cigars_of(records: Records, chosen: NDArray[np.int64]) -> tuple[NDArray[np.i
 def bases_of(
     records: Records, chosen: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the reads of chosen records: offsets (int64[n + 1]), codes (A 0, C 1, G 2, T 3, else 4) and qualities."""
+    """Return the reads of chosen records: offsets (int64[n + 1]), codes (ACGT 0 to 3, others 4) and qualities."""
     offsets = offsets_from_lengths(records.fixed["bases"][chosen])
     return offsets, *_bases(records.data, records.starts, records.fixed, chosen, offsets)
 

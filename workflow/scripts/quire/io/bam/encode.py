@@ -38,8 +38,8 @@ class RecordBatch:
         flag: uint16[n]; with 0x10 the bases are written reverse-complemented.
         contig, position, mate_contig, mate_position, template_length: int32[n].
         mapping_quality: uint8[n].
-        cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. Hard-
-            clipped bases (H) are left out of SEQ and QUAL, soft-clipped ones (S) are kept.
+        cigar: uint32, flat, packed as in BAM (length << 4 | operation); cigar_offsets: int64[n + 1]. SEQ and
+            QUAL leave out hard-clipped bases (H) and keep soft-clipped ones (S).
         alignment_score, suboptimal_score, edit_distance: int32[n], tags AS, XS and NM; -1 for no tag.
         md: uint8, flat text of MD; md_offsets: int64[n + 1]; empty for no tag.
         mate_record: int64[n], index in this batch of the mate's primary record, whose CIGAR becomes MC unless it is
