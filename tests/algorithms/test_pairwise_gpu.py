@@ -16,6 +16,7 @@ from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.device.card import CardArray, OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
+from tests.emulator.laboratory import needs_compiler
 from tests.support.examples import examples
 from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
@@ -165,6 +166,7 @@ def test_nothing_to_align(card) -> None:
             check(card, pair(query, target, BWA_MEM, mode))
 
 
+@needs_compiler
 @pytest.mark.usefixtures("narrow")
 def test_a_card_with_little_memory() -> None:
     given = pair(*edited(np.random.default_rng(3), 300, 290), BWA_MEM, Mode.GLOBAL)

@@ -164,7 +164,7 @@ def imported_packages() -> dict[str, set[str]]:
 def test_the_table_of_the_architecture_is_true() -> None:
     """docs/architecture.md names every package of the library, in an order in which each imports only earlier ones."""
     text = (REPOSITORY / "docs/architecture.md").read_text()
-    table = text.split("| package | what | reads |")[1].split("\n\n")[0].splitlines()[2:]
+    table = text.split("| package | what | imports |")[1].split("\n\n")[0].splitlines()[2:]
     rows = [[re.findall(r"`(\w+)`", cell) for cell in line.split("|")] for line in table]
     told = {package: set(row[3]) for row in rows for package in row[1]}
     found = imported_packages()
