@@ -299,7 +299,7 @@ def test_a_card_without_room_for_a_page_says_so(data, map_on) -> None:
 @pytest.mark.full
 def test_a_card_without_room_for_the_text_says_so(data, map_on) -> None:
     folder, fasta, mates = data
-    with pytest.raises(QuireError, match=r"the text of 25074 bases and its index do not fit .* device.memory more"):
+    with pytest.raises(QuireError, match=r"the text of 25074 bases and its index do not fit .* increase device.memory"):
         map_on(EmulatedCard(memory=4096), build_index(folder, fasta), mates)
 
 

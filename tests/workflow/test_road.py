@@ -244,7 +244,7 @@ def test_edited_module_runs_again_what_depends_on_it(
     run = continued()
     run.repository = edited_copy(tmp_path / "edited", "report/summary.py", "")
     assert "Nothing to be done" in run.snakemake("-n").stdout
-    run.repository = edited_copy(tmp_path / "edited", edited, "\n# edited\n")
+    run.repository = edited_copy(tmp_path / "edited", edited, "\nedited = True\n")
     assert planned(run.snakemake("-n").stdout) - {"all"} == expected
 
 

@@ -21,8 +21,17 @@ from quire.rescore.gvcf.records import header_lines
 from quire.rescore.job import Output, contigs_of, open_job
 from quire.rescore.joint import JointRequest, genotype_interval
 from quire.rescore.units import FIELDS_OF, call_unit
-from quire.run.schema import default_settings
 
+# Kernels depend on the types of settings, not on their values: these are no defaults. The schema is not read here,
+# since the environments of calling lack the packages for it.
+_SETTINGS = {
+    "minimum_quality": 20.0,
+    "minimum_mapping_quality": 10,
+    "maximum_reads_per_start": 40,
+    "minimum_support": 2,
+    "long_indels": True,
+    "error_model": "gatk",
+}
 _BASES, _READS, _LENGTH = 2000, 60, 100
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
 # Too many variants in a region for a plain graph (assembly/plain.py); the first has a third allele.
@@ -43,7 +52,7 @@ def compile_kernels(gvcf: bool, dragen: bool) -> None:
         pysam.index(str(bam))
         sample: dict[str, Any] = {"sample": "warm", "ploidy": 2, "bam": str(bam)}
         piece = [("compiling", 0, _BASES)]
-        settings = default_settings("rescore") | {"long_indels": True}
+        settings = _SETTINGS
         if dragen:
             repeats = root / "repeats.txt"
             calibrate_sample(root / "reference", "warm", bam, piece, CalibrationFiles(repeats, root / "ledger.json"))
