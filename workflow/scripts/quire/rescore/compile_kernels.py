@@ -24,7 +24,7 @@ from quire.rescore.units import FIELDS_OF, call_unit
 
 # Kernels depend on the types of settings, not on their values: these are no defaults. The schema is not read here,
 # since the environments of calling lack the packages for it.
-_SETTINGS = {
+_SETTINGS: dict[str, Any] = {
     "minimum_quality": 20.0,
     "minimum_mapping_quality": 10,
     "maximum_reads_per_start": 40,
