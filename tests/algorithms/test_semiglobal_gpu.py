@@ -43,6 +43,7 @@ def small_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "SHAPES_OF_ONE", SMALL_ONE)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("overhang", Overhang)
 @pytest.mark.parametrize("scoring", [*SCORINGS, LINEAR, WIDE, ODD, WIDEST_PAIRS])
 def test_edited_pairs(card, scoring: Scoring, overhang: Overhang) -> None:

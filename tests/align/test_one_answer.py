@@ -76,6 +76,7 @@ def case(request, tmp_path_factory) -> Case:
     return Case(folder, genome, awkward_pairs(generator, genome, 400))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("batch", "threads"), [(1, 2), (7, 1), (7, 3), (1000, 2), (100_000, 1), (100_000, 3)])
 def test_batches_and_threads(case, batch, threads):
     case.require_same(case.whole, batch, threads)

@@ -295,6 +295,7 @@ def test_a_mate_in_a_tandem_repeat_has_two_places(card, monkeypatch, diagonals, 
             assert (axis()[diagonal : diagonal + length] == mate).all()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("diagonals", [2048, 16])
 @pytest.mark.parametrize("length", [*range(KMER, 60), 100])
 def test_a_microsatellite_with_another_base(card, monkeypatch, diagonals, length) -> None:

@@ -146,6 +146,7 @@ def test_a_flipped_bit_is_noticed(library: Path, place: float) -> None:
         assert run(library)[:3] == (12, 1, 0)
 
 
+@pytest.mark.full
 def test_truncated_files_are_noticed(library: Path) -> None:
     run(library)
     for path in kept(library):
@@ -177,12 +178,14 @@ def pairs(library: Path) -> Path:
     return library
 
 
+@pytest.mark.full
 def test_a_class_that_is_gone_is_in_nobodys_way(pairs: Path) -> None:
     """A kernel that was once called with a removed class still accepts other types."""
     (pairs / "pair.py").unlink()
     assert run(pairs, RUN_TUPLE)[:3] == (4, 0, 1)
 
 
+@pytest.mark.full
 def test_other_fields_of_a_class_are_other_code(pairs: Path) -> None:
     """So is another order of fields of equal types, for which Numba's type names are the same."""
     (pairs / "pair.py").write_text(

@@ -72,6 +72,7 @@ def test_a_group_of_pages_asks_for_one_card(backend: str, expected: list[str], t
     assert [word for word in request.split() if word.startswith(("--gpus", "--gres"))] == expected
 
 
+@pytest.mark.full
 def test_a_job_that_is_refused_says_why(tmp_path: Path) -> None:
     """A refused job reports the reason, and does not repeat the sentence in the log of an earlier run."""
     run = Run(tmp_path / "run")
