@@ -11,6 +11,8 @@ from types import SimpleNamespace
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
 
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
+
 from quire import sources
 from quire.device.look import may_have_card
 from quire.errors import InputError, QuireError
@@ -36,7 +38,9 @@ def ends_in_a_sentence():
 
 # A workflow that uses Quire as a module keeps its own output on the terminal.
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
-    shorten(logger, lambda: workflow.dryrun)
+    # --unlock and --lint run no job; their answers are messages like those that are left out.
+    runs_no_job = not {"--unlock", "--lint"}.isdisjoint(sys.argv)
+    shorten(logger, lambda: workflow.dryrun or runs_no_job, NOTHING_TO_BE_DONE_MSG)
 
 
 with ends_in_a_sentence():

@@ -23,15 +23,18 @@ _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records recovered fr
 class ShortFormatter(logging.Formatter):
     """Formatter that shortens Snakemake's records about jobs, and leaves all others to the previous formatter."""
 
-    def __init__(self, handler: logging.Handler, whole_words: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, handler: logging.Handler, whole_words: Callable[[], bool] = lambda: False, kept: str = ""
+    ) -> None:
         """Replace the formatter of a handler, except while `whole_words` asks for the full output."""
         super().__init__()
         self.whole_words = whole_words
+        self.kept = kept  # the message that ends a run without jobs
         self.handler = handler
         self.whole = handler.formatter or logging.Formatter()
         self.begun: dict[int, logging.LogRecord] = {}  # by number of the job
         self.failed: set[int] = set()  # numbers of jobs
-        self.is_running = False  # between the plan of jobs and the end of the last one
+        self.is_running = True  # until the end of the last job
         self.ended: list[str] = []  # lines held back until the progress, which follows
 
     def format(self, record: logging.LogRecord) -> str:
@@ -75,7 +78,7 @@ class ShortFormatter(logging.Formatter):
             self.is_running = record.__dict__.get("done") != record.__dict__.get("total")
             done = self.whole.format(record)
             return "\n".join([*lines[:-1], f"{lines[-1]}; {done}"] if lines else [done])
-        self.is_running &= record.levelno < logging.ERROR
+        self.is_running &= record.levelno < logging.ERROR and record.msg != self.kept
         chatter = self.is_running and record.levelno <= logging.INFO and not event and not hasattr(record, PROGRESS)
         return "" if chatter or record.__dict__.get("exception") in _FAILED else self.whole.format(record)
 
@@ -131,9 +134,15 @@ def _rates(log: Path) -> list[str]:
     return _RATE.findall(log.read_text(errors="replace")) if log.exists() else []
 
 
-def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: False) -> None:
-    """Make the terminal's handler print short lines from now on, except while `whole_words` is true (a dry run)."""
+def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: False, kept: str = "") -> None:
+    """Make the terminal's handler print short lines from now on.
+
+    Args:
+        logger: Snakemake's logger.
+        whole_words: returns True while the full output is wanted (a dry run).
+        kept: Snakemake's message for a run without jobs, which is printed.
+    """
     for handler in logger.handlers:
         to_terminal = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
         if to_terminal and handler.formatter is not None and not isinstance(handler.formatter, ShortFormatter):
-            handler.setFormatter(ShortFormatter(handler, whole_words))
+            handler.setFormatter(ShortFormatter(handler, whole_words, kept))
