@@ -38,8 +38,8 @@ def ends_in_a_sentence():
 
 # A workflow that uses Quire as a module keeps its own output on the terminal.
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
-    # --unlock and --lint run no job; their answers are messages like those that are left out.
-    runs_no_job = not {"--unlock", "--lint"}.isdisjoint(sys.argv)
+    # These options run no job; their answers are messages like those that are left out.
+    runs_no_job = not {"--unlock", "--lint", "--report"}.isdisjoint(sys.argv)
     shorten(logger, lambda: workflow.dryrun or runs_no_job, NOTHING_TO_BE_DONE_MSG)
 
 
