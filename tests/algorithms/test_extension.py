@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.extension import BAND_STEP, ExtensionJobs, oracle
+from quire.algorithms.extension import BAND_STEP, ExtensionJobs
 from quire.algorithms.extension.cpu import extend
 
+from tests.oracles import extension as oracle
 from tests.support.examples import examples
 from tests.support.read_builders import make_reads, pack
 

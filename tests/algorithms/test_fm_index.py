@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms import fm_index
-from quire.algorithms.fm_index import FmIndex, oracle
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.construction import cpu as construction_cpu
 from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.algorithms.suffix_array.cpu import suffix_array
-from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
 
+from tests.oracles import fm_index as oracle
+from tests.oracles.suffix_array import suffix_array as naive_suffix_array
 from tests.support.examples import examples
 from tests.support.fm_index_search import intervals, owned_counts, positions_of_rows
 

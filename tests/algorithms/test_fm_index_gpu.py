@@ -5,13 +5,14 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, oracle, words_of_distance
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
 from quire.algorithms.fm_index.gpu import upload_page
 from quire.device.compiler import read_source
 
 from bench.gpu_search import SOURCE, search_packed
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard, KernelFault
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles import fm_index as oracle
 from tests.support.index_builders import build_index
 
 HEADER = "quire/algorithms/fm_index/fm_index.cuh"

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu, oracle
+from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
 from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
 from quire.reference.construction import PAGE_OVERLAP
 
+from tests.oracles import mems as oracle
 from tests.support.examples import examples
 from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_sequence, find_all, reference_text
 

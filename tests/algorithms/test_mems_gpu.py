@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Cursor, Queries, WantedMatches, gpu, oracle, queries_gpu
+from quire.algorithms.mems import Cursor, Queries, WantedMatches, gpu, queries_gpu
 from quire.device.card import OutOfDeviceMemory
 from quire.ragged import offsets_from_lengths
 from quire.reference.construction import PAGE_OVERLAP
@@ -15,6 +15,7 @@ from quire.sequence.packing import unpack
 from bench.gpu_mems import matches_on_host
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles import mems as oracle
 from tests.support.card_builders import reverse_complement
 from tests.support.mems_references import cut_pages, draw_queries, draw_sequence, find_all, reference_text
 

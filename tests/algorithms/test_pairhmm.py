@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairhmm import PairHmmBatch, cpu, oracle
+from quire.algorithms.pairhmm import PairHmmBatch, cpu
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
 from quire.algorithms.pairhmm.cpu_lanes import LANES, NOWHERE
 from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
 
 from bench.pairhmm_regions import LOWEST_QUALITY, join_batches, read_regions, region_batch
+from tests.oracles import pairhmm as oracle
 from tests.support.examples import examples
 from tests.support.pairhmm_cases import LEAST_OF_FLOAT64
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quire.algorithms.pairhmm import PairHmmBatch, items_gpu, oracle
+from quire.algorithms.pairhmm import PairHmmBatch, items_gpu
 from quire.algorithms.pairhmm import gpu as pairhmm_gpu
 from quire.algorithms.pairhmm.gpu import SOURCE as LOGARITHMS
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
@@ -27,6 +27,7 @@ from quire.device.compiler import read_source
 from bench.pairhmm_regions import join_batches, read_regions
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles import pairhmm as oracle
 from tests.support.pairhmm_cases import LEAST_OF_FLOAT64, VECTORS, model_sums, region_of
 
 

@@ -9,13 +9,14 @@ import parasail
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, cpu, joined, oracle, pair_of
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, cpu, joined, pair_of
 from quire.algorithms.pairwise.cpu import align, tiling_for
 from quire.algorithms.pairwise.cpu_layout import Tiling, matrix_of
 from quire.algorithms.pairwise.cpu_tiles import sweep_tiles
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.sequence.codes import code_table
 
+from tests.oracles import pairwise as oracle
 from tests.support.examples import examples
 from tests.support.pairwise_cases import SCORINGS, as_oracle, pair, pairs, rescored
 

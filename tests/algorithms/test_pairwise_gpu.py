@@ -6,7 +6,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from quire.algorithms.pairwise import Mode, Pair, gpu, oracle, shapes
+from quire.algorithms.pairwise import Mode, Pair, gpu, shapes
 from quire.algorithms.pairwise.gpu import align
 from quire.algorithms.pairwise.paths_gpu import placed_grid
 from quire.algorithms.pairwise.shapes import StripShape
@@ -17,6 +17,7 @@ from quire.device.card import CardArray, OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles import pairwise as oracle
 from tests.support.examples import examples
 from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.pages.cpu import page_arrays
-from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters, oracle
+from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.index import PageIndex, build
 from quire.reference import Reference
 from quire.reference import build as build_reference
 
+from tests.oracles import seeding as oracle
 from tests.support.read_builders import make_reads
 
 PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from quire.algorithms.suffix_array import gpu, oracle
+from quire.algorithms.suffix_array import gpu
 from quire.algorithms.suffix_array.selection_gpu import TILE_ELEMENTS, select
 from quire.device.card import Card, OutOfDeviceMemory
 
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles import suffix_array as oracle
 from tests.support.card_builders import pack
 from tests.support.examples import examples
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quire.algorithms.suffix_array import cpu, oracle
+from quire.algorithms.suffix_array import cpu
 from quire.errors import QuireError
+
+from tests.oracles import suffix_array as oracle
 
 
 @pytest.fixture

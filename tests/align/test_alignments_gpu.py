@@ -14,9 +14,9 @@ from quire.align.model import Alignments
 from quire.align.pairing.template_length_gpu import unique_template_lengths
 from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, SeedingPass
 from quire.reference.gpu import upload_reference
-from quire.sequence.ties.oracle import hash_name, tie_hash
 
-from tests.support import align_oracles as oracles_align
+from tests.oracles import align as oracles_align
+from tests.oracles.ties import hash_name, tie_hash
 from tests.support.card_builders import card_reads, download_all, upload_all
 from tests.support.examples import examples
 from tests.support.places import Place, alignments_of

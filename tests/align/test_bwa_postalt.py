@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pysam
 import pytest
-from quire.align.lift_over.oracle import ContigAlignment, PlacedHit, lift_over
 from quire.align.parameters import MOST_QUALITY
 
 from tests.align.test_alternate import by_read, place
+from tests.oracles.lift_over import ContigAlignment, PlacedHit, lift_over
 from tests.support.alternate_genomes import AlternateGenome, drawn_pairs, make_alternate_genome, write_genome
 from tests.support.builders import random_bases
 from tests.support.read_builders import build_index, map_files, write_pairs

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
-from quire.algorithms.seeding.oracle import seed_ends
 from quire.align.candidates.gpu import LOCAL_BUNDLES, find_candidates
 from quire.align.parameters import (
     BAND_MARGIN,
@@ -22,8 +21,9 @@ from quire.align.parameters import (
 )
 from quire.ragged import offsets_from_lengths
 from quire.reference.gpu import upload_reference
-from quire.sequence.ties.oracle import hash_name, tie_hash
 
+from tests.oracles.seeding import seed_ends
+from tests.oracles.ties import hash_name, tie_hash
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
 from tests.support.examples import examples
 from tests.support.places import rows_of

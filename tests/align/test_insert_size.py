@@ -22,7 +22,7 @@ from quire.align.insert_size import (
 from quire.align.pairing.template_length import unique_template_lengths
 from quire.align.parameters import LONGEST_INSERT
 
-from tests.support.align_oracles import bwa_insert_size, template_length
+from tests.oracles.align import bwa_insert_size, template_length
 from tests.support.places import Place, alignments_of
 from tests.support.read_builders import make_reads
 

@@ -9,7 +9,7 @@ from numba import njit
 from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
 from quire.align.parameters import MOST_QUALITY as MOST
 
-from tests.support.align_oracles import bwa_quality
+from tests.oracles.align import bwa_quality
 
 
 @njit

@@ -10,10 +10,10 @@ from quire.align.pairing.mapping_quality import single_quality
 from quire.align.parameters import MOST_CANDIDATES
 from quire.reads import Reads
 from quire.reads.cpu import subset
-from quire.sequence.ties.oracle import tie_hash
 
+from tests.oracles.align import Chosen, Marked, choose_pair, choose_single, complete, is_simple
+from tests.oracles.ties import tie_hash
 from tests.support import pairing_cases
-from tests.support.align_oracles import Chosen, Marked, choose_pair, choose_single, complete, is_simple
 from tests.support.pairing_cases import AT_300, NEAR
 from tests.support.places import Place, alignments_of
 from tests.support.read_builders import make_reads

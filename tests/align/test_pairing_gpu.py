@@ -18,10 +18,8 @@ from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     SIMPLE_SCORE,
 )
-from quire.sequence.ties.oracle import hash_name, tie_hash
 
-from tests.support import pairing_cases
-from tests.support.align_oracles import (
+from tests.oracles.align import (
     Chosen,
     Marked,
     choose_pair,
@@ -29,6 +27,8 @@ from tests.support.align_oracles import (
     complete,
     is_simple,
 )
+from tests.oracles.ties import hash_name, tie_hash
+from tests.support import pairing_cases
 from tests.support.card_builders import card_reads, download_all, reverse_complement, upload_all
 from tests.support.examples import examples
 from tests.support.pairing_cases import AT_300, NEAR

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.align.read_ends import ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
-from quire.align.read_ends.oracle import kept_before_poly_g, kept_of_insert
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch
 
+from tests.oracles.read_ends import kept_before_poly_g, kept_of_insert
 from tests.support.builders import Read, random_bases, read_batch, reverse_complement, write_fasta
 from tests.support.examples import examples
 from tests.support.read_builders import READ_GROUP, build_index, write_pairs

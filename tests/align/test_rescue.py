@@ -11,7 +11,7 @@ from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
 from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, MOST_CANDIDATES, UNPAIRED_COST
 from quire.align.rescue.cpu import rescue_jobs
 
-from tests.support.align_oracles import best_diagonals
+from tests.oracles.align import best_diagonals
 from tests.support.builders import random_bases, write_fasta
 from tests.support.places import Place, alignments_of, rows_of
 from tests.support.read_builders import (

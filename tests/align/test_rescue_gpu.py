@@ -20,7 +20,7 @@ from quire.align.rescue import gpu as rescue_gpu
 from quire.align.rescue.gpu import rescue_jobs
 from quire.reference.gpu import upload_reference
 
-from tests.support.align_oracles import best_diagonals, five_prime, template_length
+from tests.oracles.align import best_diagonals, five_prime, template_length
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
 from tests.support.examples import examples
 from tests.support.places import Place, alignments_of, rows_of

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quire.algorithms.suffix_array.oracle import suffix_array
 from quire.device.backend import Backend
 from quire.index import PageIndex
 from quire.reference import Reference
@@ -15,6 +14,7 @@ from quire.reference import Reference
 from bench import build_index, cards, gpu_index
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles.suffix_array import suffix_array
 
 pytestmark = [needs_compiler, pytest.mark.full]
 

@@ -15,8 +15,8 @@ from quire.buckets.packing.packer import SAMPLED_RECORDS
 from quire.buckets.packing.parts import SLACK
 from quire.io.bam.decode import records_of
 
+from tests.oracles.packing import BITS, FIXED, packed, taken_apart
 from tests.support.examples import examples
-from tests.support.packing_oracle import BITS, FIXED, packed, taken_apart
 
 DEMO = Path(__file__).parents[1] / "data/demo/NA12878_R1.fastq.gz"
 GROUP = b"RGZS.lane1\0"

@@ -8,15 +8,15 @@ from itertools import product
 import numpy as np
 import pysam
 import pytest
-from quire.algorithms.complete import oracle
 from quire.complete import search as stage
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
 from quire.errors import InputError, QuireError
 from quire.reference import Reference
-from quire.sequence.ties.oracle import hash_name, tie_hash
 
+from tests.oracles import complete as oracle
+from tests.oracles.ties import hash_name, tie_hash
 from tests.support.builders import reverse_complement
 from tests.support.complete_cases import edit
 from tests.support.read_builders import build_index

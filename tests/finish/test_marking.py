@@ -7,10 +7,12 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import QuireError
-from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME, oracle
+from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME
 from quire.finish.marking.cpu import mark
 from quire.finish.umis import by_umi
 from quire.io.bam.decode import header_bytes, records_of
+
+from tests.oracles import marking as oracle
 
 CONTIGS = {"chr1": 3000, "chr2": 3000}
 CIGARS = ("20M", "5S15M", "15M5S", "4S12M4S", "10M3D10M", "8M2I10M", "3H2S18M", "18M2H", "10=1X9=")

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction_gpu
 from quire.algorithms.suffix_array import gpu
-from quire.algorithms.suffix_array.oracle import suffix_array
 from quire.device.card import Card
 
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
 from tests.emulator.laboratory import needs_compiler
+from tests.oracles.suffix_array import suffix_array
 from tests.support.card_builders import pack
 from tests.support.examples import examples
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire import index, reference
-from quire.algorithms.fm_index import oracle
 from quire.algorithms.fm_index.pages.cpu import page_arrays
-from quire.algorithms.suffix_array.oracle import suffix_array as naive_suffix_array
 from quire.errors import InputError, QuireError
 from quire.index import PageIndex
 from quire.index.arrays import cpu as arrays_cpu
 from quire.reference import Reference
 from quire.reference.construction import PAGE_OVERLAP
 
+from tests.oracles import fm_index as oracle
+from tests.oracles.suffix_array import suffix_array as naive_suffix_array
 from tests.support.builders import random_bases, write_fasta
 from tests.support.fm_index_search import intervals, owned_counts, positions_of_rows
 from tests.support.index_builders import INDEX_PARAMETERS

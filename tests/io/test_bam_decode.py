@@ -11,8 +11,8 @@ from quire.errors import InputError
 from quire.io.bam.decode import bases_of, cigars_of, header_bytes, name_hashes, records_of, tags_begin
 from quire.io.bam.regions import IndexedAlignments
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT
-from quire.sequence.ties.oracle import hash_name
 
+from tests.oracles.ties import hash_name
 from tests.support.builders import random_bases, write_bam
 
 CONTIGS = {"chr1": 100_000, "HLA:01,*x": 5000}

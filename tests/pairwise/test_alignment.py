@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from quire.algorithms.pairwise import Mode, PairwiseAlignment, oracle, pair_of
+from quire.algorithms.pairwise import Mode, PairwiseAlignment, pair_of
 from quire.algorithms.pairwise.recount import Columns, recount
 from quire.algorithms.scoring import BWA_MEM
 from quire.errors import InputError, QuireError
@@ -16,6 +16,7 @@ from quire.pairwise.compile_kernels import compile_kernels
 from quire.pairwise.files import AlignedPair, bam_record, segments
 from quire.pairwise.sequences import SequenceRegion, read_region
 
+from tests.oracles import pairwise as oracle
 from tests.support.pairwise_cases import as_oracle
 
 TARGET = "ACGTTGCATCGATTACGGATCCATGCANNTTGACCATTGCAAGCTTGGCATCGATCGGATTAC"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from quire.reads.gpu import CardReads
-from quire.sequence.ties.oracle import hash_name
 
+from tests.oracles.ties import hash_name
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
-from quire.algorithms.semiglobal import Overhang, oracle
+from quire.algorithms.semiglobal import Overhang
 from quire.rescore.assembly import assemble, assemble_graph, threading_order
 from quire.rescore.assembly.dangling import align_branch
 from quire.rescore.assembly.graph import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
@@ -16,6 +16,7 @@ from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
 from quire.rescore.reads.clipping import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 
+from tests.oracles import semiglobal as oracle
 from tests.support.builders import random_bases
 from tests.support.examples import examples
 from tests.support.simulation import codes

@@ -18,10 +18,10 @@ from quire.rescore.reference_confidence.model import (
     log10_sum,
     phreds,
 )
-from quire.rescore.reference_confidence.oracle import Read, confidence_at
 from quire.rescore.reference_confidence.realignment import best_haplotypes, carried_over, place, start_on_reference
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
+from tests.oracles.reference_confidence import Read, confidence_at
 from tests.support.examples import examples
 
 

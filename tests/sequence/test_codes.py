@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.ragged import pack_bytes
 from quire.sequence.codes import AMBIGUOUS, COMPLEMENT, LETTERS, code_table
-from quire.sequence.ties import cpu, oracle
+from quire.sequence.ties import cpu
+
+from tests.oracles import ties as oracle
 
 
 def test_every_letter_has_its_code_in_both_cases() -> None:

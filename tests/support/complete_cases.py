@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
-from quire.algorithms.complete import Axis, Ends, oracle
+from quire.algorithms.complete import Axis, Ends
 from quire.algorithms.complete.windows.gpu import upload_axis
 from quire.device.card import Card
 from quire.ragged import offsets_from_lengths
 from quire.sequence.packing import stand_in_codes, unpack
 
+from tests.oracles import complete as oracle
 from tests.support.card_builders import card_reads, pack, reverse_complement
 from tests.support.index_builders import build_index, cut_pages
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from quire.algorithms.extension import BAND_STEP, ExtensionJobs, Extensions, oracle
+from quire.algorithms.extension import BAND_STEP, ExtensionJobs, Extensions
 from quire.algorithms.extension.gpu import extend
 
+from tests.oracles import extension as oracle
 from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
 
 OPERATIONS = "MID"

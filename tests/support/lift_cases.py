@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from quire.align.lift_over.oracle import ContigAlignment, PlacedHit
 from quire.align.model import Reported
 from quire.ragged import offsets_from_lengths
 from quire.sam import CIGAR_MATCH, CIGAR_SHIFT
+
+from tests.oracles.lift_over import ContigAlignment, PlacedHit
 
 READ_LENGTH = 100
 LENGTHS = {

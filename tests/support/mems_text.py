@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 from quire import index, reference
-from quire.algorithms.mems import Queries, oracle
+from quire.algorithms.mems import Queries
 from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 from quire.ragged import offsets_from_lengths
 from quire.reference import Reference
 from quire.sequence.codes import code_table
 
+from tests.oracles import mems as oracle
 from tests.support.index_builders import INDEX_PARAMETERS
 
 Record = tuple[str, str]

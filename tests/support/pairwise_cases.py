@@ -4,9 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 from hypothesis import strategies as st
-from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, oracle, pair_of
+from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, pair_of
 from quire.algorithms.scoring import BWA_MEM, Scoring
 from quire.sam import CIGAR_LETTERS, CIGAR_MASK, CIGAR_SHIFT
+
+from tests.oracles import pairwise as oracle
 
 SCORINGS = [BWA_MEM, Scoring(2, -4, -6, -2), Scoring(1, -1, -1, -1), Scoring(5, -4, -12, -1), Scoring(1, 0, -3, -2)]
 

@@ -3,9 +3,10 @@
 from collections import Counter
 
 import numpy as np
-from quire.algorithms.seeding import FEW_HITS, RAREST_LIMIT, RAREST_LIMIT_BESIDE, SeedingParameters, oracle
-from quire.sequence.ties.oracle import hash_name
+from quire.algorithms.seeding import FEW_HITS, RAREST_LIMIT, RAREST_LIMIT_BESIDE, SeedingParameters
 
+from tests.oracles import seeding as oracle
+from tests.oracles.ties import hash_name
 from tests.support.card_builders import reverse_complement
 
 

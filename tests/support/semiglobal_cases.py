@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from quire.algorithms.scoring import DANGLING_END, HAPLOTYPE_TO_REFERENCE, Scoring
-from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch, oracle
+from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
 from quire.sam import CIGAR_LETTERS, CIGAR_MASK, CIGAR_SHIFT
+
+from tests.oracles import semiglobal as oracle
 
 Pair = tuple[bytes, bytes]  # reference, alternate
 Answer = tuple[int, str]  # offset, CIGAR

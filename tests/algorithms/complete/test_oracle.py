@@ -3,8 +3,8 @@
 import edlib
 import numpy as np
 import pytest
-from quire.algorithms.complete import oracle
 
+from tests.oracles import complete as oracle
 from tests.support.complete_cases import draw_islands, draw_reads, expected
 
 BASES = "ACGT"

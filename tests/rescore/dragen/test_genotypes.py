@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.rescore import caller, chunks
-from quire.rescore.dragen import oracle
 from quire.rescore.dragen.disqualification import MOMENTS, least_likelihoods
 from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
 from quire.rescore.dragen.evidence import SiteEvidence
@@ -26,6 +25,7 @@ from quire.rescore.dragen.priors import (
 )
 from quire.rescore.dragen.tables import DEFAULT
 
+from tests.oracles import dragen as oracle
 from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
 from tests.support.examples import examples

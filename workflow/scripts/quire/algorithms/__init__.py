@@ -1,1 +1,1 @@
-"""One algorithm is one directory: types in __init__, oracle.py (slow, obviously right), cpu.py, gpu.py."""
+"""One algorithm is one directory: types in __init__, cpu.py, gpu.py; its oracle is in tests/oracles."""

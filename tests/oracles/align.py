@@ -21,8 +21,8 @@ from quire.align.parameters import (
     SIMPLE_WORD,
     UNPAIRED_COST,
 )
-from quire.sequence.ties.oracle import tie_hash
 
+from tests.oracles.ties import tie_hash
 from tests.support.places import Place
 
 

@@ -5,7 +5,6 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
-
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
 Matrix = list[list[int]]

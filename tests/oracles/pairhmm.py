@@ -6,7 +6,6 @@ The matrices hold C's long double, because float64 without scaling loses precisi
 import math
 
 import numpy as np
-
 from quire.algorithms.pairhmm.batch import PairHmmBatch
 
 N_CODE = 4

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pysam
-
 from quire.finish.marking import LEAST_QUALITY
 
 _LEFT_ALONE = 0x100 | 0x800 | 0x4 | 0x200  # secondary, supplementary, unmapped, failed

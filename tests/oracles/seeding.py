@@ -1,7 +1,6 @@
 """Seeding by a scan of the whole axis: short, slow and obviously correct."""
 
 import numpy as np
-
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,
@@ -10,7 +9,8 @@ from quire.algorithms.seeding import (
     RAREST_LIMIT_BESIDE,
     SeedingParameters,
 )
-from quire.sequence.ties.oracle import tie_hash
+
+from tests.oracles.ties import tie_hash
 
 
 def seed_ends(length: int, parameters: SeedingParameters) -> list[int]:

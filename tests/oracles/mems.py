@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-
 from quire.algorithms.mems import Queries
 
 Match = tuple[int, int, int]
