@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log10
+from math import floor, log10
 
 from quire.rescore.reference_confidence.model import (
     DELETED,
@@ -12,7 +12,6 @@ from quire.rescore.reference_confidence.model import (
     MOST_INDEL_READS,
     base_table,
     indel_table,
-    phreds,
 )
 
 _N = 4
@@ -100,3 +99,9 @@ def is_informative(read: Read, column: int, reference: Sequence[int], shift: int
             if shifted is not None and shifted <= as_aligned:
                 return False
     return True
+
+
+def phreds(likelihoods: Sequence[float]) -> list[int]:
+    """Return log10 likelihoods as whole phreds below the best."""
+    best = max(likelihoods)
+    return [floor(-10.0 * (value - best) + 0.5) for value in likelihoods]

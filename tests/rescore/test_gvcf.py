@@ -199,7 +199,7 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
     ]
     low = data.draw(st.integers(start, start + size))
     intervals = np.array([[start, low], [min(low + 3, start + size), start + size]])
-    records = list(with_blocks("c", stretches, intervals, lambda a, b: "G" * (b - a), 2))
+    records = list(with_blocks("c", stretches, intervals, lambda contig, a, b: b"G" * (b - a), 2))
     inside = [v for v in variants if any(a <= v.start < b for a, b in intervals.tolist())]
     assert [r for r in records if r in variants] == inside
     assert [r.start for r in records] == sorted(r.start for r in records)

@@ -10,8 +10,9 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
+from quire.rescore import joint
 from quire.rescore.genotyping.cohort import excess_heterozygosity
-from quire.rescore.joint import check_gvcfs, units
+from quire.rescore.joint import check_gvcfs
 from quire.rescore.joint.merge import genotype_map
 from quire.rescore.phasing import PHASE_KEYS
 
@@ -88,7 +89,7 @@ def test_pieces_make_no_difference(world: Path, tmp_path: Path) -> None:
 
 def test_units_and_processes_make_no_difference(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = joined(world, tmp_path / "whole.vcf.gz", [(CONTIG, 0, LENGTH)])
-    monkeypatch.setattr(units, "UNIT_BASES", 300)
+    monkeypatch.setattr(joint, "UNIT_BASES", 300)
     gvcfs = [world / f"{sample}.g.vcf.gz" for sample in "ABC"]
     for threads in (1, 3):
         output = tmp_path / f"{threads}.vcf.gz"
@@ -99,7 +100,7 @@ def test_units_and_processes_make_no_difference(world: Path, tmp_path: Path, mon
 def test_a_damaged_block_is_one_sentence_from_a_process(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(units, "UNIT_BASES", 3000)
+    monkeypatch.setattr(joint, "UNIT_BASES", 3000)
     content = bytearray((world / "A.g.vcf.gz").read_bytes())
     middle = len(content) // 2
     content[middle : middle + 50] = bytes(50)

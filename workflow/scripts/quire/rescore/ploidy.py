@@ -69,9 +69,9 @@ class PloidyMap:
         return lines
 
     @classmethod
-    def from_header(cls, lines: Sequence[str]) -> "PloidyMap | None":
-        """Read the map from the header of a gVCF; return None if it has none."""
-        usual, rows = None, []
+    def from_header(cls, lines: Sequence[str]) -> "PloidyMap":
+        """Read the map from the header of a gVCF; a header without one means ploidy 2 everywhere."""
+        usual, rows = 2, []
         for line in lines:
             if line.startswith(f"##{HEADER_KEY}=<"):
                 # The contig's name comes last, since it may hold anything.
@@ -82,7 +82,7 @@ class PloidyMap:
                     rows.append(PloidyRegion(fields["Contig"], int(fields["Start"]) - 1, end, ploidy, UNKNOWN))
                 else:
                     usual = ploidy
-        return None if usual is None else cls.of(usual, rows)
+        return cls.of(usual, rows)
 
 
 def ploidy_of_sample(name: str, usual: int, sex: str, rows: Sequence[PloidyRegion]) -> PloidyMap:

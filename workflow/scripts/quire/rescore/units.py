@@ -9,7 +9,7 @@ from quire.io.bed import Interval
 from quire.io.vcf import NON_REFERENCE, Fields, VariantRecord
 from quire.rescore.chunks import read_chunks, stretches
 from quire.rescore.filters import filtered
-from quire.rescore.gvcf import stretch_records
+from quire.rescore.gvcf.chunk import stretch_records
 from quire.rescore.gvcf.records import FIELDS as GVCF_FIELDS
 from quire.rescore.job import CalledSample, CallingJob, Output
 from quire.rescore.reads.filters import NO_COPIES, THINNED, USED

@@ -17,7 +17,7 @@ from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
-from quire.rescore.reference_confidence.realignment import ScoredReads
+from quire.rescore.reference_confidence.realignment import ScoredReads, score_regions
 from quire.rescore.regions import (
     AssembledRegion,
     assemble_regions,
@@ -26,7 +26,6 @@ from quire.rescore.regions import (
     region_sites,
     unexplained_reads,
 )
-from quire.rescore.scoring import score_regions
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window

@@ -4,6 +4,7 @@ A block is also cut at every multiple of BLOCK_CUT, and the genome is split into
 blocks do not depend on the number of jobs.
 """
 
+import heapq
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,8 +19,8 @@ BLOCK_CUT = 1000
 BANDS = (*range(61), 70, 80, 90, 99)
 """Lowest GQ of each band."""
 _LARGEST_GQ = 99
-Letters = Callable[[int, int], str]
-"""Returns the reference letters of a span of the current contig."""
+Letters = Callable[[str, int, int], bytes]
+"""Returns the reference's letters of a span of a contig."""
 _BAND_OF = np.searchsorted(np.array(BANDS), np.arange(_LARGEST_GQ + 1), side="right") - 1
 
 
@@ -47,22 +48,6 @@ class Stretch(NamedTuple):
         return self.start + len(self.depth)
 
 
-class Blocks(NamedTuple):
-    """Reference blocks in order.
-
-    Attributes:
-        start, end: int64[n], half-open.
-        least_depth, median_depth: int32[n].
-        phreds: int32[n, genotypes], the least of each genotype.
-    """
-
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    least_depth: NDArray[np.int32]
-    median_depth: NDArray[np.int32]
-    phreds: NDArray[np.int32]
-
-
 def band_lines() -> list[str]:
     """Return header lines with the range of GQ of each band, as GATK writes them."""
     return [
@@ -76,12 +61,7 @@ def with_blocks(
 ) -> Iterator[VariantRecord]:
     """Yield the variants of a contig's stretches and the blocks between them, if they start in intervals, in order.
 
-    Args:
-        contig: name.
-        stretches: in order, without gaps.
-        intervals: int64[n, 2] of the contig, in order and disjoint.
-        reference: returns the reference's letters of a span.
-        ploidy: of the sample.
+    Stretches follow each other without gaps; intervals are int64[n, 2] of the contig, in order and disjoint.
     """
     waiting: Stretch | None = None
     covered = 0  # positions before it are part of a variant of an earlier stretch
@@ -136,38 +116,35 @@ def _records(
         wanted[record.start - stretch.start : min(covered, max(following, record.start + 1)) - stretch.start] = False
     for start, end in stretch.deleted:
         wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = False
-    blocks = Blocks(*reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, _BAND_OF))
-    letters = reference(stretch.start, stretch.end)
-    variants = iter(written)
-    variant = next(variants, None)
-    for b, start in enumerate(blocks.start.tolist()):
-        while variant is not None and variant.start <= start:
-            yield variant
-            variant = next(variants, None)
-        yield block_record(contig, blocks, b, letters[start - stretch.start], ploidy)
-    while variant is not None:
-        yield variant
-        variant = next(variants, None)
+    columns = _reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, _BAND_OF)
+    letters = reference(contig, stretch.start, stretch.end).decode()
+    blocks = (
+        _block_record(contig, letters[block[0] - stretch.start], ploidy, block)
+        for block in zip(*(column.tolist() for column in columns), strict=True)
+    )
+    yield from heapq.merge(written, blocks, key=lambda record: record.start)
     return covered
 
 
-def block_record(contig: str, blocks: Blocks, number: int, letter: str, ploidy: int) -> VariantRecord:
-    """Return the record of a block; `letter` is the reference's at its start."""
-    phreds = blocks.phreds[number].tolist()
+def _block_record(
+    contig: str, letter: str, ploidy: int, block: tuple[int, int, int, int, Sequence[int]]
+) -> VariantRecord:
+    """Return the record of a row of `_reference_blocks`; `letter` is the reference's at its start."""
+    start, end, least_depth, median_depth, phreds = block
     least, second = sorted(phreds)[:2]
     return VariantRecord(
         contig=contig,
-        start=int(blocks.start[number]),
+        start=start,
         alleles=(letter, NON_REFERENCE),
         quality=None,
         filters=None,
-        info={"END": int(blocks.end[number])},
+        info={"END": end},
         samples=[
             {
                 "GT": "/".join("0" * ploidy),
-                "DP": int(blocks.median_depth[number]),
+                "DP": median_depth,
                 "GQ": min(second - least, _LARGEST_GQ),
-                "MIN_DP": int(blocks.least_depth[number]),
+                "MIN_DP": least_depth,
                 "PL": phreds,
             }
         ],
@@ -175,8 +152,8 @@ def block_record(contig: str, blocks: Blocks, number: int, letter: str, ploidy: 
 
 
 @compiled
-def reference_blocks(depth, phreds, wanted, start, band_of):
-    """Return the columns of `Blocks`: runs of wanted positions in one band, cut at multiples of BLOCK_CUT.
+def _reference_blocks(depth, phreds, wanted, start, band_of):
+    """Return the blocks of wanted positions in one band, cut at multiples of BLOCK_CUT.
 
     Args:
         depth: int32[positions], of consecutive positions.
@@ -184,6 +161,9 @@ def reference_blocks(depth, phreds, wanted, start, band_of):
         wanted: bool[positions].
         start: the first position.
         band_of: int64[100], number of the band by GQ.
+
+    Returns:
+        int64[n] start and end (half-open), int32[n] least and median depth, and int32[n, genotypes] least PLs.
     """
     size, genotypes = phreds.shape
     starts = np.empty(size, np.int64)

@@ -1,4 +1,9 @@
-"""A chunk of a gVCF: active regions assembled and called, and the reference confidence of all other positions."""
+"""A chunk of a gVCF: active regions assembled and called, and the reference confidence of all other positions.
+
+Where a region is not active or has no call, the reads count as they were aligned. In a region with calls, the positions
+from its first to its last variant are judged by the reads as their haplotypes place them; the rest on either side is
+treated as a region of its own (AssemblyRegionTrimmer).
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -8,12 +13,11 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions import quiet_regions
-from quire.rescore.chunks import Chunk, RegionBatch, batches, touched
+from quire.rescore.chunks import Chunk, RegionBatch, batches, padded_spans, read_chunks, touched
 from quire.rescore.genotyping import NO_CALL
 from quire.rescore.genotyping.rank_sums import rank_sums
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.gvcf.blocks import Stretch
-from quire.rescore.gvcf.confidence import ChunkConfidence
+from quire.rescore.gvcf.blocks import Stretch, with_blocks
 from quire.rescore.gvcf.records import gvcf_record
 from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
 from quire.rescore.job import CallingJob
@@ -22,7 +26,9 @@ from quire.rescore.long_indels.support import Support
 from quire.rescore.parameters import REGION_PADDING
 from quire.rescore.phasing import PHASED_PLOIDY, phases
 from quire.rescore.reads.clipping import RegionReads
-from quire.rescore.reference_confidence.realignment import ScoredReads
+from quire.rescore.reference_confidence import ReadColumns, reference_confidence
+from quire.rescore.reference_confidence.columns import Placement, clipped_columns, placed_columns
+from quire.rescore.reference_confidence.realignment import ScoredReads, score_regions
 from quire.rescore.regions import (
     AssembledRegion,
     assemble_regions,
@@ -31,7 +37,6 @@ from quire.rescore.regions import (
     region_sites,
     unexplained_reads,
 )
-from quire.rescore.scoring import score_regions
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window
@@ -40,7 +45,56 @@ LOOK_BACK = REGION_PADDING
 """Bases from the end of an active region to the last base that its deletions may remove: its haplotypes end there."""
 
 
-def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
+class _ChunkConfidence:
+    """Confidence of consecutive positions from `start` on, filled in region by region.
+
+    `depth` and `phreds` are those of `Confidence`; 0 for positions without reads.
+    """
+
+    def __init__(self, start: int, end: int, ploidy: int, window: Window) -> None:
+        self.start = start
+        self.depth = np.zeros(end - start, np.int32)
+        self.phreds = np.zeros((end - start, ploidy + 1), np.int32)
+        self._ploidy, self._window = ploidy, window
+
+    def add_aligned(
+        self, reads: RegionReads, regions: NDArray[np.int64], bounds: NDArray[np.int64], spans: NDArray[np.int64]
+    ) -> None:
+        """Compute spans (int64[n, 2]) from the reads of their `regions` (int64[n]) as they were aligned.
+
+        `bounds` (int64[n, 2]) are the padded spans of the regions, to which their reads were clipped.
+        """
+        if len(spans):
+            padded = padded_spans(spans, self._window)
+            padded = np.stack([np.maximum(padded[:, 0], bounds[:, 0]), np.minimum(padded[:, 1], bounds[:, 1])], 1)
+            self._add(clipped_columns(reads, regions, padded), spans, padded)
+
+    def add_placed(self, reads: RegionReads, placement: Placement, regions: Sequence[AssembledRegion]) -> None:
+        """Compute the spans of the regions' variants from reads as their haplotypes place them."""
+        padded = np.array([region.span for region in regions], np.int64)
+        spans = np.array([region.variants for region in regions], np.int64)
+        self._add(placed_columns(reads, placement), spans, padded)
+
+    def _add(self, columns: ReadColumns, spans: NDArray[np.int64], padded: NDArray[np.int64]) -> None:
+        window = self._window
+        confidence = reference_confidence(columns, spans, padded, window.codes, window.start, self._ploidy)
+        sizes = spans[:, 1] - spans[:, 0]
+        ends = np.cumsum(sizes)
+        at = np.arange(ends[-1]) + np.repeat(spans[:, 0] - self.start - (ends - sizes), sizes)
+        self.depth[at] = confidence.depth
+        self.phreds[at] = confidence.phreds
+
+
+def stretch_records(
+    job: CallingJob, contig: str, intervals: NDArray[np.int64], tally: Tally
+) -> Iterator[VariantRecord]:
+    """Return variants and blocks of intervals (int64[n, 2]) of a contig, in order; the job has one sample."""
+    chunks = read_chunks(job, contig, intervals, tally, LOOK_BACK)
+    called = (_call_chunk(job, chunk, tally) for chunk in chunks)
+    return with_blocks(contig, called, intervals, job.reference.sequence, job.samples[0].ploidy)
+
+
+def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
     """Return variants and confidence of some tiles of the job's one sample, and count their regions.
 
     Only regions that overlap the intervals are handled, and active regions whose deletions may reach into them: the
@@ -55,7 +109,7 @@ def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
         sources = [job.samples[0].source]
         called = long_indels(reads, sources, window, owned, job.engine, partial(_long_record, window.contig, ploidy))
         reads = without_carried(reads, called)
-    confidence = ChunkConfidence(borders[0], borders[-1], ploidy, window)
+    confidence = _ChunkConfidence(borders[0], borders[-1], ploidy, window)
     quiet = quiet_regions(active, borders)
     quiet = quiet[touched(intervals, quiet[:, 0], quiet[:, 1])]
     for batch in batches(job, window, reads, quiet):
@@ -83,16 +137,13 @@ def _call_regions(
     window: Window,
     batch: RegionBatch,
     regions: Sequence[AssembledRegion],
-    confidence: ChunkConfidence,
+    confidence: _ChunkConfidence,
 ) -> Iterator[VariantRecord]:
     """Yield the records of assembled regions' variants, and add all positions of the batch to `confidence`."""
     called: list[AssembledRegion] = []
     if regions:
         scored, placement = score_regions(job, window, batch, regions)
-        spans = np.array([region.span for region in regions], np.int64)
-        confidence.add_placed(
-            batch.reads, placement, spans, np.array([region.variants for region in regions], np.int64)
-        )
+        confidence.add_placed(batch.reads, placement, regions)
         for region, own in zip(regions, scored, strict=True):
             calls = list(_call_region(job, window, region, batch.reads, own))
             if any(allele != NO_CALL for call, _ in calls for allele in call.genotype):

@@ -4,6 +4,7 @@ Follows AlleleLikelihoods.updateNonRefAlleleLikelihoods and GenotypingEngine.cal
 them for a gVCF: every allele is kept, since joint genotyping decides later which of them are real.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ from quire.rescore.genotyping import (
     pseudocounts,
     whole_counts,
 )
-from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.genotyping.allele_frequency import no_variant_log10
 from quire.rescore.genotyping.models import GenotypeModel
 from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
@@ -102,7 +103,7 @@ def call_gvcf_site(
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
         own = phreds[kept_genotypes(ploidy, len(numbers) + 1, numbers)]
         keep = likeliest_alleles(own, ploidies, len(numbers))
-        phreds = _subset(phreds, ploidy, len(numbers) + 1, [*keep, len(numbers)])
+        phreds = subset_phreds(phreds, ploidy, len(numbers) + 1, [*keep, len(numbers)])
         site, by_allele, numbers = site.subset(keep), np.ascontiguousarray(by_allele[:, keep]), keep
     prior = np.append(pseudocounts(site.alleles), INDEL_PSEUDOCOUNT)
     nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
@@ -122,9 +123,9 @@ def call_gvcf_site(
     )
     if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
         return None
-    phreds = _subset(phreds, ploidy, other + 1, [*kept, other])
+    phreds = subset_phreds(phreds, ploidy, other + 1, [*kept, other])
     by_allele = np.ascontiguousarray(by_allele[:, kept])
-    genotype, quality = _genotype(phreds, ploidy, len(kept) + 1)
+    genotype, quality = likeliest_call(phreds, ploidy, len(kept) + 1)
     site_quality = -10.0 * nothing + 0.0
     if model is not None:
         posterior = model.genotype(0, [*(site.alleles[a] for a in kept), NON_REFERENCE], phreds, ploidy)
@@ -150,20 +151,20 @@ def call_gvcf_site(
     )
 
 
-def _subset(phreds: NDArray[np.int64], ploidy: int, alleles: int, kept: list[int]) -> NDArray[np.int64]:
-    """Return the PLs of the genotypes of some alleles."""
+def subset_phreds(phreds: NDArray[np.int64], ploidy: int, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:
+    """Return the PLs of the genotypes of some of a site's alleles."""
     own = phreds[kept_genotypes(ploidy, alleles, kept)]
     shifted: NDArray[np.int64] = own - own.min()
     return shifted
 
 
-def _genotype(phreds: NDArray[np.int64], ploidy: int, alleles: int) -> tuple[tuple[int, ...], int]:
+def likeliest_call(phreds: NDArray[np.int64], ploidy: int, alleles: int) -> tuple[tuple[int, ...], int]:
     """Return the most likely genotype and its quality; no call if the reference ties with the next."""
     best = int(phreds.argmin())
     quality = min(int(np.partition(phreds, 1)[1]), _LARGEST_GQ)
     if best == 0 and quality == 0:
         return (NO_CALL,) * ploidy, 0
-    return tuple(np.repeat(np.arange(alleles), genotype_counts(ploidy, alleles)[best]).tolist()), quality
+    return genotype_members(ploidy, alleles, best), quality
 
 
 @compiled

@@ -5,9 +5,10 @@ At every position where some sample may have a variant, `merge` expresses all sa
 decides which alleles are real and which samples have them, and `annotations` fills INFO.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from quire.io.vcf import Fields, Value, VariantRecord
 from quire.reference import Reference
 from quire.rescore.filters import definitions, filtered, filters_of
 from quire.rescore.genotyping import NO_CALL
+from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.job import contigs_of
 from quire.rescore.joint.all_sites import (
     LOW_QUALITY,
@@ -28,14 +30,14 @@ from quire.rescore.joint.all_sites import (
 )
 from quire.rescore.joint.annotations import FIELDS, annotate
 from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_site
-from quire.rescore.joint.inputs import Gvcf, GvcfRecord, open_gvcfs
-from quire.rescore.joint.merge import JointSite, SampleAtSite, merge_site, unknown_sample
-from quire.rescore.joint.sweep import Span, spans
-from quire.rescore.joint.units import GvcfFiles, lines_of_units
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span, open_gvcfs, spans
+from quire.rescore.joint.merge import merge_site
 from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
+from quire.rescore.processes import in_processes
 from quire.rescore.provenance import provenance
 from quire.rescore.records import shared_end
 
+UNIT_BASES = 50_000  # bases that one process genotypes at a time, holding their lines
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
 """The fields of a VCF of every position."""
 
@@ -78,51 +80,62 @@ def genotype_interval(request: JointRequest) -> int:
         InputError: a file that is not a complete gVCF of this reference, has no index, or repeats a sample.
         QuireError: a process was killed.
     """
-    all_sites, minimum_quality = request.all_sites, request.minimum_quality
+    minimum_quality = request.minimum_quality
     reference = Reference.open(request.reference_directory)
     contigs = contigs_of(reference)
-    files = GvcfFiles(request.gvcfs, dict(contigs))
+    files = _GvcfFiles(request.gvcfs, dict(contigs))
     judged = filters_of(request.filters or {})
-    fields = WITH_REFERENCE_FIELDS if all_sites else FIELDS
-    settings = {"minimum_quality": minimum_quality, "emit": "all_sites" if all_sites else "variants"}
+    fields = WITH_REFERENCE_FIELDS if request.all_sites else FIELDS
+    letters = reference.sequence if request.all_sites else None
+    settings = {"minimum_quality": minimum_quality, "emit": "all_sites" if request.all_sites else "variants"}
     extras = [
         *provenance("joint_genotype", settings, request.fasta),
         *request.header_extras,
         *definitions(judged),
-        *([LOW_QUALITY_LINE] if all_sites else []),
+        *([LOW_QUALITY_LINE] if request.all_sites else []),
     ]
     head = vcf.header(contigs, files.samples, fields, extras, reference.contig_checksums)
 
-    def lines(opened: Sequence[Gvcf], unit: Sequence[Interval]) -> Iterator[str]:
+    def lines(unit: Sequence[Interval]) -> list[str]:
+        found: list[str] = []
         for contig, start, end in unit:
-            if all_sites:
-                letters = partial(_letters, reference, contig)
-                for item in genotype_every_site(opened, contig, start, end, minimum_quality, letters):
-                    if isinstance(item, ReferenceRun):
-                        yield from item.lines(fields)
-                    else:
-                        yield filtered(item, judged, fields).line(fields)
-            else:
-                for record in genotype_span(opened, contig, start, end, minimum_quality):
-                    yield filtered(record, judged, fields).line(fields)
+            for item in genotype_span(files.opened(), contig, (start, end), minimum_quality, letters):
+                if isinstance(item, ReferenceRun):
+                    found += item.lines(fields)
+                else:
+                    found.append(filtered(item, judged, fields).line(fields))
+        return found
 
+    units = cut_at_multiples(request.intervals, UNIT_BASES)
     try:
-        return vcf.write_part(request.part, head, lines_of_units(files, request.intervals, lines, request.threads))
+        called = chain.from_iterable(in_processes(lines, units, request.threads))
+        return vcf.write_part(request.part, head, called)
     finally:
         files.close()
 
 
-def _letters(reference: Reference, contig: str, start: int, end: int) -> str:
-    return reference.sequence(contig, start, end).decode()
+class _GvcfFiles:
+    """gVCFs that each process opens itself, since forked processes would share the position of an open file."""
+
+    def __init__(self, paths: Sequence[str | Path], contigs: Mapping[str, int]) -> None:
+        self._paths, self._contigs = paths, contigs
+        self._owner, self._opened = os.getpid(), open_gvcfs(paths, contigs, {})
+        self.samples = [sample for gvcf in self._opened for sample in gvcf.samples]
+
+    def opened(self) -> Sequence[Gvcf]:
+        """Return the files, opened by this process."""
+        if self._owner != os.getpid():
+            self._owner, self._opened = os.getpid(), open_gvcfs(self._paths, self._contigs, {})
+        return self._opened
+
+    def close(self) -> None:
+        """Close the files."""
+        for gvcf in self._opened:
+            gvcf.close()
 
 
 def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], samples: Sequence[str]) -> None:
-    """Check the gVCFs of further samples.
-
-    Args:
-        reference_directory: directory written by the reference stage.
-        gvcfs: as in `JointRequest`.
-        samples: names that the files must not have.
+    """Check the gVCFs of further samples, which must not have the names of `samples`.
 
     Raises:
         InputError: as in `genotype_interval`.
@@ -134,93 +147,55 @@ def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], sa
 
 
 def genotype_span(
-    gvcfs: Sequence[Gvcf], contig: str, start: int, end: int, minimum_quality: float
-) -> Iterator[VariantRecord]:
-    """Yield the records of a cohort's variants that start in [start, end) of a contig, in order."""
-    deleted_to = -1  # last position that a written deletion removes
-    # Deletions that reach into the span are genotyped too, since '*' may only be written for a deletion that is called.
-    reach = _reach(gvcfs, contig, start)
-    for span in spans(gvcfs, contig, reach, end):
-        if span.is_site and span.start >= reach:
-            site = _site(gvcfs, contig, span.start, span.reaching(span.start))
-            call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
-            if call is not None:
-                deleted_to = max(deleted_to, call.deletion_end)
-                if site.start >= start and call.is_polymorphic:
-                    yield joint_record(contig, call)
-
-
-def genotype_every_site(
-    gvcfs: Sequence[Gvcf], contig: str, start: int, end: int, minimum_quality: float, letters: Letters
+    gvcfs: Sequence[Gvcf], contig: str, within: tuple[int, int], minimum_quality: float, letters: Letters | None
 ) -> Iterator[VariantRecord | ReferenceRun]:
-    """Yield every position of [start, end) of a contig, in order: variants as `genotype_span` does, and all others."""
-    deleted_to = -1
+    """Yield the variants of a cohort that start in a span of a contig, in order, with `letters` all positions.
+
+    `within` is the span, 0-based, half-open; `minimum_quality` the lowest QUAL of a variant.
+    """
+    start, end = within
+    deleted_to = -1  # last position that a written deletion removes
 
     def deletion_at(position: int, reaching: Sequence[GvcfRecord | None], letter: str) -> VariantRecord | None:
-        site = _site(gvcfs, contig, position, reaching, letter)
+        site = merge_site(contig, position, reaching, gvcfs, letter)
         call = call_joint_site(site, minimum_quality, position <= deleted_to, deletions_alone=True)
         if call is None or not call.is_polymorphic:
             return None
         return replace(joint_record(contig, call), filters=(LOW_QUALITY,))
 
     nothing = Span(start, end, False, [None] * len(gvcfs))
-    reach = _reach(gvcfs, contig, start)
     written = start  # all positions before it are written
+    # Deletions that reach into the span are genotyped too, since '*' may only be written for a deletion that is called.
+    reach = _reach(gvcfs, contig, start)
     for span in spans(gvcfs, contig, reach, end):
-        if span.start > written:  # before the first record
-            yield from between_variants(contig, nothing, written, span.start, gvcfs, letters, deletion_at)
+        if letters is not None and span.start > written:  # before the first record
+            yield from between_variants(contig, nothing, (written, span.start), gvcfs, letters, deletion_at)
         written = max(written, span.start)
         if span.is_site and span.start >= reach:
-            site = _site(gvcfs, contig, span.start, span.reaching(span.start))
+            site = merge_site(contig, span.start, span.reaching(span.start), gvcfs)
             call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
             if call is not None:
                 deleted_to = max(deleted_to, call.deletion_end)
                 if site.start >= start and call.is_polymorphic:
                     yield joint_record(contig, call)
                     written += 1
-        if written < min(span.end, end):
-            yield from between_variants(contig, span, written, min(span.end, end), gvcfs, letters, deletion_at)
-            written = min(span.end, end)
-    if written < end:
-        yield from between_variants(contig, nothing, written, end, gvcfs, letters, deletion_at)
+        after = min(span.end, end)
+        if letters is not None and written < after:
+            yield from between_variants(contig, span, (written, after), gvcfs, letters, deletion_at)
+        written = max(written, after)
+    if letters is not None and written < end:
+        yield from between_variants(contig, nothing, (written, end), gvcfs, letters, deletion_at)
 
 
 def _reach(gvcfs: Sequence[Gvcf], contig: str, start: int) -> int:
     """Return the last position up to `start` that no earlier variant spans; later sites depend on no site before it."""
     # In a chain of deletions, each decides whether '*' may be written at the next.
-    while (before := _first_reaching(gvcfs, contig, start)) < start:
+    while True:
+        spanning = (record for gvcf in gvcfs for record in gvcf.records(contig, start, start + 1) if record.is_variant)
+        before = min((record.start for record in spanning), default=start)
+        if before >= start:
+            return start
         start = before
-    return start
-
-
-def _first_reaching(gvcfs: Sequence[Gvcf], contig: str, position: int) -> int:
-    """Return the first start of the variants that span a position; the position itself if there are none."""
-    reaching = [
-        record.start for gvcf in gvcfs for record in gvcf.records(contig, position, position + 1) if record.is_variant
-    ]
-    return min([position, *reaching])
-
-
-def _site(
-    gvcfs: Sequence[Gvcf],
-    contig: str,
-    position: int,
-    reaching: Sequence[GvcfRecord | None],
-    letter: str | None = None,
-) -> JointSite:
-    """Merge all samples at a position, from the records that span it."""
-    sizes = [len(gvcf.samples) for gvcf in gvcfs]
-    site = merge_site(position, reaching, sizes, letter)
-    if None not in reaching:
-        return site
-    # For samples without a record, only the ploidy is known, if the header of their file gives it.
-    samples: list[SampleAtSite | None] = list(site.samples)
-    at = 0
-    for gvcf, record, size in zip(gvcfs, reaching, sizes, strict=True):
-        if record is None and gvcf.ploidies is not None:
-            samples[at : at + size] = [unknown_sample(gvcf.ploidies.at(contig, position))] * size
-        at += size
-    return replace(site, samples=samples)
 
 
 def joint_record(contig: str, call: JointCall) -> VariantRecord:

@@ -13,17 +13,15 @@ import numpy as np
 
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping.allele_frequency import genotype_counts
-from quire.rescore.joint.inputs import Gvcf, GvcfRecord
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span
 from quire.rescore.joint.merge import integers
-from quire.rescore.joint.sweep import Span
 
 LOW_QUALITY = "LowQual"
 LOW_QUALITY_LINE = f'##FILTER=<ID={LOW_QUALITY},Description="QUAL below rescore.minimum_quality">'
 REFERENCE_QUALITY = Field("RGQ", "1", "Integer", "Phred probability that a genotype without variant is wrong")
 _LARGEST_QUALITY = 99
-_USUAL_PLOIDY = 2
-Letters = Callable[[int, int], str]
-"""Returns the reference letters of a span of the current contig."""
+Letters = Callable[[str, int, int], bytes]
+"""Returns the reference's letters of a span of a contig."""
 SiteRecord = Callable[[int, Sequence[GvcfRecord | None], str], VariantRecord | None]
 """Returns the record of a variant at a position or None, given the records that span it and the reference's letter."""
 
@@ -47,71 +45,54 @@ class ReferenceRun(NamedTuple):
 
 
 def between_variants(
-    contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf], letters: Letters, deletion_at: SiteRecord
+    contig: str,
+    span: Span,
+    within: tuple[int, int],
+    gvcfs: Sequence[Gvcf],
+    letters: Letters,
+    deletion_at: SiteRecord,
 ) -> Iterator[VariantRecord | ReferenceRun]:
-    """Yield all positions of [start, end), a part of a span in which no variant starts.
+    """Yield all positions `within` a part of a span in which no variant starts.
 
-    Args:
-        contig: name.
-        span: with the files' records.
-        start: 0-based.
-        end: position after the last.
-        gvcfs: the files.
-        letters: returns the reference's letters of a span.
-        deletion_at: makes the record of a position that a deletion removes in a sample.
+    `deletion_at` makes the record of a position that a deletion removes in a sample.
     """
-    for first, after in pairwise(_borders(contig, span, start, end, gvcfs)):
+    for first, after in pairwise(_borders(contig, span, within, gvcfs)):
         reaching = span.reaching(first)
-        bases = letters(first, after)
+        bases = letters(contig, first, after).decode()
         if not any(record is not None and record.start < first and _deletes(record) for record in reaching):
-            yield ReferenceRun(reference_record(contig, first, reaching, gvcfs), bases)
+            yield ReferenceRun(_reference_record(contig, first, reaching, gvcfs), bases)
             continue
         for position, base in enumerate(bases, first):
             record = deletion_at(position, reaching, base)
-            if record is not None:
-                yield record
-            else:
-                yield ReferenceRun(reference_record(contig, position, reaching, gvcfs), base)
+            yield record or ReferenceRun(_reference_record(contig, position, reaching, gvcfs), base)
 
 
-def _borders(contig: str, span: Span, start: int, end: int, gvcfs: Sequence[Gvcf]) -> list[int]:
-    """Return the positions in [start, end], ends included, at which the values of a sample may change."""
+def _borders(contig: str, span: Span, within: tuple[int, int], gvcfs: Sequence[Gvcf]) -> list[int]:
+    """Return the positions of a span, ends included, at which the values of a sample may change."""
+    start, end = within
     borders = [start, end]
     for record, gvcf in zip(span.current, gvcfs, strict=True):
         if record is not None:
             borders.append(record.end)
-            if _is_named(record):
+            if record.alternates != (NON_REFERENCE,):
                 borders.append(record.start + 1)
-        if gvcf.ploidies is not None:
-            borders += gvcf.ploidies.borders.get(contig, ())
+        borders += gvcf.ploidies.borders.get(contig, ())
     return sorted({border for border in borders if start <= border <= end})
-
-
-def _is_named(record: GvcfRecord) -> bool:
-    return record.alternates != (NON_REFERENCE,)
 
 
 def _deletes(record: GvcfRecord) -> bool:
     return any(a != NON_REFERENCE and len(a) < len(record.reference) for a in record.alternates)
 
 
-def reference_record(
+def _reference_record(
     contig: str, position: int, reaching: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf]
 ) -> VariantRecord:
-    """Return the record of a position without a variant; its reference allele is a placeholder.
-
-    Args:
-        contig: name.
-        position: 0-based.
-        reaching: for each file the record that spans the position.
-        gvcfs: the files.
-    """
+    """Return the record of a position without a variant; its reference allele is a placeholder."""
     samples: list[dict[str, Value]] = []
     depth = 0
     for record, gvcf in zip(reaching, gvcfs, strict=True):
         if record is None:
-            ploidy = _USUAL_PLOIDY if gvcf.ploidies is None else gvcf.ploidies.at(contig, position)
-            samples += [_nothing(ploidy) for _ in gvcf.samples]
+            samples += [_nothing(gvcf.ploidies.at(contig, position)) for _ in gvcf.samples]
             continue
         own = [_sample(record, column, position) for column in range(len(gvcf.samples))]
         samples += own

@@ -42,7 +42,7 @@ def annotate(call: JointCall) -> dict[str, Value]:
         "AN": len(called),
         "DP": call.site.depth,
     }
-    tables = [g.source.strands for g in call.genotypes if g.source is not None and g.source.strands is not None]
+    tables = [g.source.strands for g in call.genotypes if g.source.strands is not None]
     if tables:
         info["FS"] = fisher_strand(_strand_sum(tables, _FEWEST_STRANDS["FS"]))
         info["SOR"] = strand_odds_ratio(_strand_sum(tables, _FEWEST_STRANDS["SOR"]))

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import SPANNING_DELETION
-from quire.rescore.genotyping import NO_CALL, kept_genotypes, likeliest_alleles, pseudocounts, whole_counts
-from quire.rescore.genotyping.allele_frequency import genotype_counts, no_variant_log10
+from quire.rescore.genotyping import NO_CALL, likeliest_alleles, pseudocounts, whole_counts
+from quire.rescore.genotyping.allele_frequency import no_variant_log10
+from quire.rescore.gvcf.variants import likeliest_call, subset_phreds
 from quire.rescore.joint.merge import JointSite, SampleAtSite
 from quire.rescore.parameters import MAXIMUM_ALTERNATE_ALLELES
 from quire.rescore.phasing import Phase
-
-_LARGEST_GQ = 99
-_USUAL_PLOIDY = 2
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class JointGenotype:
         quality: GQ; None without a call.
         allele_depths: AD; empty if unknown.
         depth: DP; None if unknown.
-        source: the sample as it was merged; None if no gVCF covers the site.
+        source: the sample as it was merged.
     """
 
     alleles: tuple[int, ...]
@@ -38,7 +36,7 @@ class JointGenotype:
     quality: int | None
     allele_depths: tuple[int, ...]
     depth: int | None
-    source: SampleAtSite | None
+    source: SampleAtSite
 
     @property
     def is_called(self) -> bool:
@@ -48,7 +46,7 @@ class JointGenotype:
     @property
     def phase(self) -> Phase | None:
         """The phase in the sample's own record; None without reads."""
-        return None if self.source is None or self.phreds is None else self.source.phase
+        return None if self.phreds is None else self.source.phase
 
 
 @dataclass(frozen=True)
@@ -84,26 +82,26 @@ class JointCall:
 def call_joint_site(
     site: JointSite, minimum_quality: float, covered: bool, deletions_alone: bool = False
 ) -> JointCall | None:
-    """Genotype all samples of a site.
+    """Genotype all samples of a site; return None if no variant is likely enough.
+
+    All samples of a call may have the reference.
 
     Args:
         site: with its samples.
         minimum_quality: lowest QUAL of a site or an allele that is written.
         covered: True if an earlier written deletion spans the site, so that '*' may be written.
         deletions_alone: True to also return sites with '*' as the only alternate, whatever their QUAL.
-
-    Returns:
-        The call, or None if no variant is likely enough. All samples of a call may have the reference.
     """
-    known = [sample for sample in site.samples if sample is not None and sample.phreds is not None]
+    known = [(sample.ploidy, sample.phreds) for sample in site.samples if sample.phreds is not None]
     if len(site.alleles) < 2 or not known or not site.depth:
         return None
-    ploidies = np.array([sample.ploidy for sample in known], np.int64)
-    considered = list(range(len(site.alleles)))
-    phreds = np.concatenate([sample.phreds for sample in known if sample.phreds is not None])
-    if len(considered) - 1 > MAXIMUM_ALTERNATE_ALLELES:
-        considered = likeliest_alleles(phreds, ploidies, len(site.alleles))
-        phreds = np.concatenate([_subset(sample, len(site.alleles), considered) for sample in known])
+    number = len(site.alleles)
+    ploidies = np.array([ploidy for ploidy, _ in known], np.int64)
+    considered = list(range(number))
+    phreds = np.concatenate([own for _, own in known])
+    if number - 1 > MAXIMUM_ALTERNATE_ALLELES:
+        considered = likeliest_alleles(phreds, ploidies, number)
+        phreds = np.concatenate([subset_phreds(own, ploidy, number, considered) for ploidy, own in known])
     alleles = [site.alleles[a] for a in considered]
     spanning = alleles.index(SPANNING_DELETION) if SPANNING_DELETION in alleles else -1
     nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
@@ -118,34 +116,21 @@ def call_joint_site(
     is_deletion = [site.alleles[a] for a in kept] == [SPANNING_DELETION]
     if not kept or (not deletions_alone if is_deletion else quality < minimum_quality):
         return None
-    genotypes = [_genotype(sample, len(site.alleles), [0, *kept]) for sample in site.samples]
+    genotypes = [_genotype(sample, number, [0, *kept]) for sample in site.samples]
     counts = whole_counts(expected[[considered.index(a) for a in kept]])
     return JointCall(site, tuple(site.alleles[a] for a in (0, *kept)), quality, genotypes, counts)
 
 
-def _subset(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> NDArray[np.int64]:
-    """Return the PLs of the genotypes of some of a site's alleles."""
-    assert sample.phreds is not None
-    own = sample.phreds[kept_genotypes(sample.ploidy, alleles, kept)]
-    shifted: NDArray[np.int64] = own - own.min()
-    return shifted
-
-
-def _genotype(sample: SampleAtSite | None, alleles: int, kept: Sequence[int]) -> JointGenotype:
+def _genotype(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> JointGenotype:
     """Genotype a sample; equal likelihoods give no call, and without reads PL, GQ and AD are empty."""
-    if sample is None or sample.phreds is None:
-        ploidy = _USUAL_PLOIDY if sample is None else sample.ploidy
-        return JointGenotype((NO_CALL,) * ploidy, None, None, (), None if sample is None else sample.depth, sample)
     no_call = (NO_CALL,) * sample.ploidy
+    if sample.phreds is None:
+        return JointGenotype(no_call, None, None, (), sample.depth, sample)
     if sample.is_reference and sample.quality == 0 and not sample.depth:
         return JointGenotype(no_call, None, None, (), None, sample)
-    phreds = _subset(sample, alleles, kept)
-    best = int(phreds.argmin())
-    quality = min(int(np.partition(phreds, 1)[1]), _LARGEST_GQ)
+    phreds = subset_phreds(sample.phreds, sample.ploidy, alleles, kept)
+    members, quality = likeliest_call(phreds, sample.ploidy, len(kept))
     depths = tuple(sample.allele_depths[a] for a in kept) if sample.allele_depths else ()
     if not depths and sample.depth:
         depths = (sample.depth, *[0] * (len(kept) - 1))
-    called = (best > 0 or quality > 0) and phreds.max() > 0
-    likeliest = np.repeat(np.arange(len(kept)), genotype_counts(sample.ploidy, len(kept))[best])
-    members = tuple(likeliest.tolist()) if called else no_call
-    return JointGenotype(members, phreds, quality if called else None, depths, sample.depth, sample)
+    return JointGenotype(members, phreds, None if NO_CALL in members else quality, depths, sample.depth, sample)

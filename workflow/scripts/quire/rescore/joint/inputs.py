@@ -1,13 +1,15 @@
-"""Input gVCFs: checked once when opened, then read one record at a time and parsed lazily.
+"""Input gVCFs: checked once when opened, then read side by side, one record at a time, and parsed lazily.
 
 Most records are reference blocks. Of a block, only position and kind are used. The rest of a line is parsed only when a
 site that overlaps it is genotyped.
 """
 
+import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import pysam
 
@@ -92,15 +94,11 @@ class Gvcf:
     Attributes:
         path: as given.
         samples: names.
-        ploidies: from the header, which has them in Quire's files; None in other files.
+        ploidies: from the header, which has them in Quire's files; 2 everywhere in other files.
     """
 
     def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:
-        """Open the file and check its header.
-
-        Args:
-            path: bgzip, with an index next to it.
-            contigs: lengths of the reference's contigs by name.
+        """Open the file and check its header; `contigs` are the lengths of the reference's contigs by name.
 
         Raises:
             InputError: the file does not exist, is not a gVCF, is truncated, lacks an index or is of another reference.
@@ -148,10 +146,7 @@ class Gvcf:
                     )
 
     def require_letters(self, sequence: Callable[[str, int, int], bytes]) -> None:
-        """Compare the first records of each contig with the reference.
-
-        Args:
-            sequence: returns the letters of the reference in a span.
+        """Compare the first records of each contig with the letters that `sequence` returns for a span.
 
         Raises:
             InputError: a letter differs, or a record is beyond its contig: the file is of another reference.
@@ -186,12 +181,7 @@ class Gvcf:
 
 
 def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: Mapping[str, str]) -> list[Gvcf]:
-    """Open gVCFs, whose samples must all be different; see `Gvcf`.
-
-    Args:
-        paths: of the files.
-        contigs: lengths of the reference's contigs by name.
-        taken: samples that no file may have, with the source of each.
+    """Open gVCFs, whose samples must all be different and not among `taken`, names with the source of each.
 
     Raises:
         InputError: as in `Gvcf`, or a sample in two files.
@@ -206,3 +196,46 @@ def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: M
             found[sample] = str(path)
         opened.append(gvcf)
     return opened
+
+
+class Span(NamedTuple):
+    """Consecutive positions; records start only at the first.
+
+    Attributes:
+        start, end: 0-based, half-open.
+        is_site: True if a record with a named alternate starts at `start`.
+        current: for each file the record that started last, None before the first; overwritten by the next span.
+    """
+
+    start: int
+    end: int
+    is_site: bool
+    current: Sequence[GvcfRecord | None]
+
+    def reaching(self, position: int) -> list[GvcfRecord | None]:
+        """Return for each file the record that covers a position of the span, or None."""
+        return [record if record is not None and record.end > position else None for record in self.current]
+
+
+def spans(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the spans of a contig from the first record that overlaps [start, end) up to `end`.
+
+    Only one record of each file is held, so memory does not grow with the span.
+    """
+    current: list[GvcfRecord | None] = [None] * len(gvcfs)
+
+    def numbered(number: int) -> Iterator[tuple[int, int, GvcfRecord]]:
+        for record in gvcfs[number].records(contig, start, end):
+            yield record.start, number, record
+
+    position, is_site = -1, False
+    # Only one item of each file is in the heap, so (start, number) decides and records are never compared.
+    for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs)))):
+        if at != position:
+            if position >= 0:
+                yield Span(position, at, is_site, current)
+            position, is_site = at, False
+        current[number] = record
+        is_site = is_site or record.is_variant
+    if position >= 0:
+        yield Span(position, max(end, position), is_site, current)

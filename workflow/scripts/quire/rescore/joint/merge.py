@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
-from quire.rescore.joint.inputs import GvcfRecord
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord
 from quire.rescore.phasing import Phase
 
 _UNKNOWN = ""  # an allele without a meaning at the site
@@ -28,24 +28,21 @@ class SampleAtSite:
     """A sample at a site.
 
     Attributes:
-        ploidy: number of alleles of its genotype.
         phreds: int64[genotypes] of the site's alleles; None if unknown.
         allele_depths: AD of the site's alleles; empty if unknown.
         depth: DP, or MIN_DP of a block; None if unknown.
-        quality: GQ of the record; None if it has none.
-        strands: SB of the record; None if it has none.
+        quality, strands, phase: GQ, SB, and PGT with PID and PS; None if the record has none.
         is_reference: True if the record calls the reference or has no call.
-        phase: PGT, PID and PS of the record; None if it has none.
     """
 
     ploidy: int
-    phreds: NDArray[np.int64] | None
-    allele_depths: tuple[int, ...]
-    depth: int | None
-    quality: int | None
-    strands: tuple[int, int, int, int] | None
-    is_reference: bool
-    phase: Phase | None
+    phreds: NDArray[np.int64] | None = None
+    allele_depths: tuple[int, ...] = ()
+    depth: int | None = None
+    quality: int | None = None
+    strands: tuple[int, int, int, int] | None = None
+    is_reference: bool = False
+    phase: Phase | None = None
 
 
 @dataclass(frozen=True)
@@ -55,41 +52,41 @@ class JointSite:
     Attributes:
         start: 0-based.
         alleles: letters, the reference's first.
-        samples: in the order of the columns; None for a sample without a record here.
+        samples: in the order of the columns; of one without a record here, only the ploidy is known.
         records: that start at the site.
         depth: reads of all samples.
     """
 
     start: int
     alleles: tuple[str, ...]
-    samples: Sequence[SampleAtSite | None]
+    samples: Sequence[SampleAtSite]
     records: Sequence[GvcfRecord]
     depth: int
 
 
 def merge_site(
-    start: int, records: Sequence[GvcfRecord | None], sizes: Sequence[int], letter: str | None = None
+    contig: str,
+    start: int,
+    records: Sequence[GvcfRecord | None],
+    gvcfs: Sequence[Gvcf],
+    letter: str = "",
 ) -> JointSite:
-    """Merge the samples of all files at a position.
+    """Merge the samples of all files at a position, given the record of each file that spans it, or None.
 
-    Args:
-        start: 0-based position.
-        records: for each file the record that spans the position, or None.
-        sizes: number of samples of each file.
-        letter: of the reference at the position, needed if no record starts there.
+    `letter` is the reference's at the position, needed if no record starts there.
     """
     here = [record for record in records if record is not None and record.start == start]
-    reference = max((record.reference for record in here), key=len, default=letter or "")
+    reference = max((record.reference for record in here), key=len, default=letter)
     named = {record: _spelled(record, start, reference) for record in records if record is not None}
     alleles = [reference]
     for record in records:
         if record is not None:
             alleles += [a for a in dict.fromkeys(named[record]) if a not in (_UNKNOWN, NON_REFERENCE, *alleles)]
-    samples: list[SampleAtSite | None] = []
+    samples: list[SampleAtSite] = []
     depth = 0
-    for record, size in zip(records, sizes, strict=True):
+    for record, gvcf in zip(records, gvcfs, strict=True):
         if record is None:
-            samples += [None] * size
+            samples += [SampleAtSite(gvcf.ploidies.at(contig, start))] * len(gvcf.samples)
         else:
             own = _samples(record, [reference, *named[record]], alleles)
             samples += own
@@ -154,11 +151,6 @@ def _phase(values: Mapping[str, str]) -> Phase | None:
     return Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
 
 
-def unknown_sample(ploidy: int) -> SampleAtSite:
-    """Return a sample with nothing known but its ploidy."""
-    return SampleAtSite(ploidy, None, (), None, None, None, False, None)
-
-
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
     """Return the index of the record's allele that represents an allele of the site.
 
@@ -187,9 +179,7 @@ def integers(text: str | None) -> list[int]:
 def genotype_map(ploidy: int, alleles: tuple[int, ...]) -> NDArray[np.int64]:
     """Return int64[genotypes]: the number of each genotype of new alleles among the genotypes of the old alleles.
 
-    Args:
-        ploidy: number of alleles of a genotype.
-        alleles: the old allele of each new one; several may be the same.
+    `alleles` is the old allele of each new one; several may be the same.
     """
     result = []
     for counts in genotype_counts(ploidy, len(alleles)).tolist():

@@ -276,12 +276,18 @@ def _hard_clips(cigar, first, end):
 @inlined
 def aligned_span(positions, begin, end):
     """Return the reference span of the bases [begin, end), ignoring inserted ones."""
-    first, last = begin, end - 1
-    while positions[first] < 0:
-        first += 1
-    while positions[last] < 0:
-        last -= 1
-    return positions[first], positions[last] + 1
+    first, end = aligned_bases(positions, begin, end)
+    return positions[first], positions[end - 1] + 1
+
+
+@inlined
+def aligned_bases(positions, begin, end):
+    """Return first and end of the bases [begin, end) without inserted ones at their ends."""
+    while begin < end and positions[begin] < 0:
+        begin += 1
+    while begin < end and positions[end - 1] < 0:
+        end -= 1
+    return begin, end
 
 
 @inlined
@@ -361,22 +367,12 @@ def _adjust_mates(reads, clipped, first, last):
 @inlined
 def _adjust_pair(bases, qualities, positions, offsets, left, right, start):
     """Adjust the qualities of two overlapping mates, base by base from `start` on, the start of the right one."""
-    a, a_end = _aligned_bases(positions, offsets[left], offsets[left + 1])
+    a, a_end = aligned_bases(positions, offsets[left], offsets[left + 1])
     while positions[a] < start:
         a += 1
-    b, b_end = _aligned_bases(positions, offsets[right], offsets[right + 1])
+    b, b_end = aligned_bases(positions, offsets[right], offsets[right + 1])
     ours, theirs = np.uint64(a), np.uint64(b)  # unsigned, as in `quire.simd.bits.copy_bytes`
     for k in range(np.uint64(min(a_end - a, b_end - b))):
         most = np.uint8(HALF_PCR_ERROR_QUALITY if bases[ours + k] == bases[theirs + k] else 0)
         qualities[ours + k] = min(qualities[ours + k], most)
         qualities[theirs + k] = min(qualities[theirs + k], most)
-
-
-@inlined
-def _aligned_bases(positions, begin, end):
-    """Return first and end of the bases [begin, end) without inserted ones at their ends."""
-    while positions[begin] < 0:
-        begin += 1
-    while positions[end - 1] < 0:
-        end -= 1
-    return begin, end

@@ -5,7 +5,7 @@ each base is evidence for the reference or for any other allele, by its quality.
 there: a read counts as evidence against it only if no indel of up to ten bases explains the read as well as its
 alignment does. The less confident result is written.
 
-`oracle` does the same in plain Python; `columns` lays reads out against the reference, as clipped or after realignment.
+`columns` lays reads out against the reference, as clipped or after realignment.
 """
 
 from typing import NamedTuple
@@ -43,12 +43,10 @@ class Confidence(NamedTuple):
     """The confidence at every position of some spans, end to end.
 
     Attributes:
-        offsets: int64[spans + 1] into the positions.
         depth: int32[positions], reads that are evidence for or against the reference.
         phreds: int32[positions, ploidy + 1], PL of the genotypes with 0, 1, ... other alleles; the first is always 0.
     """
 
-    offsets: NDArray[np.int64]
     depth: NDArray[np.int32]
     phreds: NDArray[np.int32]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.rescore.parameters import MINIMUM_READ_LENGTH
-from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
+from quire.rescore.reads.clipping import INSERTED, RegionReads, aligned_bases, bases_within
 from quire.rescore.reference_confidence import ReadColumns
 from quire.rescore.reference_confidence.model import DELETED
 from quire.simd.compiled import compiled
@@ -30,14 +30,8 @@ class Placement(NamedTuple):
 
 
 def clipped_columns(reads: RegionReads, regions: NDArray[np.int64], padded: NDArray[np.int64]) -> ReadColumns:
-    """Return the columns of the reads as they were aligned, cut to spans within their regions.
-
-    Args:
-        reads: of one sample, in regions.
-        regions: int64[n], the region of each span.
-        padded: int64[n, 2], the spans to which the region's reads are cut.
-    """
-    return placed_columns(reads, Placement(*clipped_placement(reads, regions, padded)))
+    """Return the columns of reads as they were aligned, cut to spans (int64[n, 2]) in their regions (int64[n])."""
+    return placed_columns(reads, Placement(*_clipped_placement(reads, regions, padded)))
 
 
 def placed_columns(reads: RegionReads, placement: Placement) -> ReadColumns:
@@ -46,14 +40,8 @@ def placed_columns(reads: RegionReads, placement: Placement) -> ReadColumns:
 
 
 @compiled
-def clipped_placement(reads, regions, padded):
-    """Return the fields of the `Placement` of the usable reads, cut to the spans.
-
-    Args:
-        reads: of one sample, in regions.
-        regions: int64[n], the region of each span.
-        padded: int64[n, 2], the spans.
-    """
+def _clipped_placement(reads, regions, padded):
+    """Return the fields of the `Placement` of the usable reads, cut to the spans."""
     n = 0
     room = 0
     for s in range(len(regions)):
@@ -123,14 +111,9 @@ def placement_spans(placement):
     """Return int64[reads] twice: start and end of each read on the reference, both 0 if it has no aligned bases."""
     positions, offsets = placement.positions, placement.position_offsets
     n = len(placement.first_base)
-    start = np.zeros(n, np.int64)
-    end = np.zeros(n, np.int64)
+    start, end = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for i in range(n):
-        first, last = offsets[i], offsets[i + 1] - 1
-        while first <= last and positions[first] == INSERTED:
-            first += 1
-        while first <= last and positions[last] == INSERTED:
-            last -= 1
-        if first <= last:
-            start[i], end[i] = positions[first], positions[last] + 1
+        first, last = aligned_bases(positions, offsets[i], offsets[i + 1])
+        if first < last:
+            start[i], end[i] = positions[first], positions[last - 1] + 1
     return start, end

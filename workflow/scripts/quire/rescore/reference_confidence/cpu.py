@@ -18,12 +18,10 @@ _N = 4
 
 
 class _ReadOverSpan(NamedTuple):
-    """The columns of a read over a span.
+    """The columns of a read over a span, as in `ReadColumns`.
 
     Attributes:
-        bases, qualities, before_indel: uint8 per column, as in `ReadColumns`.
         begin, stop: the columns within the span.
-        query_length: bases of the read, inserted ones included.
         shift: index of column 0 in the reference of the padded span.
         first: index of column 0 in the span.
     """
@@ -40,17 +38,7 @@ class _ReadOverSpan(NamedTuple):
 
 @compiled
 def span_confidence(reads, spans, padded, reference, low, table, indels):
-    """Return the fields of `Confidence`.
-
-    Args:
-        reads: `ReadColumns`, as in `reference_confidence`.
-        spans: as in `reference_confidence`.
-        padded: as in `reference_confidence`.
-        reference: as in `reference_confidence`.
-        low: as in `reference_confidence`.
-        table: from `base_table`.
-        indels: from `indel_table`.
-    """
+    """Return the fields of `Confidence`; arguments as in `reference_confidence`, and its two tables."""
     ploidy = table.shape[2] - 1
     n = len(spans)
     offsets = np.zeros(n + 1, np.int64)
@@ -84,7 +72,7 @@ def span_confidence(reads, spans, padded, reference, low, table, indels):
             _add_bases(read, near, table, likelihoods, own_depth)
             _add_informative(read, near, plausible, baseline, informative)
         _finish(likelihoods, own_depth, informative, indels, np.log10(ploidy), phreds[offsets[s] : offsets[s + 1]])
-    return offsets, depth, phreds
+    return depth, phreds
 
 
 @inlined

@@ -5,7 +5,7 @@ MathUtils.approximateLog10SumLog10, so that PLs agree with GATK's to the last ph
 """
 
 from functools import cache
-from math import floor, inf, log10
+from math import inf, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ MOST_INDEL_READS = 40  # reads that count (MAX_N_INDEL_INFORMATIVE_READS)
 _INDEL_QUALITY = 45  # 10^-4.5 indel errors per base
 _STEP = 0.0001
 _NEGLIGIBLE = 8.0  # difference in log10 from which the smaller of two probabilities is not added
-_LARGEST_GQ = 99
 
 
 @cache
@@ -69,15 +68,3 @@ def indel_table(ploidy: int) -> NDArray[np.float64]:
             both = log10_sum(none + _log10(ploidy - count), some + _log10(count))
             table[reads, count] = reads * (both - log10(ploidy))
     return table
-
-
-def phreds(likelihoods: list[float]) -> list[int]:
-    """Return log10 likelihoods as whole phreds below the best."""
-    best = max(likelihoods)
-    return [floor(-10.0 * (value - best) + 0.5) for value in likelihoods]
-
-
-def genotype_quality(values: list[int]) -> int:
-    """Return GQ of PLs: the distance of the two best, at most 99."""
-    first, second = sorted(values)[:2]
-    return min(second - first, _LARGEST_GQ)

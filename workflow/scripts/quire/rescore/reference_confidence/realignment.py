@@ -1,4 +1,4 @@
-"""Placement of reads on the reference through the best haplotype of each.
+"""Scoring of the reads of assembled regions, and their placement on the reference through the best haplotype of each.
 
 Follows AssemblyBasedCallerUtils.realignReadsToTheirBestHaplotype and AlignmentUtils.createReadAlignedToRef. A read is
 aligned to its haplotype, and this alignment is transferred to the reference by the haplotype's alignment. Ends that the
@@ -14,17 +14,20 @@ from numpy.typing import NDArray
 from quire.algorithms.scoring import READ_TO_HAPLOTYPE
 from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
 from quire.ragged import offsets_from_lengths, pack_bytes
+from quire.rescore.chunks import RegionBatch
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping.rank_sums import PlacedReads
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.left_align import left_aligned
-from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
+from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
+from quire.rescore.job import CallingJob
 from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.reads.clipping import INSERTED, RegionReads, bases_within
 from quire.rescore.reference_confidence.columns import Placement, placement_spans
 from quire.rescore.regions import AssembledRegion
 from quire.rescore.window import Window
-from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
+from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
+from quire.sequence.cigar import length_of, operation_of
 from quire.simd.compiled import compiled
 
 
@@ -47,16 +50,12 @@ class _CutReads(NamedTuple):
         first_base, end_base: int64[n], the run of a read's bases in `RegionReads`.
         bases: uint8 codes of all runs.
         offsets: int64[n + 1] into bases.
-        chosen: int64[n], the haplotype of each read.
-        spans: int64[n, 2], the span to which each read and its haplotype are cut.
     """
 
     first_base: NDArray[np.int64]
     end_base: NDArray[np.int64]
     bases: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    spans: NDArray[np.int64]
 
 
 class _Alignments(NamedTuple):
@@ -67,38 +66,26 @@ class _Alignments(NamedTuple):
     cigar_offsets: NDArray[np.int64]
 
 
-def realigned(
-    reads: RegionReads,
-    scored: Sequence[RegionLikelihoods],
-    regions: Sequence[AssembledRegion],
-    window: Window,
-    engine: CallingEngine,
+def score_regions(
+    job: CallingJob, window: Window, batch: RegionBatch, regions: Sequence[AssembledRegion]
 ) -> tuple[list[ScoredReads], Placement]:
-    """Place the scored reads of some regions by their best haplotypes.
+    """Return the scored reads of each region of a batch where their best haplotypes place them, and that placement.
 
     A read counts at a site if its new span touches it. A read that no haplotype explains stays where it was.
-
-    Args:
-        reads: clipped reads of all regions.
-        scored: likelihoods of each region.
-        regions: with their haplotypes.
-        window: the reference, holding all spans.
-        engine: aligns the reads.
-
-    Returns:
-        The scored reads of each region as placed, and the placement.
     """
+    spans = np.array([region.span for region in regions], np.int64)
+    numbers, own_haplotypes = np.array([region.number for region in regions]), [region.haplotypes for region in regions]
+    scored = region_likelihoods(batch.reads, numbers, spans, own_haplotypes, job.engine, job.repeat_gaps)
     sizes = np.array([len(own.start) for own in scored], np.int64)
     offsets = offsets_from_lengths(sizes)
-    haplotypes = [haplotype for region in regions for haplotype in region.haplotypes]
-    counts = np.array([len(region.haplotypes) for region in regions], np.int64)
+    haplotypes = [haplotype for own in own_haplotypes for haplotype in own]
+    counts = np.array([len(own) for own in own_haplotypes], np.int64)
     matrices = np.concatenate([own.matrix.ravel() for own in scored])
-    explained, best = _best_of_all(matrices, sizes, counts, priorities(haplotypes))
+    explained, best = _best_of_all(matrices, sizes, counts, _priorities(haplotypes))
     placed = np.flatnonzero(explained)
     region = np.repeat(np.arange(len(regions)), sizes)[placed]
     source = np.concatenate([own.source for own in scored])[placed]
-    spans = np.array([region.span for region in regions], np.int64)
-    positions = _placement(reads, source, best[placed], haplotypes, spans[region], window, engine)
+    positions = _placement(batch.reads, source, best[placed], haplotypes, spans[region], window, job.engine)
     span_offsets = offsets_from_lengths(np.bincount(region, minlength=len(regions)))
     placement = Placement(span_offsets, *positions)
     start, end = (np.concatenate([getattr(own, name) for own in scored]) for name in ("start", "end"))
@@ -122,29 +109,22 @@ def _placement(
     window: Window,
     engine: CallingEngine,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Place reads and return the fields of `Placement` after the first.
+    """Place reads `source` and return the fields of `Placement` after the first.
 
-    Args:
-        reads: clipped reads of all regions.
-        source: int64[n], the reads to place, as indices of `reads`.
-        chosen: int64[n], the haplotype of each.
-        haplotypes: of all regions, each cut to its region's span.
-        spans: int64[n, 2], the span to which each read and its haplotype are cut.
-        window: the reference, holding all spans.
-        engine: aligns the reads.
+    `chosen` (int64[n]) has the haplotype of each read, `spans` (int64[n, 2]) the span to which both are cut.
     """
     bases, base_offsets = pack_bytes([haplotype.bases for haplotype in haplotypes])
     cigars = np.array(
         [length << CIGAR_SHIFT | op for haplotype in haplotypes for op, length in haplotype.cigar], np.uint32
     )
     cigar_offsets = offsets_from_lengths(np.array([len(haplotype.cigar) for haplotype in haplotypes], np.int64))
-    first_base, end_base, read_bases, offsets = _cut_all(reads, source, spans)
-    cut = _CutReads(first_base, end_base, read_bases, offsets, chosen, spans)
+    cut: _CutReads = _cut_all(reads, source, spans)
     tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
     batch = SemiglobalBatch(bases, base_offsets, cut.bases, cut.offsets, tasks)
     aligned = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
     to_haplotypes = _Alignments(aligned.offsets, aligned.cigars, aligned.cigar_offsets)
-    positions = _place_all(reads.positions, cut, to_haplotypes, (cigars, cigar_offsets), window.codes, window.start)
+    to_reference = chosen, cigars, cigar_offsets
+    positions = _place_all(reads.positions, cut, spans, to_haplotypes, to_reference, window.codes, window.start)
     return cut.first_base, cut.end_base, positions, cut.offsets
 
 
@@ -152,11 +132,7 @@ def _placement(
 def _best_of_all(matrices, sizes, counts, priority):
     """Return which reads of all regions a haplotype explains (bool[reads]), and their best haplotypes (int64[reads]).
 
-    Args:
-        matrices: float64, each region's [reads, haplotypes] row by row, end to end; NaN for an unexplained read.
-        sizes: int64[regions], number of reads.
-        counts: int64[regions], number of haplotypes.
-        priority: of all haplotypes.
+    `matrices` has each region's [reads, haplotypes] row by row, end to end; an unexplained read has NaN.
     """
     explained, best = np.empty(sizes.sum(), np.bool_), np.empty(sizes.sum(), np.int64)
     at, read, haplotype = 0, 0, 0
@@ -172,7 +148,7 @@ def _best_of_all(matrices, sizes, counts, priority):
     return explained, best
 
 
-def priorities(haplotypes: Sequence[Haplotype]) -> NDArray[np.float64]:
+def _priorities(haplotypes: Sequence[Haplotype]) -> NDArray[np.float64]:
     """Return float64[haplotypes]: priority among equally likely haplotypes, for few indels and for the reference."""
     return np.array([float(haplotype.is_reference) + 1 - len(haplotype.cigar) for haplotype in haplotypes])
 
@@ -200,7 +176,7 @@ def best_haplotypes(matrix, priority):
 
 @compiled
 def _cut_all(reads, source, spans):
-    """Return first and end base of each read's run, and the runs' bases with their offsets."""
+    """Return the `_CutReads`."""
     n = len(source)
     first_base = np.empty(n, np.int64)
     end_base = np.empty(n, np.int64)
@@ -211,25 +187,19 @@ def _cut_all(reads, source, spans):
     bases = np.empty(offsets[n], np.uint8)
     for i in range(n):
         bases[offsets[i] : offsets[i + 1]] = reads.bases[first_base[i] : end_base[i]]
-    return first_base, end_base, bases, offsets
+    return _CutReads(first_base, end_base, bases, offsets)
 
 
 @compiled
-def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
+def _place_all(unmoved, cut, spans, alignments, haplotypes, reference, low):
     """Return int64 per base: the reference positions of all reads.
 
-    Args:
-        unmoved: positions of all bases of `RegionReads`.
-        cut: `_CutReads`.
-        alignments: of the reads to their haplotypes.
-        haplotypes: CIGARs of all haplotypes to the reference, and their offsets.
-        reference: uint8 codes.
-        low: position of the first code.
+    `unmoved` are the positions of all bases of `RegionReads`, `haplotypes` the haplotype of each read, and the CIGARs
+    of all haplotypes to the reference with their offsets.
     """
     first_base, read_bases, read_offsets = cut.first_base, cut.bases, cut.offsets
-    chosen, spans = cut.chosen, cut.spans
     offsets, cigars, cigar_offsets = alignments.offsets, alignments.cigars, alignments.cigar_offsets
-    haplotype_cigars, haplotype_cigar_offsets = haplotypes
+    chosen, haplotype_cigars, haplotype_cigar_offsets = haplotypes
     positions = np.empty(len(read_bases), np.int64)
     for i in range(len(chosen)):
         h, size = chosen[i], read_offsets[i + 1] - read_offsets[i]
@@ -237,7 +207,7 @@ def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
             offsets[i] >= 0
             and haplotype_cigar_offsets[h + 1] - haplotype_cigar_offsets[h] == 1
             and cigar_offsets[i + 1] - cigar_offsets[i] == 1
-            and cigars[cigar_offsets[i]] & np.uint32(CIGAR_MASK) == CIGAR_MATCH
+            and operation_of(cigars[cigar_offsets[i]]) == CIGAR_MATCH
         ):  # most reads: neither alignment has an insertion or a deletion
             low_position, first = spans[i, 0] + offsets[i], np.uint64(read_offsets[i])
             for k in range(np.uint64(size)):
@@ -262,7 +232,7 @@ def _place_all(unmoved, cut, alignments, haplotypes, reference, low):
 
 @compiled
 def place(query, offset, cigar, haplotype_cigar, reference, reference_start, positions):
-    """Write the positions of one read's bases, given its alignment to its haplotype.
+    """Write the positions (int64[bases]) of one read's bases, given its alignment to its haplotype.
 
     Args:
         query: uint8 codes.
@@ -271,7 +241,7 @@ def place(query, offset, cigar, haplotype_cigar, reference, reference_start, pos
         haplotype_cigar: uint32, of the haplotype to the reference.
         reference: uint8 codes of the span.
         reference_start: position of its first base.
-        positions: int64[bases], out.
+        positions: written.
     """
     start = start_on_reference(haplotype_cigar, offset)
     operations, lengths = carried_over(cigar, haplotype_cigar, offset)
@@ -302,7 +272,7 @@ def start_on_reference(haplotype_cigar, offset):
     if offset == 0:
         return on_reference
     for element in haplotype_cigar:
-        operation, length = np.int64(element & np.uint32(CIGAR_MASK)), np.int64(element >> np.uint32(CIGAR_SHIFT))
+        operation, length = operation_of(element), length_of(element)
         on_reference += length if operation != CIGAR_INSERTION else 0
         on_haplotype += length if operation != CIGAR_DELETION else 0
         if on_haplotype >= offset:
@@ -319,19 +289,16 @@ def carried_over(cigar, haplotype_cigar, offset):
     """
     room = 0
     for element in cigar:
-        room += np.int64(element >> np.uint32(CIGAR_SHIFT))
+        room += length_of(element)
     for element in haplotype_cigar:
-        room += np.int64(element >> np.uint32(CIGAR_SHIFT))
+        room += length_of(element)
     operations = np.empty(room + 1, np.uint8)
     lengths = np.empty(room + 1, np.int64)
     n = 0
     h, h_used = 0, np.int64(0)
     skipped = np.int64(0)  # bases of the haplotype before the alignment
     while h < len(haplotype_cigar) and skipped < offset:
-        operation, length = (
-            haplotype_cigar[h] & np.uint32(CIGAR_MASK),
-            np.int64(haplotype_cigar[h] >> np.uint32(CIGAR_SHIFT)),
-        )
+        operation, length = operation_of(haplotype_cigar[h]), length_of(haplotype_cigar[h])
         if operation == CIGAR_DELETION:
             h += 1
         elif skipped + length <= offset:
@@ -340,31 +307,29 @@ def carried_over(cigar, haplotype_cigar, offset):
         else:
             h_used = offset - skipped
             skipped = offset
-    while h < len(haplotype_cigar) and h_used == 0 and haplotype_cigar[h] & np.uint32(CIGAR_MASK) == CIGAR_DELETION:
+    while h < len(haplotype_cigar) and h_used == 0 and operation_of(haplotype_cigar[h]) == CIGAR_DELETION:
         h += 1
     for e in range(len(cigar)):
-        operation = cigar[e] & np.uint32(CIGAR_MASK)
-        left = np.int64(cigar[e] >> np.uint32(CIGAR_SHIFT))
+        operation, left = operation_of(cigar[e]), length_of(cigar[e])
         while left > 0:
             if operation != CIGAR_MATCH and operation != CIGAR_DELETION:
                 n = _append(operations, lengths, n, CIGAR_INSERTION, left)
                 break
             # After the haplotype's end the reference continues.
-            below, below_left = np.uint32(CIGAR_MATCH), left
+            below, below_left = np.int64(CIGAR_MATCH), left
             if h < len(haplotype_cigar):
-                below = haplotype_cigar[h] & np.uint32(CIGAR_MASK)
-                below_left = np.int64(haplotype_cigar[h] >> np.uint32(CIGAR_SHIFT)) - h_used
+                below, below_left = operation_of(haplotype_cigar[h]), length_of(haplotype_cigar[h]) - h_used
             step = below_left if below == CIGAR_DELETION else min(left, below_left)
             if below == CIGAR_DELETION:
                 n = _append(operations, lengths, n, CIGAR_DELETION, step)
             else:
                 left -= step
                 if operation == CIGAR_MATCH:
-                    n = _append(operations, lengths, n, np.int64(below), step)
+                    n = _append(operations, lengths, n, below, step)
                 elif below == CIGAR_MATCH:
                     n = _append(operations, lengths, n, CIGAR_DELETION, step)
             h_used += step
-            if h < len(haplotype_cigar) and h_used == np.int64(haplotype_cigar[h] >> np.uint32(CIGAR_SHIFT)):
+            if h < len(haplotype_cigar) and h_used == length_of(haplotype_cigar[h]):
                 h, h_used = h + 1, np.int64(0)
     if n > 0 and operations[n - 1] == CIGAR_DELETION:
         n -= 1
