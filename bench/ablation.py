@@ -2,10 +2,12 @@
 
 A textual change removes a rule from a copy of the library, which maps all simulated sets of chr20 and the demo. A rule
 stays if without it the wrong placements of the pool at MAPQ 20 or at MAPQ 60 change by 2 % or more, or calls on real
-reads change (docs/decisions/0016-rules-of-mapping.md).
+reads change (docs/decisions/0016-rules-of-mapping.md). With --calls the changed workflow also calls variants of the
+demo.
 """
 
 import argparse
+import gzip
 import json
 import os
 import random
@@ -15,7 +17,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.common import LIBRARY, REPOSITORY, Inputs, arguments, print_setting, print_table, write_measurement
+from bench.calls import write_run
+from bench.common import (
+    REPOSITORY,
+    Inputs,
+    arguments,
+    print_setting,
+    print_table,
+    python,
+    run,
+    write_measurement,
+)
 from bench.one_answer import digest_of_records
 from bench.place import Placement, place
 from bench.simulate import WHOLE_GENOME
@@ -64,10 +76,10 @@ def _passes(change: str) -> tuple[str, str, str]:
     return "align/engines/steps.py", _AFTER_IMPORTS, f"{change}\n{_AFTER_IMPORTS}"
 
 
-def _without_pass(number: int) -> tuple[str, str, str]:
-    """Return the change that leaves out one later pass."""
+def _without_passes(first: int, last: int) -> tuple[str, str, str]:
+    """Return the change that leaves out the later passes [first, last)."""
     names = "LATER_PASSES", "LATER_PASSES_ALONE"
-    return _passes("\n".join(f"{name} = {name}[:{number}] + {name}[{number + 1}:]" for name in names))
+    return _passes("\n".join(f"{name} = {name}[:{first}] + {name}[{last}:]" for name in names))
 
 
 def _without_short_reads(number: int) -> tuple[str, str, str]:
@@ -81,14 +93,15 @@ def _without_short_reads(number: int) -> tuple[str, str, str]:
 
 
 _PAIRING, _RESCUE, _VOTES = "align/pairing/cpu.py", "align/rescue/cpu.py", "align/rescue/votes.py"
-_SIMPLE = "align/pairing/simple_sequence.py"
+_SIMPLE, _JOINING = "align/pairing/simple_sequence.py", "align/candidates/joining.py"
 _WEIGHTS = "WEIGHT_SUPPORTED if stands_alone(mate_score, _length_of(batch, mate)) else WEIGHT_PROPER"
 # Changes (file in the library, text, replacement) that remove each rule.
 RULES: dict[str, list[tuple[str, str, str]]] = {
     "nothing": [],
-    "second pass": [_without_pass(0)],
-    "third pass": [_without_pass(1)],
-    "last pass": [_without_pass(2)],
+    "second pass": [_without_passes(0, 1)],
+    "third pass": [_without_passes(1, 2)],
+    "second and third pass": [_without_passes(0, 2)],
+    "last pass": [_without_passes(2, 3)],
     "second pass of short reads": [_without_short_reads(0)],
     "third pass of short reads": [_without_short_reads(1)],
     "more hits without a mate": [_passes("LATER_PASSES_ALONE = LATER_PASSES")],
@@ -100,8 +113,10 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
         ("align/candidates/cpu.py", "    part = part_of(best[0], query)\n",
          "    if query.length > 0:\n        return\n    part = part_of(best[0], query)\n"),
     ],
+    "joining": [(_JOINING, "            if gap > LARGEST_GAP:\n", "            if gap >= -(1 << 40):\n")],
+    "cost of joining": [(_JOINING, "if min(own_covered, other_covered) > cost:", "if own_covered > 0:")],
     "candidates that do not pay": [
-        ("align/candidates/joining.py", "        if pays:\n", "        if pays or not pays:\n"),
+        (_JOINING, "        if pays:\n", "        if pays or not pays:\n"),
     ],
     "widest bundle": [("align/candidates/bundles.py", " or diagonal - bundle.lowest > WIDEST_BUNDLE", "")],
     "crowded reads": [
@@ -112,6 +127,7 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
     "weight supported": [(_PAIRING, _WEIGHTS, "WEIGHT_PROPER")],
     "weight proper": [(_PAIRING, _WEIGHTS, "WEIGHT_SUPPORTED")],
     "simple sequence": [(_SIMPLE, "    if score >= SIMPLE_SCORE:", "    if score >= 0:")],
+    "simple sequence: limit of the score": [(_SIMPLE, "    if score >= SIMPLE_SCORE:", "    if score >= 1 << 20:")],
     "simple sequence: less than half of a read": [(_SIMPLE, "SIMPLE_SHARE_OF_SHORT if", "SIMPLE_SHARE if")],
     "simple sequence: beside a mate": [(_PAIRING, "selection.proper[read] and 4 * score >= 3 * length", "False")],
     "simple sequence against a pair": [
@@ -119,12 +135,18 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
          "    if best < 0 and best <= unpaired and not off_primary:\n"),
     ],
     "rescue beside a place": [(_RESCUE, "near < MOST_CANDIDATES and _may_have_better(alignments, mate)", "False")],
+    "rescue beside a place of few": [(_RESCUE, "near < MOST_CANDIDATES and _may", "_may")],
+    "fewest k-mers of a rescue": [("align/parameters.py", "FEWEST_KMERS = 4\n", "FEWEST_KMERS = 1\n")],
+    "fewest k-mers of a second place": [
+        (_VOTES, "fewest = max(FEWEST_KMERS, np.int64(votes[best]) - SECOND_KMERS)", "fewest = np.int64(FEWEST_KMERS)"),
+    ],
     "second place of a rescue": [
         (_VOTES, "    votes[: end - begin] = 0\n", "    votes[: end - begin] = 0\n    second = np.int64(-1)\n"),
     ],
     "rescue nearest the mean": [
         (_VOTES, "        distance = abs(diagonal - target)\n", "        distance = 0 * diagonal\n"),
     ],
+    "anchors far below the best": [(_RESCUE, "if score < best - UNPAIRED_COST:", "if score < 0:")],
     "anchors by chance": [
         (_RESCUE, "if 2 * score < side.length and not stands_alone(score, side.length):", "if score < 0:"),
     ],
@@ -154,10 +176,15 @@ def write_tandem_genome(path: Path) -> Path:
 
 
 def changed_library(rule: str, folder: Path) -> Path:
-    """Copy the library without one rule; every text must occur exactly once in its file."""
-    target = folder / "scripts"
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(LIBRARY / "quire", target / "quire", ignore=shutil.ignore_patterns("__pycache__"))
+    """Copy the workflow without one rule, and return the folder of its library.
+
+    Every text of a change must occur exactly once in its file.
+    """
+    shutil.rmtree(folder / "tree", ignore_errors=True)
+    for name in ("workflow", "envs"):
+        shutil.copytree(REPOSITORY / name, folder / "tree" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(REPOSITORY / "Snakefile", folder / "tree")
+    target = folder / "tree" / "workflow" / "scripts"
     for name, old, new in RULES[rule]:
         path = target / "quire" / name
         text = path.read_text()
@@ -172,6 +199,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--pairs", type=int, default=100_000, help="of each set; single reads are their first mates")
     parser.add_argument("--seed", type=int, default=1, help="of the simulations")
+    parser.add_argument("--calls", action="store_true", help="call the demo's variants if its records change")
     parser.add_argument("--rules", nargs="+", choices=RULES, metavar="RULE", default=list(RULES))
     given = parser.parse_args()
     print_setting(())
@@ -191,12 +219,37 @@ def main() -> None:
     units["demo"] = (inputs.quire_index(demo), tuple(inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2)))
     found = {}
     for rule in given.rules:
-        folder = given.work / "ablation" / rule.replace(" ", "_").replace(":", "")
-        found[rule] = _measured(rule, folder, units, given)
-    base = found.get("nothing") or _measured("nothing", given.work / "ablation" / "nothing", units, given)
+        found[rule] = _measured(rule, _folder(rule, given), units, given)
+    base = found.get("nothing") or _measured("nothing", _folder("nothing", given), units, given)
+    header = "without", "MAPQ 20", "MAPQ 60", "right at 20", "demo", "CPU s", "by set (wrong at 20)"
     rows = [(rule, *_difference(result, base)) for rule, result in found.items()]
-    print_table(("without", "MAPQ 20", "MAPQ 60", "right at 20", "demo", "CPU s", "by set (wrong at 20)"), rows)
+    if given.calls:
+        header += ("calls of the demo",)
+        index, _ = units["demo"]
+        expected = _calls("nothing", given, inputs, demo, index)
+        for number, rule in enumerate(found):
+            same = found[rule]["counts"]["demo"] == base["counts"]["demo"]
+            same = same or _calls(rule, given, inputs, demo, index) == expected
+            rows[number] += ("same" if same else "differ",)
+    print_table(header, rows)
     write_measurement()
+
+
+def _folder(rule: str, given: argparse.Namespace) -> Path:
+    return given.work.resolve() / "ablation" / rule.replace(" ", "_").replace(":", "")
+
+
+def _calls(rule: str, given: argparse.Namespace, inputs: Inputs, fasta: Path, index: Path) -> list[str]:
+    """Return the lines of the demo's VCF, without the header's, from the workflow without one rule."""
+    folder, mates = _folder(rule, given), tuple(inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2))
+    library = changed_library(rule, folder)
+    bed = REPOSITORY / "tests" / "data" / "demo" / "region.bed"
+    configuration = write_run(folder / "run", fasta, index, mates, bed).resolve()
+    where = f"-s {folder}/tree/Snakefile --configfile {configuration} --directory {folder}/run"
+    snakemake = python(f"snakemake {where} --quiet all --cores {given.threads}")
+    run(f"{snakemake} -- results/rescore/all.vcf.gz", {"PYTHONPATH": f"{library}:{REPOSITORY}"})
+    text = gzip.decompress((folder / "run" / "results" / "rescore" / "all.vcf.gz").read_bytes()).decode()
+    return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 def _measured(rule: str, folder: Path, units: dict, given: argparse.Namespace) -> dict:
