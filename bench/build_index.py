@@ -27,9 +27,9 @@ def main() -> None:
         reference.build(arguments.fasta, arguments.folder / "reference", arguments.page_size)
         opened = reference.Reference.open(arguments.folder / "reference")
         with use_backend(arguments.backend, arguments.memory) as (_, open_card):
-            engines = index.index_engines(open_card() if open_card else None)
+            card = open_card() if open_card else None
             for number in range(len(opened.pages)):
-                index.build(opened, number, arguments.folder / f"page_{number}", parameters, engines)
+                index.build(opened, number, arguments.folder / f"page_{number}", parameters, card)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

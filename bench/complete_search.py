@@ -131,7 +131,7 @@ def main() -> None:
         card = CupyCard()
         for number in range(len(axis.pages)):
             if not (given.index / f"page_{number}").exists():
-                index.build(axis, number, given.index / f"page_{number}", PARAMETERS, index.index_engines(card))
+                index.build(axis, number, given.index / f"page_{number}", PARAMETERS, card)
     indexes = [PageIndex.open(given.index / f"page_{n}", axis, verify=False) for n in range(len(axis.pages))]
     bench = Processor(axis, indexes) if card is None else OnCard(card, axis, indexes)
     lines = []

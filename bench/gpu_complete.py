@@ -98,7 +98,7 @@ def main() -> None:
         for number in range(len(axis.pages)):
             page = given.index / f"page_{number}"
             if not page.exists():
-                index.build(axis, number, page, PARAMETERS, index.index_engines(card))
+                index.build(axis, number, page, PARAMETERS, card)
     rows = [
         row
         for length in map(int, given.lengths.split(","))

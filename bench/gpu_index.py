@@ -118,7 +118,7 @@ def measure_index(card: Card, fasta: Path, folder: Path, page_size: int, paramet
         opened = Reference.open(folder / "reference")
     for number in range(len(opened.pages)):
         with step(f"page {number}"):
-            index.build(opened, number, folder / f"page_{number}", parameters, index.index_engines(card))
+            index.build(opened, number, folder / f"page_{number}", parameters, card)
     total = sum(seconds for _, seconds in steps)
     size = sum(path.stat().st_size for path in folder.rglob("*.npy"))
     print(f"{fasta.name}: {opened.axis_length} bases, pages of {page_size}, {parameters}, {size / 1e9:.2f} GB")

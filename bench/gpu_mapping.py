@@ -173,7 +173,7 @@ def build(
     axis = Reference.open(folder / "reference", verify=False)
     indexes = []
     for number in range(len(axis.pages)):
-        index.build(axis, number, folder / f"page_{number}", parameters, index.index_engines(card))
+        index.build(axis, number, folder / f"page_{number}", parameters, card)
         indexes.append(PageIndex.open(folder / f"page_{number}", axis, verify=False))
     return axis, indexes
 

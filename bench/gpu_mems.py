@@ -80,7 +80,7 @@ def indexed(card: Card, fasta: Path, folder: Path) -> MemsCardAxis:
     reference.build(fasta, folder / "reference", 1 << 30)
     opened = reference.Reference.open(folder / "reference")
     parameters = {"sampling_distance": 64, "sa_sampling": 1}
-    index.build(opened, 0, folder / "page_0", parameters, index.index_engines(card))
+    index.build(opened, 0, folder / "page_0", parameters, card)
     page = index.PageIndex.open(folder / "page_0", opened)
     print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
     text = upload_reference(card, reference_text(opened))

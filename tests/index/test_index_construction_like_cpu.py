@@ -13,7 +13,7 @@ from quire.algorithms.suffix_array.cpu import suffix_array
 from quire.algorithms.suffix_array.gpu import suffix_array as sort_on_card
 from quire.algorithms.suffix_array.gpu import upload_text
 from quire.errors import QuireError
-from quire.index import construction, index_engines
+from quire.index import construction
 from quire.reference import Reference
 
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
@@ -62,7 +62,7 @@ def test_directories_are_the_same(
     opened = Reference.open(tmp_path / "reference")
     for number in range(len(opened.pages)):
         index.build(opened, number, tmp_path / "cpu", parameters)
-        index.build(opened, number, tmp_path / "card", parameters, index_engines(EmulatedCard(schedule)))
+        index.build(opened, number, tmp_path / "card", parameters, EmulatedCard(schedule))
         assert files(tmp_path / "card") == files(tmp_path / "cpu")
 
 
@@ -71,15 +71,15 @@ def test_a_card_without_room_leaves_the_page_to_the_cpu(tmp_path: Path, caplog: 
     opened = Reference.open(tmp_path / "reference")
     index.build(opened, 0, tmp_path / "cpu", INDEX_PARAMETERS)
     for memory in (20_000, 60_000):
-        index.build(opened, 0, tmp_path / "card", INDEX_PARAMETERS, index_engines(EmulatedCard(memory=memory)))
+        index.build(opened, 0, tmp_path / "card", INDEX_PARAMETERS, EmulatedCard(memory=memory))
         assert files(tmp_path / "card") == files(tmp_path / "cpu")
         assert "emulated card lacks memory" in caplog.text
         caplog.clear()
-        card_alone = index_engines(EmulatedCard(memory=memory), "gpu")
+        card = EmulatedCard(memory=memory)
         with pytest.raises(
             QuireError, match=r"page 0: emulated card lacks memory to index .* smaller reference\.page_size"
         ):
-            index.build(opened, 0, tmp_path / "none", INDEX_PARAMETERS, card_alone)
+            index.build(opened, 0, tmp_path / "none", INDEX_PARAMETERS, card, "gpu")
         assert not (tmp_path / "none").exists()
 
 
@@ -92,7 +92,7 @@ def test_memory_that_fails_anywhere_changes_nothing(tmp_path: Path) -> None:
     for number in range(1, 60, 4):
         card = EmulatedCard()
         card.fail_allocation(number)
-        index.build(opened, 0, tmp_path / "card", INDEX_PARAMETERS | {"sa_sampling": 2}, index_engines(card))
+        index.build(opened, 0, tmp_path / "card", INDEX_PARAMETERS | {"sa_sampling": 2}, card)
         assert files(tmp_path / "card") == wanted
 
 
@@ -117,5 +117,5 @@ def test_parameters_are_checked_before_the_card_is_asked(tmp_path: Path) -> None
             0,
             tmp_path / "card",
             INDEX_PARAMETERS | {"sa_sampling": 0},
-            index_engines(EmulatedCard()),
+            EmulatedCard(),
         )

@@ -16,7 +16,8 @@ def main(job) -> None:
             page_number=int(job.wildcards.page),
             directory=Path(job.output.manifest).parent,
             parameters=job.params.index,
-            engines=index.index_engines(open_card() if open_card else None, requested),
+            card=open_card() if open_card else None,
+            requested=requested,
         )
 
 

@@ -1,7 +1,6 @@
 """The index of a page: suffix array, occurrence blocks and prefix table, built by one job and memory-mapped."""
 
-from quire.index.arrays import index_engines
 from quire.index.construction import build
 from quire.index.opening import PageIndex
 
-__all__ = ["PageIndex", "build", "index_engines"]
+__all__ = ["PageIndex", "build"]

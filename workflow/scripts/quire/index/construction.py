@@ -1,14 +1,13 @@
 """Construction of the index of one page; each array is written as soon as it is complete, which frees its memory."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES
-from quire.device.card import OutOfDeviceMemory
+from quire.device.card import Card, OutOfDeviceMemory
 from quire.errors import InputError, QuireError
-from quire.index.arrays import IndexEngine, index_engines
 from quire.io.files import atomic_directory
 from quire.reference import Page, Reference
 from quire.reference.storage import checksum_of_bytes, write_manifest
@@ -26,11 +25,12 @@ def build(
     page_number: int,
     directory: str | Path,
     parameters: Mapping[str, int],
-    engines: Sequence[IndexEngine] | None = None,
+    card: Card | None = None,
+    requested: str = "auto",
 ) -> None:
     """Build the index of a page; the directory (docs/formats.md) appears whole or not at all.
 
-    Every engine writes the same files, byte for byte.
+    A card and the CPU write the same files, byte for byte.
 
     Args:
         reference: an open reference, or its directory.
@@ -38,8 +38,9 @@ def build(
         directory: the final directory; an older one is replaced.
         parameters: `sampling_distance` (64, 192, 448 or 960 rows in an occurrence block) and `sa_sampling` (the suffix
             array keeps positions that are multiples of it; 1 keeps all).
-        engines: the engines (`quire.index.index_engines`) to try in this order until one has enough memory; None for
-            the CPU alone.
+        card: the job's card, if it has one.
+        requested: the configuration's device.backend. With "gpu" a card with too little memory is an error; else the
+            CPU takes over.
 
     Raises:
         InputError: a wrong parameter or page number, or a damaged reference.
@@ -56,9 +57,7 @@ def build(
     )
     try:
         with atomic_directory(directory) as temporary:
-            facts, checksums = _write_arrays(
-                reference, page_number, temporary, chosen, index_engines() if engines is None else engines
-            )
+            facts = _write_arrays(reference, page_number, temporary, chosen, card, requested)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "page_number": page_number,
@@ -67,7 +66,7 @@ def build(
                 "parameters": chosen,
                 **facts,
             }
-            write_manifest(temporary, "index", manifest, checksums)
+            write_manifest(temporary, "index", manifest)
     except MemoryError as error:
         raise QuireError(
             f"{directory}: memory is not sufficient to index {page.end - page.start} bases; give the job more memory "
@@ -99,26 +98,23 @@ def _write_arrays(
     page_number: int,
     directory: Path,
     parameters: Mapping[str, int],
-    engines: Sequence[IndexEngine],
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Write all arrays of a page with the first engine that has enough memory; return that engine's result.
+    card: Card | None,
+    requested: str,
+) -> dict[str, Any]:
+    """Write all arrays of a page on the card if it has enough memory, else on the CPU; return manifest entries."""
+    if card is not None:
+        from quire.index.arrays import gpu
 
-    Raises:
-        MemoryError: the last engine is the CPU and has too little memory.
-        QuireError: the last engine is a card and has too little memory.
-    """
-    page = reference.pages[page_number]
-    for number, engine in enumerate(engines, start=1):
         try:
-            return engine.write_arrays(reference, page_number, directory, parameters)
+            return gpu.write_arrays(card, reference, page_number, directory, parameters)
         except OutOfDeviceMemory as error:
-            if number == len(engines):
+            page = reference.pages[page_number]
+            if requested == "gpu":
                 raise QuireError(
-                    f"page {page_number}: {engine.name} lacks memory to index {page.end - page.start} bases ({error}); "
+                    f"page {page_number}: {card.name} lacks memory to index {page.end - page.start} bases ({error}); "
                     "use a smaller reference.page_size, increase device.memory, or set device.backend to auto."
                 ) from None
-            following = engines[number].name
-            logger.warning(
-                "page %d: %s lacks memory (%s), so it is indexed on %s", page_number, engine.name, error, following
-            )
-    raise ValueError("no engine was given")
+            logger.warning("page %d: %s lacks memory (%s), so it is indexed on the CPU", page_number, card.name, error)
+    from quire.index.arrays import cpu  # imported here, since a machine with a card needs no Numba
+
+    return cpu.write_arrays(reference, page_number, directory, parameters)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from quire import reference
 from quire.device.choice import use_backend
-from quire.index.arrays import index_engines
 from quire.index.construction import build
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
@@ -17,20 +16,10 @@ logger = logging.getLogger("quire.index")
 def ensure_index(
     fasta: str | Path, directory: Path, page_size: int, parameters: Mapping[str, int], backend: str, memory: str
 ) -> tuple[Path, list[Path]]:
-    """Build the missing parts of the reference and index of a FASTA in a folder.
+    """Build the missing parts of the reference and index of a FASTA in a folder; return the folders of the parts.
 
-    Existing parts are used unchanged, whatever their page size.
-
-    Args:
-        fasta: FASTA of the reference.
-        directory: the folder; afterwards it contains reference/, page_0/, page_1/, ... as after a run of the workflow.
-        page_size: the configuration's `reference.page_size`, for a new reference.
-        parameters: the configuration's block `index`, for new indexes.
-        backend: the configuration's `device.backend`, for new indexes.
-        memory: the configuration's `device.memory`, for new indexes.
-
-    Returns:
-        The folders of the packed reference and of the indexes of its pages.
+    Existing parts are used unchanged, whatever their page size. `page_size`, `parameters`, `backend` and `memory` are
+    the configuration's `reference.page_size`, `index`, `device.backend` and `device.memory`.
 
     Raises:
         InputError: the FASTA cannot be used, or the folder holds the index of another FASTA.
@@ -45,7 +34,7 @@ def ensure_index(
     if missing:
         logger.info("%s: indexing %d of %d pages", directory, len(missing), len(pages))
         with use_backend(backend, memory) as (_, open_card):
-            engines = index_engines(open_card() if open_card else None, backend)
+            card = open_card() if open_card else None
             for number in missing:
-                build(opened, number, pages[number], parameters, engines)
+                build(opened, number, pages[number], parameters, card, backend)
     return packed, pages

@@ -24,12 +24,7 @@ class PageIndex(IndexOfPage):
 
     @classmethod
     def open(cls, directory: str | Path, reference: Reference, verify: bool = True) -> "PageIndex":
-        """Open the index of a page.
-
-        Args:
-            directory: directory that `quire.index.build` wrote.
-            reference: the reference that it must have been built from.
-            verify: compare the arrays with their checksums (once per process).
+        """Open the index of a page of `reference`; `verify` compares the arrays with their checksums, once per process.
 
         Raises:
             InputError: a wrong format version, a damaged file, or the index of another reference or page size.

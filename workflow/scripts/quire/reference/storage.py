@@ -7,7 +7,6 @@ A process reads each file once for this, as long as its size and time stamp stay
 import json
 import mmap
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -54,8 +53,8 @@ def checksum_of_file(path: Path) -> str:
 def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
     """Map a file for reading, in pages of 2 MiB if the kernel and the file system support them for files.
 
-    The file then stays in the page cache in such pages, for all processes. Look-ups in an index go to random places, so
-    that with pages of 4 KiB most of them would also miss the TLB.
+    The file stays in the page cache in such pages: look-ups in an index go to random places, and with pages of 4 KiB
+    most would also miss the TLB.
     """
     content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -64,35 +63,19 @@ def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
     return content
 
 
-def write_manifest(
-    directory: Path, kind: str, manifest: dict[str, Any], known: Mapping[str, str] | None = None
-) -> None:
-    """Write the manifest of a finished directory, with the checksums of all its arrays and its own.
-
-    Args:
-        directory: directory of the arrays.
-        kind: the kind that `read_manifest` expects.
-        manifest: all other fields.
-        known: checksums, by file name, that were computed while the files were written.
-    """
-    known = known or {}
-    arrays = sorted(path for path in directory.iterdir() if path.suffix == ".npy")
-    checksums = {path.name: known.get(path.name) or checksum_of_file(path) for path in arrays}
+def write_manifest(directory: Path, kind: str, manifest: dict[str, Any]) -> None:
+    """Write the manifest of a finished directory: its kind, the given fields, all checksums of arrays and its own."""
+    checksums = {path.name: checksum_of_file(path) for path in sorted(directory.glob("*.npy"))}
     content = dict(kind=kind, **manifest, checksums=checksums)
     content["manifest_checksum"] = _manifest_checksum(content)
     (directory / MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
 
 
 def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, Any]:
-    """Read and check the manifest of a directory.
-
-    Args:
-        directory: the reference or the index of a page.
-        kind: "reference" or "index", which the manifest must name.
-        format_version: the only version that this program reads.
+    """Read and check the manifest of a directory; `kind` is "reference" or "index".
 
     Raises:
-        InputError: the manifest is missing, unreadable, of another version, or damaged.
+        InputError: the manifest is missing, unreadable, of another kind or version, or damaged.
     """
     path = directory / MANIFEST
     try:
@@ -117,16 +100,7 @@ def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, 
 
 
 def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: bool) -> NDArray[Any]:
-    """Memory-map one array of a directory for reading.
-
-    Args:
-        directory: the directory.
-        manifest: as `read_manifest` returned it.
-        name: the array's name without `.npy`.
-        verify: compare the file with its checksum.
-
-    Returns:
-        A read-only ndarray on the mapped file.
+    """Memory-map `name`.npy of a directory for reading; `verify` compares the file with its checksum in the manifest.
 
     Raises:
         InputError: the array is missing or damaged.

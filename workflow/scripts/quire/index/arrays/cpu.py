@@ -18,25 +18,17 @@ logger = logging.getLogger("quire.index")
 
 def write_arrays(
     reference: Reference, page_number: int, directory: Path, parameters: Mapping[str, int]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Write all arrays of a page.
-
-    Args:
-        reference: the reference.
-        page_number: the page whose text is indexed.
-        directory: the directory of the files.
-        parameters: as `quire.index.construction.checked_parameters` returned them.
-
-    Returns:
-        Entries of the manifest, and no checksums.
-
-    Raises:
-        MemoryError: the page is too large.
-    """
+) -> dict[str, Any]:
+    """Write all arrays of a page and return entries of the manifest; raise MemoryError if the page is too large."""
     page, codes = reference.pages[page_number], reference.page_codes(page_number)
     rows = suffix_array(codes)
     logger.info("suffix array sorted")
-    _write_suffix_array(rows, directory, parameters["sa_sampling"])
+    values, sampled_rows = rows, np.empty(0, dtype=np.uint64)
+    if parameters["sa_sampling"] > 1:
+        values, sampled_rows = construction.sample_suffix_array(rows, parameters["sa_sampling"])
+    np.save(directory / "suffix_array.npy", values)
+    np.save(directory / "sampled_rows.npy", sampled_rows)
+    del values
     np.save(directory / "unowned_rows.npy", construction.rows_from(rows, page.owned_end - page.start))
     words_per_block = words_of_distance(parameters["sampling_distance"])
     blocks, counts, primary = construction.occurrence_blocks(codes, rows, words_per_block)
@@ -47,15 +39,4 @@ def write_arrays(
     np.save(directory / "C.npy", first_rows(counts))
     prefix_length = prefix_length_of(codes.size)
     np.save(directory / "prefix_table.npy", construction.prefix_intervals(codes, prefix_length))
-    return {"length": int(codes.size), "primary": int(primary), "prefix_length": prefix_length}, {}
-
-
-def _write_suffix_array(rows: np.ndarray, directory: Path, sa_sampling: int) -> None:
-    """Write the suffix array, whole or sampled, and the bits of the sampled rows."""
-    if sa_sampling == 1:
-        np.save(directory / "suffix_array.npy", rows)
-        np.save(directory / "sampled_rows.npy", np.empty(0, dtype=np.uint64))
-        return
-    values, sampled_rows = construction.sample_suffix_array(rows, sa_sampling)
-    np.save(directory / "suffix_array.npy", values)
-    np.save(directory / "sampled_rows.npy", sampled_rows)
+    return {"length": int(codes.size), "primary": int(primary), "prefix_length": prefix_length}
