@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from quire.device import look
+from quire.device import backend
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ def test_may_have_card(
     requested: str, node: bool, visible: str | None, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "nvidiactl").touch()
-    monkeypatch.setattr(look, "_NODES", (str(tmp_path / ("nvidiactl" if node else "none")),))
+    monkeypatch.setattr(backend, "_NODES", (str(tmp_path / ("nvidiactl" if node else "none")),))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert look.may_have_card(requested) is expected
+    assert backend.may_have_card(requested) is expected
 
 
 def test_a_driver_in_trouble_is_nobodys_business_yet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +36,7 @@ def test_a_driver_in_trouble_is_nobodys_business_yet(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "quire.device.probe", None)  # makes its import fail
     failures: list[object] = []
     monkeypatch.setattr(threading, "excepthook", failures.append)
-    look.look_for_card("gpu")
+    backend.look_for_card("gpu")
     for thread in threading.enumerate():
         if thread.name == "quire-look":
             thread.join()

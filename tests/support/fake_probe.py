@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from quire.device.visible_card import VisibleCard
+from quire.device.lease import VisibleCard
 
 
 def card(ordinal: int = 0, capability: tuple[int, int] = (9, 0), name: str = "NVIDIA Fake") -> VisibleCard:

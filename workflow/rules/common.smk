@@ -14,7 +14,7 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 
 from quire import sources
-from quire.device.look import may_have_card
+from quire.device.backend import may_have_card
 from quire.errors import InputError, QuireError
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from quire import many_threads
-from quire.device.look import look_for_card
+from quire.device.backend import look_for_card
 from quire.run.job import run_job
 
 

@@ -7,7 +7,7 @@ from quire import many_threads
 from quire.align.command import clipping_of, inputs_of, parser, read_group_of
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitOutputs
-from quire.device.look import look_for_card
+from quire.device.backend import look_for_card
 from quire.errors import QuireError
 
 

@@ -16,9 +16,9 @@ from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.reading import UnitReads
 from quire.align.sink import open_sink
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.device.backend import may_have_card
 from quire.device.card import Card
 from quire.device.choice import use_backend
-from quire.device.look import may_have_card
 from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bam.reads import RecordCounts

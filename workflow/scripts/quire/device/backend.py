@@ -1,14 +1,21 @@
 """The backend of a job: the device that runs its kernels, "cpu" or "gpu", and the reason for the choice.
 
-This module does not depend on CuPy; `quire.device.choice` finds out whether a card can be used.
+This module imports only the standard library, so that a script can call `look_for_card` before its other imports;
+`quire.device.choice` finds out whether a card can be used.
 """
 
+import os
+import threading
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 ASKED_FOR = "it was asked for."
 # Key of the backend's line in the header of a VCF.
 VCF_KEY = "quireBackend"
+# Device files of the driver, on Linux and in the Windows Subsystem for Linux.
+_NODES = "/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"
 
 
 @dataclass(frozen=True)
@@ -37,10 +44,25 @@ class Backend:
 
 
 def cpu_only(requested: str, work: str) -> Backend:
-    """Return the backend of a stage that does not use cards.
-
-    Args:
-        requested: the configuration's device.backend.
-        work: name of the stage's work, which begins the reason.
-    """
+    """Return the backend of a stage that uses no card; its name, `work`, begins the reason."""
     return Backend("cpu", ASKED_FOR if requested == "cpu" else f"{work} does not use cards in this version.")
+
+
+def may_have_card(requested: str) -> bool:
+    """Return True if a job with the backend "auto", "gpu" or "cpu" is likely to use a card; `choice` decides later."""
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1")
+    return requested == "gpu" or (requested == "auto" and not hidden and any(Path(node).exists() for node in _NODES))
+
+
+def look_for_card(requested: str) -> None:
+    """Begin to load CuPy and to query the driver, in a thread, if there may be a card; `choice` queries again."""
+    if may_have_card(requested):
+        threading.Thread(target=_look, name="quire-look").start()
+
+
+def _look() -> None:
+    with suppress(Exception):  # `choice` finds and reports the same problem
+        from quire.device import probe
+
+        probe.visible_cards()
+        probe.compiler_version()

@@ -47,14 +47,7 @@ class Kernel(ABC):
         self.card, self.source, self.entry, self.defines = card, source, entry, defines
 
     def __call__(self, grid: Extent, block: Extent, *arguments: object, shared_bytes: int = 0) -> None:
-        """Launch the kernel.
-
-        Args:
-            grid: number of blocks: an int, or a tuple of up to three.
-            block: threads per block: an int, or a tuple of up to three.
-            arguments: see the module's docstring.
-            shared_bytes: dynamic shared memory of a block.
-        """
+        """Launch the kernel on a grid of blocks of threads, each an int or a tuple of up to three sizes."""
         blocks = _three(grid)
         if 0 not in blocks:
             self._launch(blocks, _three(block), shared_bytes, arguments)
@@ -78,8 +71,8 @@ class Upload:
     def array(self) -> CardArray:
         """Return the card's array; later launches wait for the copy.
 
-        The array's memory is allocated independently of the order of kernels. Keep the array until these launches have
-        been waited for, or give later uploads a mark that was made after them.
+        Its memory is allocated independently of the order of kernels: keep the array until these launches have been
+        waited for, or give later uploads a mark that was made after them.
         """
         return self._array
 
@@ -126,13 +119,7 @@ class Card(ABC):
         self._kernels: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], Kernel] = {}
 
     def kernel(self, source: str, entry: str, **defines: int) -> Kernel:
-        """Return a kernel, compiled at its first use.
-
-        Args:
-            source: its file, as a path from `workflow/scripts`.
-            entry: its name in the file.
-            defines: macros that specialise it.
-        """
+        """Return a kernel of a file (a path from `workflow/scripts`), compiled with these macros at its first use."""
         key = (source, entry, tuple(defines), tuple(defines.values()))
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -177,14 +164,10 @@ class Card(ABC):
         """Return a mark of everything launched so far, for `upload_ahead`."""
 
     def upload_ahead(self, array: NDArray[Any], mark: object = None) -> Upload:
-        """Begin to copy a host array while kernels run.
+        """Begin to copy a host array while kernels run; leave it unchanged until the copy, or its launches, have ended.
 
-        Keep the host array unchanged until the upload, or the launches that use it, have been waited for.
-
-        Args:
-            array: memory from `staging`; for other memory the caller waits until it is copied (but not for kernels).
-            mark: mark that the copy waits for, needed if it may reuse memory that was released; None to wait for
-                nothing.
+        For memory that is not from `staging` the caller waits until it is copied. The copy waits for `mark`, which is
+        needed if it may reuse memory that was released.
         """
         return Upload(self.upload(array))
 
@@ -194,12 +177,10 @@ class Card(ABC):
 
     @abstractmethod
     def download_ahead(self, arrays: Sequence[CardArray], buffer: NDArray[np.uint8]) -> Download:
-        """Begin to copy the card's arrays to the host, while the kernels run that are launched from now on.
+        """Begin to copy contiguous arrays of the card to the host, while kernels run that are launched from now on.
 
-        Args:
-            arrays: contiguous arrays; keep them unchanged until the copies have been waited for.
-            buffer: uint8[bytes_of(arrays)] or more, from `staging`; for other memory the caller waits until it is
-                copied.
+        Keep the arrays unchanged until the copies have been waited for. `buffer` is uint8[bytes_of(arrays)] or more,
+        from `staging`; for other memory the caller waits until it is copied.
         """
 
     def staging(self, size: int) -> NDArray[np.uint8]:
@@ -269,17 +250,10 @@ class Packed(NamedTuple):
 
 
 def pack_arguments(arguments: Sequence[object], card: Card) -> Packed:
-    """Return kernel arguments in the driver's form.
+    """Return kernel arguments in the driver's form; raise TypeError for an argument that no kernel takes.
 
-    This function is written for speed: a batch launches dozens of kernels of up to thirty arrays each, and packing
-    holds the interpreter's lock, which the threads that parse reads and write records need too.
-
-    Args:
-        arguments: see the module's docstring.
-        card: the card that holds the arrays.
-
-    Raises:
-        TypeError: an argument that no kernel takes.
+    Written for speed: a batch launches dozens of kernels of up to thirty arrays each, and packing holds the
+    interpreter's lock, which the threads that parse reads and write records need too.
     """
     pointer_of, array_type = card.pointer, card.array_type
     words: list[int] = []

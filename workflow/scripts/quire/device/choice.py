@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from quire.device.backend import ASKED_FOR, Backend
 from quire.device.card import Card
-from quire.device.lease import AllHeld, lease
-from quire.device.visible_card import Probe, VisibleCard
+from quire.device.lease import AllHeld, VisibleCard, lease
 from quire.errors import InputError
 
 log = logging.getLogger("quire.device.backend")
@@ -42,21 +42,15 @@ class Unusable(Exception):
         self.sentence, self.remedy = sentence, remedy
 
 
-def _load_probe() -> Probe:
+def _load_probe() -> Any:
+    """Return `quire.device.probe`; tests have objects with the same functions."""
     from quire.device import probe
 
     return probe
 
 
-def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleCard]:
-    """Return the visible cards that can run kernels.
-
-    Args:
-        load_probe: returns an object with the functions of `quire.device.probe`; raises ImportError without CuPy.
-
-    Raises:
-        Unusable: there is none, with the first obstacle that was found.
-    """
+def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCard]:
+    """Return the visible cards that can run kernels; raise Unusable, with the first obstacle, if there are none."""
     try:
         probe = load_probe()
     except ModuleNotFoundError as error:
@@ -101,7 +95,7 @@ def usable_cards(load_probe: Callable[[], Probe] = _load_probe) -> list[VisibleC
     )
 
 
-def _visible(probe: Probe) -> list[VisibleCard]:
+def _visible(probe: Any) -> list[VisibleCard]:
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     hidden = f"CUDA_VISIBLE_DEVICES is {chosen!r} and leaves no card visible."
     unhide = "unset CUDA_VISIBLE_DEVICES, or ask the scheduler for a card"
@@ -111,7 +105,7 @@ def _visible(probe: Probe) -> list[VisibleCard]:
         # Without device constraints in Slurm, a visible card may belong to another job.
         raise Unusable("Slurm gave this job no card.", "ask for one (--set-resources map_unit:gpu=1)")
     try:
-        cards = probe.visible_cards()
+        cards: list[VisibleCard] = probe.visible_cards()
     except RuntimeError as error:
         if NO_DEVICE not in str(error):
             raise Unusable(
@@ -126,14 +120,14 @@ def _visible(probe: Probe) -> list[VisibleCard]:
 
 
 def resolve(
-    requested: str, memory: str = "auto", load_probe: Callable[[], Probe] = _load_probe
+    requested: str, memory: str = "auto", load_probe: Callable[[], Any] = _load_probe
 ) -> tuple[Backend, list[VisibleCard]]:
     """Return the backend of a job, and the cards that it may take one of (none on the CPU).
 
     Args:
         requested: the configuration's device.backend: "auto", "gpu" or "cpu".
         memory: the configuration's device.memory: "auto", or a number with its unit ("4GB").
-        load_probe: as for `usable_cards`.
+        load_probe: as `_load_probe`.
 
     Raises:
         InputError: "gpu" without a usable card, with the reason and a remedy; or an invalid value.
@@ -163,7 +157,7 @@ def _without_card(requested: str, problem: Unusable) -> Backend:
 def use_backend(
     requested: str,
     memory: str = "auto",
-    load_probe: Callable[[], Probe] = _load_probe,
+    load_probe: Callable[[], Any] = _load_probe,
     leases: Path | None = None,
     wait: bool = True,
     wanted: int | None = None,
@@ -175,7 +169,7 @@ def use_backend(
     Args:
         requested: as for `resolve`.
         memory: as for `resolve`.
-        load_probe: as for `usable_cards`.
+        load_probe: as for `resolve`.
         leases: folder of the lock files; None for the one that all jobs of a user share.
         wait: wait for a card that other jobs hold; if False, "auto" takes the CPU.
         wanted: bytes of a card with which the job is as fast as with all of it, None for a whole card. If two such jobs
@@ -183,8 +177,8 @@ def use_backend(
             that, the job takes the whole card as soon as no other job uses it.
 
     Yields:
-        The choice, which is also written to the log, and a function that opens the card on the thread that calls it
-        (CuPy's state belongs to a thread); None instead of the function on the CPU.
+        The choice, and a function that opens the card on the thread that calls it (CuPy's state belongs to a thread);
+        None instead of the function on the CPU.
 
     Raises:
         InputError: as for `resolve`; also "gpu" if the card cannot be opened.
@@ -263,11 +257,7 @@ def _open(ordinal: int, budget: int | None) -> Card:
 
 
 def parse_memory(text: str) -> int | None:
-    """Return the bytes of a size such as "800MB" or "4GB" (decimal), or None for "auto".
-
-    Raises:
-        InputError: any other text.
-    """
+    """Return the bytes of a size such as "800MB" or "4GB" (decimal), or None for "auto"; else raise InputError."""
     if text == "auto":
         return None
     found = _MEMORY.fullmatch(str(text))

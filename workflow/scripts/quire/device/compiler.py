@@ -37,11 +37,7 @@ def read_source(source: str) -> tuple[str, dict[str, str]]:
 
 
 def included(source: str, text: str) -> dict[str, str]:
-    """Return the texts of all files that a kernel's text includes, directly or not, by the name of inclusion.
-
-    Raises:
-        KernelError: an included file does not exist; the message names the line.
-    """
+    """Return the texts of all files that a kernel's text includes, directly or not, by the name of inclusion."""
     headers: dict[str, str] = {}
     waiting = [(source, text)]
     while waiting:
@@ -66,11 +62,7 @@ def options_of(architecture: str, defines: dict[str, int]) -> list[str]:
 
 
 def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> tuple[bytes, str]:
-    """Return the machine code (cubin) of a source, and the compiler's report of registers and spills.
-
-    Raises:
-        KernelError: the compiler's messages, with file and line.
-    """
+    """Return the machine code (cubin) of a source, and the compiler's report; raise KernelError with its messages."""
     from cupy_backends.cuda.libs import nvrtc
 
     text, headers = read_source(source)
@@ -118,11 +110,7 @@ def _announce(architecture: str) -> None:
 
 
 def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
-    """Return the path of a source's machine code in the cache.
-
-    The name contains a digest of everything that determines the code: compiler, options, and the source with its
-    headers, without comments.
-    """
+    """Return the path of a source's machine code in the cache, named by a digest of all that determines the code."""
     from cupy_backends.cuda.libs import nvrtc
 
     text, headers = read_source(source)

@@ -67,8 +67,7 @@ class _Arrays:
 class _UploadUnderWay(Upload):
     """Upload on the stream of uploads.
 
-    It holds a reference to the host's array, because CuPy's pool of pinned memory reuses released memory at once, even
-    while it is being copied.
+    It holds the host's array, since CuPy's pool of pinned memory reuses released memory at once, even during a copy.
     """
 
     def __init__(self, array: CardArray, host: NDArray[Any], device: cupy.cuda.Device, done: cupy.cuda.Event) -> None:
@@ -102,12 +101,7 @@ class CupyCard(Card):
     array_type = cupy.ndarray
 
     def __init__(self, ordinal: int = 0, budget: int | None = None) -> None:
-        """Open a card.
-
-        Args:
-            ordinal: number of the card among the visible ones.
-            budget: most bytes that arrays may take; None for all free memory.
-        """
+        """Open a card by its number among the visible ones; arrays take at most `budget` bytes, or all free memory."""
         super().__init__()
         self.device = cupy.cuda.Device(ordinal)
         self.device.use()

@@ -12,12 +12,7 @@ CHOICES = ((NEWER, 13000, 75), (OLDER, 12000, 70))
 
 
 def requirements_for(driver: int, capabilities: list[int]) -> str | None:
-    """Return the requirements file for a driver and its cards, or None if none fits.
-
-    Args:
-        driver: the driver's CUDA version, 1000 major + 10 minor.
-        capabilities: compute capability of each visible card, 10 major + minor.
-    """
+    """Return the requirements file for a driver (1000 major + 10 minor) and its cards' capabilities, or None."""
     for name, oldest_driver, oldest_card in CHOICES:
         if driver >= oldest_driver and any(capability >= oldest_card for capability in capabilities):
             return name
@@ -25,10 +20,7 @@ def requirements_for(driver: int, capabilities: list[int]) -> str | None:
 
 
 def ask_driver(library: str = "libcuda.so.1") -> tuple[int, list[int]]:
-    """Return the driver's CUDA version (1000 major + 10 minor) and each visible card's capability (10 major + minor).
-
-    Without a driver, or if it shows no card, the result is (0, []).
-    """
+    """Return the driver's CUDA version and each visible card's capability (10 major + minor); (0, []) without cards."""
     try:
         cuda = ctypes.CDLL(library)
     except OSError:

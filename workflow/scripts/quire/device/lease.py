@@ -16,6 +16,7 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -28,6 +29,25 @@ SECONDS_BETWEEN_LOOKS = 0.1
 def lease_folder() -> Path:
     """Return the folder of this user's lock files: one per host, so not TMPDIR, which schedulers set per job."""
     return Path(f"/tmp/quire-{os.getuid()}")
+
+
+@dataclass(frozen=True)
+class VisibleCard:
+    """A card that this process may use.
+
+    Attributes:
+        ordinal: number of the card among the visible ones.
+        name: name as the driver reports it.
+        capability: compute capability (major, minor).
+        identifier: its UUID in hexadecimal, the same in every process for any CUDA_VISIBLE_DEVICES.
+        memory: bytes.
+    """
+
+    ordinal: int
+    name: str
+    capability: tuple[int, int]
+    identifier: str
+    memory: int
 
 
 class AllHeld(Exception):
@@ -52,11 +72,7 @@ def lease(
             the first with a free half that may be shared.
         folder: folder of the lock files; None for `lease_folder()`.
         wait: wait for a card; if False, raise AllHeld.
-        shared: for each card whether half of it is enough; empty if none may be shared. A job that wants a whole card
-            waits for the jobs that share it now; later jobs that would share it wait for that job.
-
-    Yields:
-        The card that is held.
+        shared: for each card whether half of it is enough; empty if none may be shared.
 
     Raises:
         QuireError: the folder cannot be used.

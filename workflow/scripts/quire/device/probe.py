@@ -7,7 +7,7 @@ import cupy
 from cupy_backends.cuda.api import runtime
 from cupy_backends.cuda.libs import nvrtc
 
-from quire.device.visible_card import VisibleCard
+from quire.device.lease import VisibleCard
 
 UUID_BYTES = 16
 

@@ -16,11 +16,7 @@ _BYTES_PER_COPY = 1 << 21  # copied at a time by a thread of the host
 
 
 class Staged(Generic[Piece]):
-    """A piece of work whose arrays are being uploaded; keep it until the card has used them.
-
-    Attributes:
-        piece: the piece as given.
-    """
+    """A piece of work whose arrays are being uploaded; keep it until the card has used them."""
 
     def __init__(self, card: Card, piece: Piece, sources: list[NDArray[Any]], pool: Executor) -> None:
         self.piece, self._card = piece, card

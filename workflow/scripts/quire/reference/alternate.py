@@ -19,7 +19,7 @@ logger = logging.getLogger("quire.reference")
 
 
 class AlternateContigs(NamedTuple):
-    """The content of a list of alternate contigs.
+    """A list of alternate contigs.
 
     Attributes:
         contigs: uint8[contigs], 1 for alternate contigs.
@@ -33,12 +33,7 @@ class AlternateContigs(NamedTuple):
 def read_alternate(
     path: str | Path, contig_names: Sequence[str], contig_lengths: NDArray[np.int64]
 ) -> AlternateContigs:
-    """Read a list of alternate contigs.
-
-    Args:
-        path: file of SAM lines (header lines are skipped), or of one name per line.
-        contig_names: names of the contigs of the reference.
-        contig_lengths: int64[contigs], their lengths in bases.
+    """Read a list of alternate contigs: a file of SAM lines (header lines are skipped), or of one name per line.
 
     Raises:
         InputError: the file cannot be read; it names no contig of the reference, all contigs, or an unknown one; a line

@@ -46,8 +46,7 @@ class AxisWriter:
     def add(self, codes: NDArray[np.uint8]) -> None:
         """Add the next piece (uint8, 0..3 and 4 = ambiguous) of the current contig.
 
-        At most SEPARATING_RUN ambiguous bases at the end of a piece are held back until the length of their run is
-        known.
+        At most SEPARATING_RUN ambiguous bases at its end are held back until the length of their run is known.
         """
         joined = np.concatenate((np.full(self._held, AMBIGUOUS, dtype=np.uint8), codes)) if self._held else codes
         joined_start = self._position - self._held

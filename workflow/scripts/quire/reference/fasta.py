@@ -46,9 +46,7 @@ class Sequence:
 
 
 def read_fasta(path: str | Path) -> Iterator[Sequence]:
-    """Read a plain, gzip or bgzip FASTA piece by piece.
-
-    Every record yields at least one piece; pieces of one record follow each other.
+    """Read a plain, gzip or bgzip FASTA piece by piece; the pieces of a record, at least one, follow each other.
 
     Raises:
         InputError: the file is empty, truncated, not nucleotide FASTA, or a record has no sequence or a bad name.
@@ -78,11 +76,7 @@ def fasta_digest(path: str | Path) -> str:
 
 
 def lengths_of_contigs(path: str | Path) -> dict[str, int]:
-    """Return the length in bases of each record by name, in the order of the file; letters are not checked.
-
-    Raises:
-        InputError: the file is empty, damaged or not FASTA.
-    """
+    """Return the length in bases of each record by name, in the order of the file; letters are not checked."""
     lengths: dict[str, int] = {}
     name = ""
     with read_errors(path), open_input(path) as stream:

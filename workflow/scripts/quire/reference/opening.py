@@ -68,15 +68,10 @@ class Reference:
 
     @classmethod
     def open(cls, directory: str | Path, fasta: str | Path | None = None, verify: bool = True) -> "Reference":
-        """Open a reference directory.
-
-        Args:
-            directory: directory that `build` wrote.
-            fasta: the FASTA that it must have been built from; None skips the check.
-            verify: compare the arrays with their checksums (once per process).
+        """Open the directory that `build` wrote; `verify` compares the arrays with their checksums (once per process).
 
         Raises:
-            InputError: a wrong format version, a damaged file, or a FASTA changed after the reference was built.
+            InputError: a wrong format version, a damaged file, or a FASTA (if given) that it was not built from.
         """
         directory = Path(directory)
         manifest = read_manifest(directory, "reference", FORMAT_VERSION)
@@ -100,11 +95,7 @@ class Reference:
         )
 
     def with_alternate(self, path: str | Path | None) -> "Reference":
-        """Return this reference with the alternate contigs that a file lists; unchanged if `path` is None.
-
-        Raises:
-            InputError: the file cannot be read, or does not fit.
-        """
+        """Return this reference with the alternate contigs that a file lists; unchanged if `path` is None."""
         if path is None:
             return self
         alternate, lifts = read_alternate(path, self.contig_names, self.contig_lengths)
@@ -121,11 +112,7 @@ class Reference:
         return [contig["md5"] for contig in self.manifest["contigs"]]
 
     def sam_tags(self, fasta: str | Path | None, assembly: str = "") -> list[str]:
-        """Return the tags of each contig's @SQ line other than name and length.
-
-        These are M5, UR if the FASTA is given, AS if the assembly is given (a FASTA does not name it), and AH for
-        alternate contigs.
-        """
+        """Return M5, UR (if a FASTA is given), AS (if an assembly is given) and AH (alternate) of each contig's @SQ."""
         address = "" if fasta is None else f"\tUR:{file_address(fasta)}"
         address += f"\tAS:{assembly}" if assembly else ""
         tags = [f"M5:{checksum}{address}" for checksum in self.contig_checksums]
@@ -139,11 +126,7 @@ class Reference:
         return self.island_contig[island], self.island_start[island] + positions - self.island_axis[island]
 
     def sequence(self, contig: str | int, start: int, end: int) -> bytes:
-        """Return the letters of [start, end) of a contig (name or index): A, C, G, T, and N for all others.
-
-        Raises:
-            ValueError: an unknown contig, or a range that is not within it.
-        """
+        """Return the letters of [start, end) of a contig (name or index): A, C, G, T, and N for all others."""
         return LETTERS[self.contig_codes(contig, start, end)].tobytes()
 
     def contig_codes(self, contig: str | int, start: int, end: int) -> NDArray[np.uint8]:

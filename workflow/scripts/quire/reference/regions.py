@@ -1,7 +1,6 @@
 """Regions of interest: the intervals of a BED, or the islands of the reference.
 
-Coordinates are 0-based and half-open. Regions are int64[n, 2] arrays by contig, sorted. Overlapping and touching
-regions are merged, so that no position counts twice.
+Regions are int64[n, 2] by contig, 0-based and half-open, sorted and without overlaps: no position counts twice.
 """
 
 from collections.abc import Mapping

@@ -66,7 +66,7 @@ class ArrayWriter:
         try:
             with path.open("r+b", buffering=0) as stream:
                 stream.seek(at)
-                content = memoryview(buffer)[:size]
+                content = buffer.data[:size]
                 while content:
                     content = content[stream.write(content) :]
         finally:
