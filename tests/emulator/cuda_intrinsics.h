@@ -30,7 +30,7 @@ inline int __float_as_int(float x) { return harness::from_bits<int>(harness::to_
 inline float __int_as_float(int x) { return harness::from_bits<float>(harness::to_bits(x)); }
 inline long long __double_as_longlong(double x) { return harness::from_bits<long long>(harness::to_bits(x)); }
 inline double __longlong_as_double(long long x) { return harness::from_bits<double>(harness::to_bits(x)); }
-inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 template <class A, class B> std::common_type_t<A, B> min(A a, B b) { typedef std::common_type_t<A, B> C; return C(b) < C(a) ? C(b) : C(a); }
 template <class A, class B> std::common_type_t<A, B> max(A a, B b) { typedef std::common_type_t<A, B> C; return C(a) < C(b) ? C(b) : C(a); }
 
@@ -48,16 +48,20 @@ HARNESS_ATOMIC(atomicOr, old | value)
 HARNESS_ATOMIC(atomicAnd, old & value)
 HARNESS_ATOMIC(atomicXor, old ^ value)
 #undef HARNESS_ATOMIC
-template <class T> T atomicAdd(T* p, std::type_identity_t<T> v) { T old = *p; *p = old + v; return old; }
-template <class T> T atomicCAS(T* p, std::type_identity_t<T> compare, std::type_identity_t<T> v) { T old = *p; if (old == compare) *p = v; return old; }
+namespace harness {
+template <class T> struct Identity { typedef T Type; };
+template <class T> using Same = typename Identity<T>::Type;  // T is not deduced from an argument of this type
+}  // namespace harness
+template <class T> T atomicAdd(T* p, harness::Same<T> v) { T old = *p; *p = old + v; return old; }
+template <class T> T atomicCAS(T* p, harness::Same<T> compare, harness::Same<T> v) { T old = *p; if (old == compare) *p = v; return old; }
 
 // DPX: each function for numbers of one type, then for 32-bit words and for pairs of 16-bit halves.
 namespace harness {
 template <class T> T wrapped_sum(T a, T b) { return T(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b)); }
-template <class T> T add_max(T a, T b, T c) { return std::max(wrapped_sum(a, b), c); }
-template <class T> T add_min(T a, T b, T c) { return std::min(wrapped_sum(a, b), c); }
-template <class T> T max3(T a, T b, T c) { return std::max(std::max(a, b), c); }
-template <class T> T min3(T a, T b, T c) { return std::min(std::min(a, b), c); }
+template <class T> T add_max(T a, T b, T c) { return max(wrapped_sum(a, b), c); }
+template <class T> T add_min(T a, T b, T c) { return min(wrapped_sum(a, b), c); }
+template <class T> T max3(T a, T b, T c) { return max(max(a, b), c); }
+template <class T> T min3(T a, T b, T c) { return min(min(a, b), c); }
 template <class T, class F> unsigned by_halves(F function, unsigned a, unsigned b, unsigned c) {
     auto half = [&](int shift) { return unsigned(std::uint16_t(function(T(a >> shift), T(b >> shift), T(c >> shift)))); };
     return half(0) | half(16) << 16;
@@ -65,13 +69,13 @@ template <class T, class F> unsigned by_halves(F function, unsigned a, unsigned 
 }  // namespace harness
 #define HARNESS_DPX(name, function)                                                                                  \
     inline int name##_s32(int a, int b, int c) { return harness::function<int>(a, b, c); }                            \
-    inline int name##_s32_relu(int a, int b, int c) { return std::max(harness::function<int>(a, b, c), 0); }          \
+    inline int name##_s32_relu(int a, int b, int c) { return max(harness::function<int>(a, b, c), 0); }              \
     inline unsigned name##_u32(unsigned a, unsigned b, unsigned c) { return harness::function<unsigned>(a, b, c); }   \
     inline unsigned name##_s16x2(unsigned a, unsigned b, unsigned c) {                                               \
         return harness::by_halves<short>(harness::function<short>, a, b, c);                                         \
     }                                                                                                                \
     inline unsigned name##_s16x2_relu(unsigned a, unsigned b, unsigned c) {                                          \
-        auto clamped = [](short x, short y, short z) { return std::max(harness::function<short>(x, y, z), short(0)); }; \
+        auto clamped = [](short x, short y, short z) { return max(harness::function<short>(x, y, z), short(0)); };   \
         return harness::by_halves<short>(clamped, a, b, c);                                                          \
     }                                                                                                                \
     inline unsigned name##_u16x2(unsigned a, unsigned b, unsigned c) {                                               \
@@ -82,14 +86,14 @@ HARNESS_DPX(__viaddmin, add_min)
 HARNESS_DPX(__vimax3, max3)
 HARNESS_DPX(__vimin3, min3)
 #undef HARNESS_DPX
-inline int __vimax_s32_relu(int a, int b) { return std::max(std::max(a, b), 0); }
-inline int __vimin_s32_relu(int a, int b) { return std::max(std::min(a, b), 0); }
+inline int __vimax_s32_relu(int a, int b) { return max(max(a, b), 0); }
+inline int __vimin_s32_relu(int a, int b) { return max(min(a, b), 0); }
 inline unsigned __vimax_s16x2_relu(unsigned a, unsigned b) { return __vimax3_s16x2_relu(a, b, b); }
 inline unsigned __vimin_s16x2_relu(unsigned a, unsigned b) { return __vimin3_s16x2_relu(a, b, b); }
-inline int __vibmax_s32(int a, int b, bool* first) { *first = a >= b; return std::max(a, b); }
-inline int __vibmin_s32(int a, int b, bool* first) { *first = a <= b; return std::min(a, b); }
-inline unsigned __vibmax_u32(unsigned a, unsigned b, bool* first) { *first = a >= b; return std::max(a, b); }
-inline unsigned __vibmin_u32(unsigned a, unsigned b, bool* first) { *first = a <= b; return std::min(a, b); }
+inline int __vibmax_s32(int a, int b, bool* first) { *first = a >= b; return max(a, b); }
+inline int __vibmin_s32(int a, int b, bool* first) { *first = a <= b; return min(a, b); }
+inline unsigned __vibmax_u32(unsigned a, unsigned b, bool* first) { *first = a >= b; return max(a, b); }
+inline unsigned __vibmin_u32(unsigned a, unsigned b, bool* first) { *first = a <= b; return min(a, b); }
 inline unsigned __vibmax_s16x2(unsigned a, unsigned b, bool* high, bool* low) {
     *high = short(a >> 16) >= short(b >> 16);
     *low = short(a) >= short(b);

@@ -16,13 +16,21 @@
 // It does not detect: memory ordering between warps, coalescing, bank conflicts, and races inside a stretch of code
 // without any barrier or exchange. These require a card and its sanitizer.
 #pragma once
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <tuple>
 #include <type_traits>
 #include <utility>
+
+extern "C" {  // instead of <cmath>, which takes longer to compile than most kernels
+double ceil(double) noexcept;
+double fabs(double) noexcept;
+double fma(double, double, double) noexcept;
+double sqrt(double) noexcept;
+float copysignf(float, float) noexcept;
+float fabsf(float) noexcept;
+float fmaf(float, float, float) noexcept;
+}
 
 #define __global__
 #define __device__
@@ -123,9 +131,9 @@ template <class T> constexpr int bytes_of() {
     else return -1000;  // a structure or void: not compared
 }
 
-template <class Kernel, class Tuple, size_t... I>
-void call(Kernel kernel, void** arguments, std::index_sequence<I...>) {
-    kernel(*static_cast<std::tuple_element_t<I, Tuple>*>(arguments[I])...);
+template <class... A, size_t... I>
+void call(void (*kernel)(A...), void** arguments, std::index_sequence<I...>) {
+    kernel(*static_cast<std::remove_cv_t<A>*>(arguments[I])...);
 }
 
 constexpr int first_of(int most_threads, ...) { return most_threads; }  // first argument of __launch_bounds__
@@ -134,7 +142,7 @@ template <class... A> int run(Launch& launch, void (*kernel)(A...), void** argum
     struct Bound { void (*kernel)(A...); void** arguments; } bound = {kernel, arguments};
     auto body = [](void* pointer) {
         Bound* b = static_cast<Bound*>(pointer);
-        call<void (*)(A...), std::tuple<std::remove_cv_t<A>...>>(b->kernel, b->arguments, std::index_sequence_for<A...>{});
+        call(b->kernel, b->arguments, std::index_sequence_for<A...>{});
     };
     const int wanted[] = {bytes_of<std::remove_cv_t<A>>()..., 0};
     return run_body(launch, body, &bound, wanted, sizeof...(A), most_threads);

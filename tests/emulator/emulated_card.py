@@ -32,7 +32,7 @@ _UNDEFINED = (
     "shift-exponent,integer-divide-by-zero,alignment,null,bounds,signed-integer-overflow,float-cast-overflow,bool"
 )
 # -fstack-clash-protection: a large frame touches the guard page of a fiber's stack and never skips it.
-_FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE",
+_FLAGS = ("-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-w", "-U_FORTIFY_SOURCE",
           "-fstack-clash-protection")  # fmt: skip
 # Listed explicitly, because the sanitizer's own library is left out: cuda_on_cpu.h has its functions.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lgcc_s", "-lc")

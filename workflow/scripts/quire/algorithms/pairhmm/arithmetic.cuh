@@ -11,19 +11,19 @@ __device__ __forceinline__ Real sum(Real a, Real b) { return a + b; }
 #elif defined(QUIRE_ON_CPU)
 typedef float Real;
 constexpr Real SMALLEST = 0x1p-126f, SCALE = 0x1p24f;
-__device__ __forceinline__ Real flushed(Real a) { return std::fabs(a) < SMALLEST ? std::copysign(0.0f, a) : a; }
+__device__ __forceinline__ Real flushed(Real a) { return fabsf(a) < SMALLEST ? copysignf(0.0f, a) : a; }
 __device__ __forceinline__ Real fused(Real a, Real b, Real c) {
     a = flushed(a), b = flushed(b), c = flushed(c);
     Real result = __fmaf_rn(a, b, c);
     // Hardware flushes results that are subnormal when rounded to full precision. Results that only reach the smallest
     // normal number because subnormal numbers have fewer digits are therefore zero too.
-    if (std::fabs(result) == SMALLEST) {
-        (std::fabs(a) < std::fabs(b) ? a : b) *= SCALE;
-        if (std::fabs(__fmaf_rn(a, b, c * SCALE)) < SMALLEST * SCALE) return std::copysign(0.0f, result);
+    if (fabsf(result) == SMALLEST) {
+        (fabsf(a) < fabsf(b) ? a : b) *= SCALE;
+        if (fabsf(__fmaf_rn(a, b, c * SCALE)) < SMALLEST * SCALE) return copysignf(0.0f, result);
     }
     return flushed(result);
 }
-__device__ __forceinline__ Real product(Real a, Real b) { return fused(a, b, std::copysign(0.0f, a * b)); }
+__device__ __forceinline__ Real product(Real a, Real b) { return fused(a, b, copysignf(0.0f, a * b)); }
 __device__ __forceinline__ Real sum(Real a, Real b) { return flushed(flushed(a) + flushed(b)); }
 #else
 typedef float Real;
