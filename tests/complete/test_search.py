@@ -148,8 +148,8 @@ def test_one_answer_for_pages_batches_threads_and_memory(case, monkeypatch):
     assert len(pages.pages) == 2
     given = [
         {"threads": 3, "reads_per_batch": 7},
-        {"most_hits": 5, "reads_per_batch": 20},  # batches in pieces, and one read in several searches
-        {"most_hits": 35, "reads_per_batch": 30, "threads": 2},
+        {"most_ends": 5, "reads_per_batch": 20},  # batches in pieces, and one read in several searches
+        {"most_ends": 35, "reads_per_batch": 30, "threads": 2},
         {"indexed": pages, "threads": 2},
     ]
     for settings in given:
@@ -158,17 +158,17 @@ def test_one_answer_for_pages_batches_threads_and_memory(case, monkeypatch):
         assert (folder / "out.tsv").read_bytes() == table
         (folder / "wanted.bam").write_bytes(bam)
         assert records == pysam.samtools.view("--no-PG", str(folder / "wanted.bam"))
-    monkeypatch.setattr(stage, "MOST_BYTES", 0)  # what was made waits, and the rest of a batch is searched again
-    search(case, most_hits=8, threads=2)
+    monkeypatch.setattr(stage, "MOST_BYTES", 0)  # the rest of a batch is made when it is written
+    search(case, most_ends=8, threads=2)
     assert (folder / "out.tsv").read_bytes() == table
     assert pysam.samtools.view("--no-PG", str(folder / "out.bam")) == records
 
 
 @pytest.mark.parametrize(
-    ("report", "max_hits", "most_hits"), [*product(["all", "best", "count"], [0, 3], [1 << 20, 5])]
+    ("report", "max_hits", "most_ends"), [*product(["all", "best", "count"], [0, 3], [1 << 20, 5])]
 )
-def test_reports_and_limits(case, wanted, report, max_hits, most_hits):
-    records, table, summary = search(case, report=report, max_hits=max_hits, most_hits=most_hits)
+def test_reports_and_limits(case, wanted, report, max_hits, most_ends):
+    records, table, summary = search(case, report=report, max_hits=max_hits, most_ends=most_ends)
     expected, all_of_report = {}, {}
     for name, rows in wanted.items():
         kept = [row for row in rows if report == "all" or row[0] == rows[0][0]]
@@ -255,7 +255,7 @@ def test_a_card_gives_the_same_answer(case, card, monkeypatch, tmp_path):
     answers = []
     for backend in (use_cpu, use_card):
         monkeypatch.setattr(stage, "use_backend", backend)
-        search((folder, fasta, few, None, indexed), most_hits=20)
+        search((folder, fasta, few, None, indexed), most_ends=20)
         answers.append((pysam.samtools.view(str(folder / "out.bam"), "--no-PG"), (folder / "out.tsv").read_bytes()))
     assert answers[0] == answers[1]
     assert answers[0][0].count("\n") > 30

@@ -4,17 +4,18 @@ import random
 import tempfile
 from pathlib import Path
 
-from quire import index, reference
 from quire.algorithms.complete.cpu import find_ends
 from quire.algorithms.fm_index.pages.cpu import page_arrays
-from quire.complete.axis import axis_of
+from quire.complete.finders import axis_of
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 from quire.index import PageIndex
+from quire.index.on_demand import ensure_index
 from quire.io.fastq import read_batches
 from quire.reads.cpu import orient
 from quire.reference import Reference
 
 _BASES = 6000
+_INDEX = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def compile_kernels() -> None:
@@ -28,14 +29,9 @@ def compile_kernels() -> None:
         text = "".join(f"@{number}\n{bases}\n+\n{'I' * len(bases)}\n" for number, bases in enumerate(reads))
         (root / "reads.fq").write_text(text)
         for page_size in (1 << 20, 2048):
-            run = root / str(page_size)
-            reference.build(root / "genome.fa", run / "reference", page_size)
-            pages = []
-            for page in range(len(Reference.open(run / "reference").pages)):
-                pages.append(run / f"page_{page}")
-                index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
-            inputs = CompleteInputs(run / "reference", pages, None, root / "reads.fq")
-            outputs = CompleteOutputs(run / "out.bam", run / "out.tsv", run / "out.json")
+            packed, pages = ensure_index(root / "genome.fa", root / str(page_size), page_size, _INDEX, "cpu", "auto")
+            inputs = CompleteInputs(packed, pages, None, root / "reads.fq")
+            outputs = CompleteOutputs(root / "out.bam", root / "out.tsv", root / "out.json")
             search_reads(inputs, outputs, CompleteSettings("compile", backend="cpu"))
             _walk(inputs)
 

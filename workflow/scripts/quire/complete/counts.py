@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.align.texts import write_number
 from quire.reads import ReadBatch
 from quire.simd.bits import copy_bytes
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import compiled
 
 MOST_DIGITS = 20
-_TAB, _LINE_END, _ZERO = ord("\t"), ord("\n"), ord("0")
+_TAB, _LINE_END = ord("\t"), ord("\n")
 
 
 def header(max_differences: int) -> bytes:
@@ -37,26 +38,11 @@ def write_lines(names, name_offsets, counts, listed):
     at = np.int64(0)
     for read in range(len(counts)):
         at = copy_bytes(text, at, names, name_offsets[read], name_offsets[read + 1])
-        total = np.int64(0)
-        for distance in range(counts.shape[1]):
-            at = _write_number(text, at, counts[read, distance])
-            total += counts[read, distance]
-        at = _write_number(text, at, total)
-        at = _write_number(text, at, listed[read])
+        total = counts[read].sum()
+        for column in range(columns):
+            value = counts[read, column] if column < columns - 2 else total if column < columns - 1 else listed[read]
+            text[at] = _TAB
+            at = write_number(text, at + 1, value)
         text[at] = _LINE_END
         at += 1
     return text[:at].copy()
-
-
-@inlined
-def _write_number(text, at, value):
-    """Write a tab and a number >= 0; return the end of the text."""
-    text[at] = _TAB
-    digits, rest = 1, value
-    while rest >= 10:
-        rest //= 10
-        digits += 1
-    for place in range(at + digits, at, -1):
-        text[place] = _ZERO + value % 10
-        value //= 10
-    return at + digits + 1

@@ -7,7 +7,7 @@ from quire.algorithms.complete.alignment.cpu import align
 from quire.align.model import Reported
 from quire.align.records.cpu import RecordRows
 from quire.align.records.md import RecordSequences, differences
-from quire.complete.axis import axis_of
+from quire.complete.finders import axis_of
 from quire.complete.selection import Chosen, CountedReads, Wanted, listed, reportable
 from quire.errors import QuireError
 from quire.io.bam.encode import RecordBatch

@@ -3,43 +3,46 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from io import BufferedWriter
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete import MOST_DIFFERENCES, Hits, shortest_read
+from quire.algorithms.complete import MOST_DIFFERENCES, Ends, Hits, shortest_read
+from quire.algorithms.complete.alignment.cpu import find_hits
 from quire.complete import counts as table
-from quire.complete.axis import axis_of
-from quire.complete.finders import CpuFinder, Finder, FoundEnds, open_finder
+from quire.complete.finders import CpuFinder, Finder, axis_of, open_finder
 from quire.complete.records import build_records
-from quire.complete.selection import CountedReads, Wanted, choose, count_by_read, listed, of_report, reportable
-from quire.complete.streaming import (
-    MOST_HITS,
-    WholeReads,
-    hits_in_parts,
-    records_in_pieces,
-    shares_of_reads,
-    whole_reads,
+from quire.complete.selection import (
+    CountedReads,
+    Wanted,
+    choose,
+    count_by_read,
+    join,
+    listed,
+    of_report,
+    reportable,
 )
+from quire.complete.streaming import MOST_ENDS, records_of_read, whole_reads
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.index import PageIndex
-from quire.io.bam.encode import assemble_blocks
+from quire.io.bam.encode import RecordBatch, assemble_blocks
 from quire.io.bam.writer import BamWriter, header_text
 from quire.io.bytes_read import share_read
 from quire.io.fastq import read_batches
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.progress import Progress
-from quire.reads import ReadBatch
+from quire.reads import ReadBatch, Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
 from quire.run.identity import identify
@@ -89,7 +92,7 @@ class CompleteSettings:
         threads: number of threads.
         backend, memory: the configuration's block `device`.
         reads_per_batch: "auto" leaves the choice to the backend.
-        most_hits: hits that a thread holds at once; a read with more is searched again, a few hits at a time.
+        most_ends: ends of hits that a thread holds at once; a read with more is searched again, a few hits at a time.
     """
 
     name: str
@@ -100,7 +103,7 @@ class CompleteSettings:
     backend: str = "auto"
     memory: str = "auto"
     reads_per_batch: int | Literal["auto"] = "auto"
-    most_hits: int = MOST_HITS
+    most_ends: int = MOST_ENDS
 
 
 @dataclass
@@ -140,27 +143,18 @@ class SearchCounts:
         return {**plain, **{f"hits_with_{k}_differences": int(n) for k, n in enumerate(self.hits_by_differences)}}
 
 
-@dataclass
-class _Blocks:
-    """Compressed records, and their number."""
-
-    blocks: list[NDArray[np.uint8]]
-    records: int
-
-
-@dataclass
-class _Searched:
-    """A batch after its search.
+class _Share(NamedTuple):
+    """Reads after their search, or further records of the last read.
 
     Attributes:
-        counted: its reads.
-        lines: its lines of the table of counts.
-        pieces: records of its reads, in order, or a range of reads that must be searched again.
+        counted: the reads, for the table and the ledger; None for further records.
+        blocks: compressed records (uint8[]).
+        records: number of mapped records.
     """
 
-    counted: CountedReads
-    lines: Future[NDArray[np.uint8]]
-    pieces: list[Future[_Blocks] | range]
+    counted: CountedReads | None
+    blocks: list[NDArray[np.uint8]]
+    records: int
 
 
 def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
@@ -182,9 +176,8 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
     indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
     log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
-        k = settings.max_differences
-        with open_finder(open_card, reference, indexes, k) as finder:
-            counts = _Run(finder, reference, inputs, outputs, settings).run(backend)
+        finder = open_finder(open_card, reference, indexes, settings.max_differences)
+        counts = _Run(finder, reference, inputs, outputs, settings).run(backend)
     warnings = []
     if lacks_bgzip_end(inputs.reads):
         warnings.append(f"{inputs.reads} has no closing bgzip block: if it was cut there, reads are missing.")
@@ -193,7 +186,7 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
             f"{counts.reads_cut:,} reads have more places than max_hits ({settings.max_hits}); their records are "
             f"marked (tag th), and all {counts.hits:,} places are counted."
         )
-    shown = {key: value for key, value in asdict(settings).items() if key not in ("reads_per_batch", "most_hits")}
+    shown = {key: value for key, value in asdict(settings).items() if key not in ("reads_per_batch", "most_ends")}
     summary = {
         "tool": "complete",
         "name": settings.name,
@@ -264,30 +257,40 @@ class _Run:
         log.info("%d reads searched, %d hits", self.counts.reads, self.counts.hits)
         return self.counts
 
-    def _searched(self, pool: ThreadPoolExecutor) -> Iterator[_Searched]:
-        """Yield searched batches in order while others are searched; a card's batch is split between threads."""
-        running: deque[Future[_Searched]] = deque()
-        most = self.settings.threads if self.finder.in_threads else 2 * self.settings.threads
+    def _searched(self, pool: ThreadPoolExecutor) -> Iterator[_Share]:
+        """Yield shares of reads in order while others are searched."""
+        running: deque[tuple[Future[list[_Share]], Iterator[_Share]]] = deque()
+        most = self.settings.threads * (1 if isinstance(self.finder, CpuFinder) else 2)
         for batch in self._batches():
-            for future in self._begun(batch, pool):
-                running.append(future)
+            for begun in self._begun(batch, pool):
+                running.append(begun)
                 if len(running) > most:
-                    yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
+                    made, rest = running.popleft()
+                    yield from chain(made.result(), rest)
+        for made, rest in running:
+            yield from chain(made.result(), rest)
 
-    def _begun(self, batch: ReadBatch, pool: ThreadPoolExecutor) -> Iterator[Future[_Searched]]:
-        """Start the search of a batch; yield its future or, with a card, those of its shares."""
-        if self.finder.in_threads:
-            yield pool.submit(self._search, self.finder, batch, _run_now)
+    def _begun(
+        self, batch: ReadBatch, pool: ThreadPoolExecutor
+    ) -> Iterator[tuple[Future[list[_Share]], Iterator[_Share]]]:
+        """Start work on a batch; yield the first shares that a thread makes, and the others, made when requested.
+
+        A card's batch is split between threads; reads that are searched again wait for the thread that owns the card.
+        """
+        if isinstance(self.finder, CpuFinder):
+            task = self._search(self.finder, batch)
+            yield pool.submit(_first_shares, task), task
             return
-        parts = self.finder.find(batch, None)
-        for share in shares_of_reads(parts, len(batch), CpuFinder.reads_per_batch, self.settings.most_hits):
-            reads = batch.part(share.first, share.last)
-            if share.ends is None:
-                yield _run_now(self._search, self.finder, reads, pool.submit)
+        parts = self.finder.find(batch)
+        for first, last, ends in whole_reads(parts, len(batch), CpuFinder.reads_per_batch, self.settings.most_ends):
+            reads = batch.part(first, last)
+            if ends is None:
+                nothing: Future[list[_Share]] = Future()
+                nothing.set_result([])
+                yield nothing, self._search_large(reads)
             else:
-                yield pool.submit(self._search, FoundEnds(share.ends), reads, _run_now)
+                task = self._search_found(reads, ends)
+                yield pool.submit(_first_shares, task), task
 
     def _batches(self) -> Iterator[ReadBatch]:
         """Yield the reads in batches; raises an InputError for a read that is too short."""
@@ -306,66 +309,64 @@ class _Run:
                 )
             yield batch
 
-    def _search(self, finder: Finder, batch: ReadBatch, submit: Callable[..., Future[Any]]) -> _Searched:
-        """Find and count the hits of a batch; `submit` runs the functions that make its records and lines."""
-        reads, k = orient(batch), self.settings.max_differences
-        counted = CountedReads(batch, reads, np.zeros((len(batch), k + 1), np.int64))
-
-        def hits_while_counting() -> Iterator[Hits]:
-            for hits in hits_in_parts(finder, batch, reads, self.axis, k):
-                count_by_read(hits, counted.counts)
-                yield hits
-
-        made: list[Future[_Blocks] | range] = []
-        held = 0
-        if self.settings.report == "count":
-            for _ in hits_while_counting():
-                pass
-        else:
-            for piece in whole_reads(hits_while_counting(), len(batch), self.settings.most_hits):
-                if piece.hits is None or held > MOST_BYTES:
-                    made.append(range(piece.first, piece.last))
-                    continue
-                # The counts of these reads are complete, since they are whole.
-                made.append(submit(self._encode, piece, counted))
-                if len(made) > self.settings.threads and not isinstance(oldest := made[-self.settings.threads], range):
-                    held += sum(block.nbytes for block in oldest.result().blocks)
-        lines = submit(table.lines, batch, counted.counts, listed(counted.counts, self.wanted))
-        return _Searched(counted, lines, made)
-
-    def _encode(self, piece: WholeReads, counted: CountedReads) -> _Blocks:
-        """Make the records of some reads of a batch, while its other reads may still be counted."""
-        assert piece.hits is not None
-        if piece.last - piece.first < len(counted.batch):
-            counted = counted.part(piece.first, piece.last)
-        hits = of_report(piece.hits._replace(read=piece.hits.read - piece.first), counted.counts, self.wanted)
-        chosen = choose(hits, counted.reads.name_hash, self.settings.max_hits)
-        records = build_records(chosen, counted, self.reference, self.wanted)
-        return _Blocks(assemble_blocks(records, counted.batch, None, b"", self.bam.level), len(chosen.is_first))
-
-    def _write(self, searched: _Searched) -> None:
-        """Write a batch; reads with more hits than were held are searched again."""
-        self.table.write(searched.lines.result().data)
-        self.counts.add(searched.counted.batch, searched.counted.counts, self.wanted)
-        for piece in searched.pieces:
-            if isinstance(piece, range):
-                self._search_again(searched, piece)
+    def _search(self, finder: CpuFinder, batch: ReadBatch) -> Iterator[_Share]:
+        """Search a batch on the CPU."""
+        reads = orient(batch)
+        parts = finder.find(batch, reads)
+        for first, last, ends in whole_reads(parts, len(batch), len(batch), self.settings.most_ends):
+            part = batch.part(first, last)
+            if ends is None:
+                yield from self._search_large(part)
             else:
-                self.bam.write_blocks(piece.result().blocks)
-                self.counts.hits_with_record += piece.result().records
+                yield self._align(part, reads if last - first == len(batch) else orient(part), ends)
+
+    def _search_found(self, batch: ReadBatch, ends: Ends) -> Iterator[_Share]:
+        yield self._align(batch, orient(batch), ends)
+
+    def _align(self, batch: ReadBatch, reads: Reads, ends: Ends) -> _Share:
+        """Count the hits of reads and make their records."""
+        hits = join(find_hits([ends], reads, self.axis, self.wanted.max_differences))
+        counted = CountedReads(batch, reads, self._no_counts(batch))
+        count_by_read(hits, counted.counts)
+        if self.wanted.report == "count":
+            return _Share(counted, [], 0)
+        chosen = choose(of_report(hits, counted.counts, self.wanted), reads.name_hash, self.wanted.max_hits)
+        return self._encoded(build_records(chosen, counted, self.reference, self.wanted), counted, counted)
+
+    def _search_large(self, batch: ReadBatch) -> Iterator[_Share]:
+        """Search a read with more ends than are held: count its hits first, then make a few records at a time."""
+        counted = CountedReads(batch, orient(batch), self._no_counts(batch))
+
+        def search() -> Iterator[Hits]:
+            parts = self.finder.find(batch, counted.reads)
+            return find_hits(parts, counted.reads, self.axis, self.wanted.max_differences)
+
+        for hits in search():
+            count_by_read(hits, counted.counts)
+        yield _Share(counted, [], 0)
+        if self.wanted.report != "count":
+            for records in records_of_read(search, counted, self.reference, self.wanted, self.settings.most_ends):
+                yield self._encoded(records, counted, None)
+
+    def _no_counts(self, batch: ReadBatch) -> NDArray[np.int64]:
+        return np.zeros((len(batch), self.wanted.max_differences + 1), np.int64)
+
+    def _encoded(self, records: RecordBatch, reads: CountedReads, counted: CountedReads | None) -> _Share:
+        blocks = assemble_blocks(records, reads.batch, None, b"", self.bam.level)
+        return _Share(counted, blocks, int((records.contig >= 0).sum()))
+
+    def _write(self, share: _Share) -> None:
+        if share.counted is not None:
+            batch, _, counts = share.counted
+            self.table.write(table.lines(batch, counts, listed(counts, self.wanted)).data)
+            self.counts.add(batch, counts, self.wanted)
+        self.bam.write_blocks(share.blocks)
+        self.counts.hits_with_record += share.records
         self.progress.tell(self._so_far, lambda: share_read([self.inputs.reads]))
 
     def _so_far(self) -> str:
         reads = self.counts.reads
         return f"{reads} reads searched, {reads / self.progress.elapsed:.0f} reads/s"
-
-    def _search_again(self, searched: _Searched, chosen: range) -> None:
-        """Search some reads of a batch a few hits at a time, and write their records."""
-        counted = searched.counted.part(chosen.start, chosen.stop)
-        pieces = records_in_pieces(self.finder, counted, self.reference, self.wanted, self.settings.most_hits)
-        for records, part in pieces:
-            self.bam.write_blocks(assemble_blocks(records, part, None, b"", self.bam.level))
-            self.counts.hits_with_record += int((records.contig >= 0).sum())
 
     def _require_balance(self) -> None:
         counts = self.counts
@@ -380,8 +381,12 @@ class _Run:
         require_balance("complete", name, {"hits": counts.hits}, hits)
 
 
-def _run_now(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function at once, with the interface of `Executor.submit`."""
-    done: Future[Any] = Future()
-    done.set_result(function(*arguments))
-    return done
+def _first_shares(task: Iterator[_Share]) -> list[_Share]:
+    """Make the shares of a task until they have MOST_BYTES."""
+    made, held = [], 0
+    for share in task:
+        made.append(share)
+        held += sum(block.nbytes for block in share.blocks)
+        if held > MOST_BYTES:
+            break
+    return made

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from quire.algorithms.complete import Hits
 from quire.reads import ReadBatch, Reads
-from quire.reads.cpu import subset
 from quire.sequence.ties.cpu import tie_hash
 from quire.simd.compiled import compiled
 
@@ -37,11 +36,6 @@ class CountedReads(NamedTuple):
     batch: ReadBatch
     reads: Reads
     counts: NDArray[np.int64]
-
-    def part(self, first: int, last: int) -> "CountedReads":
-        """Return the reads [first, last), renumbered from 0."""
-        chosen = np.arange(first, last)
-        return CountedReads(self.batch.part(first, last), subset(self.reads, chosen), self.counts[first:last])
 
 
 class Chosen(NamedTuple):
