@@ -4,10 +4,11 @@ import random
 import tempfile
 from pathlib import Path
 
-from quire import index, reference
+from quire.index.on_demand import ensure_index
 from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 
 _BASES = 6000
+_INDEX = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def compile_kernels() -> None:
@@ -20,14 +21,9 @@ def compile_kernels() -> None:
         (root / "queries.fa").write_text(f">whole\n{genome}\n>part\n{genome[:50]}\n")
         (root / "queries.fq").write_text(f"@read\n{genome[:50]}\n+\n{50 * 'I'}\n")
         for page_size in (1 << 20, 2048):
-            run = root / str(page_size)
-            reference.build(root / "genome.fa", run / "reference", page_size)
-            pages = []
-            for page in range(len(reference.Reference.open(run / "reference").pages)):
-                pages.append(run / f"page_{page}")
-                index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
-            outputs = MemsOutputs(run / "out.mems", run / "out.json")
+            packed, pages = ensure_index(root / "genome.fa", root / str(page_size), page_size, _INDEX, "cpu", "auto")
+            outputs = MemsOutputs(root / "out.mems", root / "out.json")
             for queries in (root / "queries.fa", root / "queries.fq"):
                 for unique in ("none", "both"):
                     settings = MemsSettings("compile", unique=unique, backend="cpu")
-                    find_mems(MemsInputs(run / "reference", pages, None, queries), outputs, settings)
+                    find_mems(MemsInputs(packed, pages, None, queries), outputs, settings)

@@ -6,26 +6,31 @@ name, are refused. A FASTQ is read as everywhere in Quire (`quire.io.fastq`): na
 """
 
 from collections.abc import Iterator
-from io import BufferedIOBase
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-import quire.mems.fasta_parser as parser
 from quire.algorithms.mems import Queries
 from quire.errors import InputError
 from quire.io import sniff
 from quire.io.fastq import read_batches
 from quire.io.files import lacks_bgzip_end, open_input, read_errors
+from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reference.fasta import PROTEIN_LETTERS
+from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 from quire.simd.compiled import compiled
 
-BATCH_BASES = 1 << 22  # a batch ends with the query that reaches this number of bases
+BATCH_BASES = 1 << 22  # about this number of bases are in a batch, or a single query
 CHUNK_BYTES = 1 << 22
 FEWEST_READS, MOST_READS = 16, 1 << 16  # reads in a batch of FASTQ
 _SNIFFED_BYTES = 1 << 16
 _LONGEST_READ = 1 << 31
+_LETTERS_TO_JUDGE = 20  # shorter records are not judged to be protein
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BESIDES_N, _INVALID = AMBIGUOUS + 1, AMBIGUOUS + 2  # codes of letters for two or three bases, and of other bytes
+_CODES = code_table({b"N": AMBIGUOUS, IUPAC_BESIDES_N: _BESIDES_N}, _INVALID).tobytes()
 
 
 class QueryBatch(NamedTuple):
@@ -52,7 +57,7 @@ def read_queries(
 
     Args:
         path: the file.
-        batch_bases: a batch ends with the query that reaches this number of bases.
+        batch_bases: about this number of bases are in a batch.
         chunk_bytes: bytes of a FASTA that are read at a time.
 
     Raises:
@@ -60,7 +65,7 @@ def read_queries(
     """
     with read_errors(path), open_input(path) as stream:
         start = stream.read(_SNIFFED_BYTES)
-    letters = start.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n \t")
+    letters = start.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")
     if not letters:
         raise InputError(f"{path}: contains no sequence; check how the file was made.")
     other = sniff.file_type(start, (*sniff.COMPRESSIONS, *(kind for kind in sniff.FORMATS if kind.magic != b">")))
@@ -91,88 +96,76 @@ def _read_fasta(path: str | Path, batch_bases: int, chunk_bytes: int) -> Iterato
     with read_errors(path), open_input(path) as stream:
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")
-        yield from _FastaReader(path, stream, batch_bases, chunk_bytes).batches()
+        reader, held = _FastaReader(path), [stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)]
+        while chunk := stream.read(chunk_bytes) + stream.readline():
+            cut = chunk.rfind(b"\n>") + 1  # what is before belongs to whole records
+            text = b"".join((*held, chunk[:cut])) if cut or chunk.startswith(b">") else b""
+            if len(text) >= batch_bases and not text.isspace():
+                yield reader.parse(text)
+                held = [chunk[cut:]]
+            else:
+                held.append(chunk)
+        yield reader.parse(b"".join(held))
 
 
 class _FastaReader:
-    """A reader of FASTA in batches of records."""
+    """Converter of the text of whole records to queries, batch after batch."""
 
-    def __init__(self, path: str | Path, stream: BufferedIOBase, batch_bases: int, chunk_bytes: int) -> None:
-        self.path, self.stream = path, stream
-        self.batch_bases, self.chunk_bytes = batch_bases, chunk_bytes
-        self.state = parser.new_state()
-        self.given = 0  # records of earlier batches
-        self.codes, self.names = np.empty(0, np.uint8), np.empty(0, np.uint8)
-        self.offsets, self.name_offsets = np.empty(0, np.int64), np.empty(0, np.int64)
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self.lines = self.records = 0  # of the batches before
 
-    def batches(self) -> Iterator[QueryBatch]:
-        """Yield all batches."""
-        first = True
-        while chunk := self.stream.read(self.chunk_bytes):
-            if first:
-                chunk, first = chunk.removeprefix(b"\xef\xbb\xbf"), False
-            self._parse(chunk)
-            if self.state[parser.CODES] >= self.batch_bases and self.state[parser.RECORDS] > 1:
-                yield self._take(int(self.state[parser.RECORDS]) - 1)
-        self._require(parser.finish(self.state, self.offsets, self.name_offsets))
-        self.offsets, self.name_offsets = _with_room(self.offsets, 1), _with_room(self.name_offsets, 1)
-        yield self._take(int(self.state[parser.RECORDS]))
-
-    def _parse(self, chunk: bytes) -> None:
-        text = np.frombuffer(chunk, np.uint8)
-        used, letters, records = (int(self.state[field]) for field in (parser.CODES, parser.NAMES, parser.RECORDS))
-        begun = chunk.count(b">") + 1
-        self.codes, self.names = _with_room(self.codes, len(text), used), _with_room(self.names, len(text), letters)
-        self.offsets = _with_room(self.offsets, begun, records)
-        self.name_offsets = _with_room(self.name_offsets, begun, records)
-        self._require(parser.parse(text, self.state, self.codes, self.offsets, self.names, self.name_offsets))
-
-    def _take(self, count: int) -> QueryBatch:
-        """Remove and return the first `count` records."""
-        used, letters, records = (int(self.state[field]) for field in (parser.CODES, parser.NAMES, parser.RECORDS))
-        self.offsets[records], self.name_offsets[records] = used, letters
-        offsets, name_offsets = self.offsets[: count + 1], self.name_offsets[: count + 1]
-        end, name_end = int(offsets[-1]), int(name_offsets[-1])
-        batch = QueryBatch(self.names[:name_end], name_offsets, Queries(self.codes[:end], offsets))
-        self.codes, self.names = self.codes[end:used].copy(), self.names[name_end:letters].copy()
-        self.offsets, self.name_offsets = self.offsets[count:records] - end, self.name_offsets[count:records] - name_end
-        self.state[parser.CODES], self.state[parser.NAMES] = used - end, letters - name_end
-        self.state[parser.RECORDS] = records - count
-        self.given += count
-        return batch
-
-    def _require(self, status: int) -> None:
-        """Raise an InputError for a status other than FINE."""
-        if status == parser.FINE:
-            return
-        line, record = int(self.state[parser.LINE]), int(self.state[parser.RECORDS])
-        if status == parser.NOT_FASTA and not self.given:
+    def parse(self, text: bytes) -> QueryBatch:
+        """Return the records of a text; raise an InputError for a wrong one."""
+        letters = np.frombuffer(text, np.uint8)
+        starts = np.flatnonzero(letters == ord(">"))
+        starts = starts[(starts == 0) | (letters[starts - 1] == ord("\n"))].tolist()
+        if text[: starts[0] if starts else None].strip():
             raise InputError(f"{self.path}: is neither FASTA nor FASTQ: it starts with neither '>' nor '@'.")
-        if status == parser.NO_NAME:
-            raise InputError(f"{self.path}: line {line}: a record has no name; write one right after '>'.")
-        first = int(self.name_offsets[record - 1])
-        name = self.names[first : int(self.state[parser.NAMES])].tobytes().decode("ascii", "backslashreplace")
-        here = f"{self.path}: line {line}: the record {name!r} ({self.given + record})"
-        if status == parser.PROTEIN:
-            raise InputError(
-                f"{here} looks like protein (most of its letters are none of A, C, G, T, N); give nucleotide sequences."
-            )
-        letter = int(self.state[parser.LETTER])
-        shown = chr(letter) if 32 < letter < 127 else f"\\x{letter:02x}"
-        what = "looks like protein" if shown.upper().encode() in PROTEIN_LETTERS else "is not a nucleotide sequence"
-        raise InputError(
-            f"{here} {what}: '{shown}' is not a nucleotide code (A, C, G, T, N or IUPAC); give nucleotide sequences."
-        )
+        names, bodies = [], []
+        for start, end in pairwise([*starts, len(text)]):
+            header_end = text.find(b"\n", start, end)
+            header = text[start + 1 : header_end if header_end >= 0 else end]
+            if not header or header[:1].isspace():
+                line = self._line(text, start)
+                raise InputError(f"{self.path}: line {line}: a record has no name; write one right after '>'.")
+            names.append(header.split(maxsplit=1)[0])
+            bodies.append(b"".join(text[start + 1 + len(header) : end].split()).translate(_CODES))
+        codes = np.frombuffer(b"".join(bodies), np.uint8)
+        queries = Queries(codes, offsets_from_lengths(list(map(len, bodies))))
+        if (codes > AMBIGUOUS).any():
+            self._check(text, starts, names, queries)
+            queries = queries._replace(codes=np.minimum(codes, np.uint8(AMBIGUOUS)))
+        self.lines += text.count(b"\n")
+        self.records += len(names)
+        return QueryBatch(*pack_bytes(names), queries)
 
+    def _line(self, text: bytes, place: int) -> int:
+        return self.lines + text.count(b"\n", 0, place) + 1
 
-def _with_room(array: np.ndarray, more: int, used: int | None = None) -> np.ndarray:
-    """Return an array with room for `more` items after the first `used` ones (None: after all)."""
-    used = len(array) if used is None else used
-    if used + more <= len(array):
-        return array
-    larger = np.empty(max(used + more, 2 * len(array)), array.dtype)
-    larger[:used] = array[:used]
-    return larger
+    def _check(self, text: bytes, starts: list[int], names: list[bytes], queries: Queries) -> None:
+        """Raise an InputError for a letter that is no code of nucleotides, or for protein."""
+        for record, start in enumerate(starts):
+            codes = queries.codes[queries.offsets[record] : queries.offsets[record + 1]]
+            if (codes == _INVALID).any():
+                place = text.find(b"\n", start)
+                while text[place : place + 1].isspace() or _CODES[text[place]] != _INVALID:
+                    place += 1
+                letter = text[place]
+                shown = chr(letter) if 32 < letter < 127 else f"\\x{letter:02x}"
+                is_protein = shown.upper().encode() in PROTEIN_LETTERS
+                words = (
+                    f"{'looks like protein' if is_protein else 'is not a nucleotide sequence'}: '{shown}' is not a "
+                    "nucleotide code (A, C, G, T, N or IUPAC)"
+                )
+            elif len(codes) >= _LETTERS_TO_JUDGE and 2 * np.count_nonzero(codes == _BESIDES_N) > len(codes):
+                place = start
+                words = "looks like protein (most of its letters are none of A, C, G, T, N)"
+            else:
+                continue
+            name = names[record].decode("ascii", "backslashreplace")
+            here = f"{self.path}: line {self._line(text, place)}: the record {name!r} ({self.records + record + 1})"
+            raise InputError(f"{here} {words}; give nucleotide sequences.")
 
 
 def turned(queries: Queries) -> Queries:
