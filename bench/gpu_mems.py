@@ -29,7 +29,7 @@ from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, byte
 from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
 from quire.algorithms.suffix_array.gpu import suffix_array, upload_text
 from quire.device.card import Card
-from quire.mems.runs import reference_text
+from quire.mems import reference_text
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import code_table
 from quire.sequence.packing import BASES_PER_WORD, pack, unpack

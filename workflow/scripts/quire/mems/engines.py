@@ -1,35 +1,37 @@
-"""The engines that find matches for the stage: threads of the CPU, or a card."""
+"""The engines that find matches for the stage: threads of the CPU, or a card.
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+`prepare` returns queries, or their reverse complements, in the form that `find` takes; `find` is that of
+`quire.algorithms.mems`, with arrays of the host. Both may be called from several threads.
+"""
 
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.algorithms.fm_index.pages.gpu import CardPages
 from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
+from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, bytes_per_match, find
+from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference
+from quire.device.card import Card
+from quire.errors import QuireError
 from quire.index import PageIndex
+from quire.mems import reference_text
 from quire.mems.queries import turned
-from quire.mems.runs import reference_text
 from quire.reference import Reference
 
-Prepared = TypeVar("Prepared")
-
-
-class MemsEngine(Protocol[Prepared]):
-    """An engine that finds matches; both methods may be called from several threads."""
-
-    @property
-    def bases_per_task(self) -> int:
-        """The bases of queries of one task."""
-
-    def prepare(self, queries: Queries, reverse: bool) -> Prepared:
-        """Return queries, or their reverse complements, in the form that `find` takes."""
-
-    def find(
-        self, queries: Prepared, wanted: WantedMatches, begin: Cursor, end: int, limit: int
-    ) -> tuple[Matches, Cursor]:
-        """Return the first matches from a cursor on, in arrays of the host (`quire.algorithms.mems`)."""
+log = logging.getLogger("quire.mems")
+QUERY_SHARE = 0.4  # share for queries and matches of the memory free at the start; pages may take the rest
+MATCH_SHARE = 0.5  # share for matches of the memory free when a search begins
 
 
 class MemsCpuEngine:
-    """A `MemsEngine` that finds matches in the calling threads."""
+    """An engine that finds matches in the calling threads."""
 
     bases_per_task = 1 << 18
 
@@ -37,11 +39,120 @@ class MemsCpuEngine:
         self._axis = cpu.prepare_axis(pages, reference_text(reference))
 
     def prepare(self, queries: Queries, reverse: bool) -> cpu.PackedQueries:
-        """See `MemsEngine`."""
+        """Pack queries or their reverse complements."""
         return cpu.prepare_queries(turned(queries) if reverse else queries)
 
     def find(
         self, queries: cpu.PackedQueries, wanted: WantedMatches, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
-        """See `MemsEngine`."""
+        """Return the first matches from a cursor on."""
         return cpu.find(self._axis, queries, wanted, begin, end, limit)
+
+
+class MemsCardEngine:
+    """An engine on a card, where prepared queries stay as long as they are referenced.
+
+    One thread owns the card; the callers' threads write the text.
+    """
+
+    # The card searches a task faster than a thread writes its text, and there are several tasks per thread.
+    bases_per_task = 1 << 21
+
+    def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
+        """Store the reference and its indexes; `running` uploads them.
+
+        Args:
+            open_card: opens the card; called on the thread that will own it.
+            reference: the reference to search.
+            pages: indexes of the pages of the whole axis, in order.
+        """
+        self._open_card, self._reference, self._indexes = open_card, reference, pages
+        # Unused staging memory.
+        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Open the card and upload text and pages.
+
+        Raises:
+            QuireError: they do not fit.
+        """
+        with ThreadPoolExecutor(1, "quire-card") as self._owner:
+            self._owner.submit(self._open).result()
+            try:
+                yield
+            finally:
+                self._owner.submit(self._close).result()
+
+    def prepare(self, queries: Queries, reverse: bool) -> CardRuns:
+        """Upload and pack queries or their reverse complements."""
+        return self._owner.submit(self._prepare, queries, reverse).result()
+
+    def find(
+        self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
+    ) -> tuple[Matches, Cursor]:
+        """Return the first matches from a cursor on, fewer than `limit` if the card has no room for more."""
+        leaving, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
+        # Meanwhile the card serves other threads.
+        matches = Matches(*(array.copy() for array in leaving.arrived()))
+        self._buffers.put(buffer)
+        return matches, cursor
+
+    def _open(self) -> None:
+        self._card = self._open_card()
+        try:
+            text = upload_reference(self._card, reference_text(self._reference))
+            pages = CardPages(self._card, self._indexes, int(self._card.free_bytes() * (1 - QUERY_SHARE)))
+        except MemoryError as error:
+            raise QuireError(
+                f"{self._card.name}: the text of {self._reference.axis_length} bases and its index do not fit "
+                f"({error}); increase device.memory, use another card, or use device.backend: cpu."
+            ) from None
+        self._axis = MemsCardAxis(pages if pages.cycled else pages.resident, text)
+        log.info("%s: text and index of %d bases resident, %.2f GB free for queries and matches", self._card.name,
+                 self._reference.axis_length, self._card.free_bytes() / 1e9)  # fmt: skip
+
+    def _close(self) -> None:
+        del self._card, self._axis
+
+    def _prepare(self, queries: Queries, reverse: bool) -> CardRuns:
+        try:
+            codes = upload_queries(self._card, queries)
+            return lay(self._card, turn(self._card, codes) if reverse else codes)
+        except MemoryError as error:
+            raise QuireError(
+                f"{self._card.name}: queries of {len(queries.codes)} bases do not fit ({error}); increase "
+                "device.memory, use another card, or use device.backend: cpu."
+            ) from None
+
+    def _find(
+        self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
+    ) -> tuple[Leaving, Cursor, NDArray[np.uint8]]:
+        card = self._card
+        room = int(card.free_bytes() * MATCH_SHARE) // bytes_per_match(len(self._indexes))
+        limit = max(1, min(limit, room))
+        while True:
+            try:
+                found, cursor = find(card, self._axis, queries, wanted, begin, end, limit)
+                buffer = self._buffer(bytes_on_host(found))
+                return Leaving(card, found, buffer), cursor, buffer
+            except MemoryError as error:
+                if limit == 1:
+                    raise QuireError(
+                        f"{card.name}: there is no room for a single match ({error}); increase device.memory, use "
+                        "another card, or use device.backend: cpu."
+                    ) from None
+                limit = max(1, limit // 2)
+                log.info("the card is out of memory (%s): continuing with %d matches at a time", error, limit)
+
+    def _buffer(self, size: int) -> NDArray[np.uint8]:
+        try:
+            buffer = self._buffers.get_nowait()
+        except Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else self._card.staging(size * 9 // 8)
+
+
+Engine = MemsCpuEngine | MemsCardEngine
+Prepared = Any
+"""Queries as an engine's `prepare` returns them: `cpu.PackedQueries` or `CardRuns`."""

@@ -17,10 +17,9 @@ from quire.io.ahead import ahead
 from quire.io.bytes_read import share_read
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
-from quire.mems.engine_gpu import MemsCardEngine
-from quire.mems.engines import MemsCpuEngine, MemsEngine, Prepared
+from quire.mems.engines import Engine, MemsCardEngine, MemsCpuEngine
 from quire.mems.queries import read_queries
-from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Result, Search, prepare, tasks_of_batch
+from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Search, TextPiece, prepare, tasks_of_batch
 from quire.mems.text import contig_columns
 from quire.mems.writing import Counts, Writer
 from quire.reference import Reference
@@ -125,7 +124,7 @@ def _check(settings: MemsSettings) -> None:
 
 
 def _search(
-    engine: MemsEngine[Prepared], reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
+    engine: Engine, reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
 ) -> Counts:
     """Search with an engine and write the matches."""
     columns = contig_columns(
@@ -143,13 +142,13 @@ def _search(
     return counts
 
 
-def _run(queries: Path, search: Search[Prepared], threads: int, writer: Writer) -> None:
+def _run(queries: Path, search: Search, threads: int, writer: Writer) -> None:
     """Search all queries with `threads` threads, and write the results in the order of the queries."""
 
-    def batches() -> Iterator[PreparedBatch[Prepared]]:
+    def batches() -> Iterator[PreparedBatch]:
         return (prepare(batch, search) for batch in read_queries(queries))
 
-    waiting: deque[tuple[Future[Result | None], Iterator[Result]]] = deque()
+    waiting: deque[tuple[Future[TextPiece | None], Iterator[TextPiece]]] = deque()
     with worker_threads(threads, "quire-mems") as pool:
 
         def write_first() -> None:

@@ -5,13 +5,13 @@ are made when it is their turn to be written.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Generic, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from quire.algorithms.mems import Cursor, Matches, WantedMatches
 from quire.algorithms.mems.cpu import unique_in_query
-from quire.mems.engines import MemsEngine, Prepared
+from quire.mems.engines import Engine, Prepared
 from quire.mems.queries import QueryBatch
 from quire.mems.text import Contigs, header, text_of_matches, text_of_queries
 
@@ -26,8 +26,8 @@ class TextPiece(NamedTuple):
     Attributes:
         text: uint8[], the text.
         forward, reverse: the numbers of matches in it.
-        queries: whole queries in it; 0 for a part of a query.
-        matched: whole queries in it that have matches.
+        queries: queries that end in it; 0 for a part of a query.
+        matched: queries, all of whose text is in it, that have matches.
         dropped: matches that were left out, since they are unique in the reference but not in their query.
         bases: bases of queries that were searched for it; 0 if unknown.
     """
@@ -41,27 +41,7 @@ class TextPiece(NamedTuple):
     bases: int = 0
 
 
-class UniqueMatches(NamedTuple):
-    """Some of the matches of one query and strand that are unique in the reference, kept until all are known."""
-
-    matches: Matches
-
-
-class EndOfStrand(NamedTuple):
-    """The end of the `UniqueMatches` of a query and strand; `offsets` (int64[2]) bound the query in the flat codes."""
-
-    reverse: bool
-    offsets: np.ndarray
-
-
-class EndOfQuery(NamedTuple):
-    """The end of all parts of a query."""
-
-
-Result = TextPiece | UniqueMatches | EndOfStrand | EndOfQuery
-
-
-class Search(NamedTuple, Generic[Prepared]):
+class Search(NamedTuple):
     """The engine and the settings of a search.
 
     Attributes:
@@ -73,7 +53,7 @@ class Search(NamedTuple, Generic[Prepared]):
         most_matches: largest number of matches in a piece of a task; does not affect the answer.
     """
 
-    engine: MemsEngine[Prepared]
+    engine: Engine
     contigs: Contigs
     min_length: int
     unique: str
@@ -85,7 +65,7 @@ class Search(NamedTuple, Generic[Prepared]):
         return self.engine.find(strand, WantedMatches(self.min_length, self.unique != "none"), begin, end, limit)
 
 
-class PreparedBatch(NamedTuple, Generic[Prepared]):
+class PreparedBatch(NamedTuple):
     """A batch, and its strands as the engine prepared them (None for a strand that is not searched)."""
 
     batch: QueryBatch
@@ -96,7 +76,7 @@ class PreparedBatch(NamedTuple, Generic[Prepared]):
         return self.batch.names[self.batch.name_offsets[query] : self.batch.name_offsets[query + 1]].tobytes()
 
 
-def prepare(batch: QueryBatch, search: Search[Prepared]) -> PreparedBatch[Prepared]:
+def prepare(batch: QueryBatch, search: Search) -> PreparedBatch:
     """Prepare a batch for tasks."""
     forward, reverse = (
         search.engine.prepare(batch.queries, reverse) if wanted else None
@@ -106,8 +86,8 @@ def prepare(batch: QueryBatch, search: Search[Prepared]) -> PreparedBatch[Prepar
 
 
 def tasks_of_batch(
-    prepared: PreparedBatch[Prepared], bases_per_task: Callable[[], int], search: Search[Prepared]
-) -> Iterator[Iterator[Result]]:
+    prepared: PreparedBatch, bases_per_task: Callable[[], int], search: Search
+) -> Iterator[Iterator[TextPiece]]:
     """Yield the tasks of a batch in the order of their output, each of about `bases_per_task()` bases.
 
     A task searches nothing before its first piece is requested.
@@ -124,7 +104,7 @@ def tasks_of_batch(
         first = last
 
 
-def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search: Search[Prepared]) -> Iterator[Result]:
+def _of_queries(prepared: PreparedBatch, first: int, last: int, search: Search) -> Iterator[TextPiece]:
     """Yield the text of queries [first, last), in halves if they have too many matches for one piece."""
     offsets = prepared.batch.queries.offsets
     strands: list[Matches | None] = []
@@ -146,7 +126,7 @@ def _of_queries(prepared: PreparedBatch[Prepared], first: int, last: int, search
     yield from _of_queries(prepared, middle, last, search)
 
 
-def _all_at_once(search: Search[Prepared], strand: Prepared, begin: int, end: int) -> Matches | None:
+def _all_at_once(search: Search, strand: Prepared, begin: int, end: int) -> Matches | None:
     """Find all matches that start in [begin, end); None if there are too many for one piece."""
     parts = []
     room = search.most_matches
@@ -157,10 +137,10 @@ def _all_at_once(search: Search[Prepared], strand: Prepared, begin: int, end: in
         matches, cursor = search.find(strand, cursor, end, room)
         parts.append(matches)
         room -= len(matches.start)
-    return joined(parts)
+    return _joined(parts)
 
 
-def joined(parts: list[Matches]) -> Matches:
+def _joined(parts: list[Matches]) -> Matches:
     """Concatenate matches."""
     if len(parts) == 1:
         return parts[0]
@@ -168,7 +148,7 @@ def joined(parts: list[Matches]) -> Matches:
 
 
 def _whole_queries(
-    prepared: PreparedBatch[Prepared], first: int, last: int, strands: list[Matches | None], search: Search[Prepared]
+    prepared: PreparedBatch, first: int, last: int, strands: list[Matches | None], search: Search
 ) -> TextPiece:
     """Return the text of queries whose matches are all known."""
     dropped = 0
@@ -185,41 +165,60 @@ def _whole_queries(
 
 
 def _tasks_of_query(
-    prepared: PreparedBatch[Prepared], query: int, bases_per_task: Callable[[], int], search: Search[Prepared]
-) -> Iterator[Iterator[Result]]:
+    prepared: PreparedBatch, query: int, bases_per_task: Callable[[], int], search: Search
+) -> Iterator[Iterator[TextPiece]]:
     """Yield the tasks of a long query: for each strand, its header and then one task for each stretch of it."""
-    offsets = prepared.batch.queries.offsets
-    first, last = int(offsets[query]), int(offsets[query + 1])
-    for number, strand in enumerate(prepared.strands):
+    first, last = (int(offset) for offset in prepared.batch.queries.offsets[query : query + 2])
+    for reverse, strand in enumerate(prepared.strands):
         if strand is None:
             continue
-        yield iter([TextPiece(header(prepared.name(query), number == 1))])
+        yield iter([TextPiece(header(prepared.name(query), bool(reverse)))])
+        candidates: list[list[Matches]] = []  # of each task
         begin = first
         while begin < last:
             end = min(begin + bases_per_task(), last)
-            yield _of_stretch(strand, number == 1, first, begin, end, search)
+            candidates.append([])
+            yield _of_stretch(strand, bool(reverse), (first, begin, end), search, candidates[-1])
             begin = end
         if search.unique == "both":
-            yield iter([EndOfStrand(number == 1, offsets[query : query + 2])])
-    yield iter([EndOfQuery()])
+            yield _unique_matches(candidates, bool(reverse), (first, last), search)
+    yield iter([TextPiece(_NO_TEXT, queries=1)])
 
 
 def _of_stretch(
-    strand: Prepared, reverse: bool, first: int, begin: int, end: int, search: Search[Prepared]
-) -> Iterator[Result]:
-    """Yield the matches that start in [begin, end) of a query that begins at `first`."""
+    strand: Prepared, reverse: bool, bounds: tuple[int, int, int], search: Search, candidates: list[Matches]
+) -> Iterator[TextPiece]:
+    """Yield the matches that start in [begin, end) of a query; `bounds` are the start of the query, begin and end.
+
+    If matches must be unique in their query, they are appended to `candidates`, and the text is empty.
+    """
+    first, begin, end = bounds
     cursor = Cursor(begin, 0)
     while cursor.start < end:
         before = cursor.start
         matches, cursor = search.find(strand, cursor, end, search.most_matches)
         if search.unique == "both":
-            yield UniqueMatches(matches)
+            candidates.append(matches)
+            yield TextPiece(_NO_TEXT)
         else:
-            piece = piece_of_query(matches, reverse, first, search.contigs)
+            piece = _piece_of_query(matches, reverse, first, search.contigs)
             yield piece._replace(bases=cursor.start - before)
 
 
-def piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> TextPiece:
+def _unique_matches(
+    candidates: list[list[Matches]], reverse: bool, bounds: tuple[int, int], search: Search
+) -> Iterator[TextPiece]:
+    """Yield the candidates of a strand of a query that are unique in the query, when the tasks before are complete."""
+    yield TextPiece(_NO_TEXT)  # the first piece may be made while other tasks still run
+    every = _joined([matches for of_task in candidates for matches in of_task])
+    unique = unique_in_query(every, np.array(bounds))
+    yield TextPiece(_NO_TEXT, dropped=len(every.start) - len(unique.start))
+    for first in range(0, len(unique.start), search.most_matches):
+        part = Matches(*(array[first : first + search.most_matches] for array in unique))
+        yield _piece_of_query(part, reverse, bounds[0], search.contigs)
+
+
+def _piece_of_query(matches: Matches, reverse: bool, first: int, contigs: Contigs) -> TextPiece:
     """Return the text of matches of a query that begins at `first` of the flat codes."""
     count = len(matches.start)
     return TextPiece(text_of_matches(matches, first, contigs), *((0, count) if reverse else (count, 0)))

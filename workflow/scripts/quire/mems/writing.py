@@ -1,23 +1,11 @@
-"""Writing and counting of the results of tasks."""
+"""Writing and counting of the text of tasks."""
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from quire.algorithms.mems import Matches
-from quire.algorithms.mems.cpu import unique_in_query
-from quire.mems.tasks import (
-    FEWEST_BASES,
-    EndOfStrand,
-    PreparedBatch,
-    Result,
-    Search,
-    TextPiece,
-    UniqueMatches,
-    joined,
-    piece_of_query,
-)
+from quire.mems.tasks import FEWEST_BASES, PreparedBatch, Search, TextPiece
 from quire.progress import Progress
 
 log = logging.getLogger("quire.mems")
@@ -72,7 +60,7 @@ class Counts:
 
 
 class Writer:
-    """A writer that takes the results of tasks in order.
+    """A writer that takes the text of tasks in order.
 
     Attributes:
         counts: the ledger.
@@ -82,7 +70,6 @@ class Writer:
         """Write to an open file; `share_done` returns the share of the queries' file that was read, if known."""
         self.counts = Counts()
         self._file, self._search = file, search
-        self._candidates: list[Matches] = []
         self._matches_of_query = 0  # matches of the query whose parts are being written
         self._densest = 0.0  # matches per base of recent tasks
         self._most_bases = FIRST_BASES  # limit for a task, since tasks are cut before the first results are known
@@ -99,23 +86,12 @@ class Writer:
         self.counts.queries += len(prepared.batch)
         self.counts.bases += len(prepared.batch.queries.codes)
 
-    def write(self, result: Result) -> None:
-        """Write the next result.
+    def write(self, piece: TextPiece) -> None:
+        """Write the next piece.
 
         Raises:
             OSError: the file cannot be written.
         """
-        if isinstance(result, TextPiece):
-            self._write_piece(result)
-        elif isinstance(result, UniqueMatches):
-            self._candidates.append(result.matches)
-        elif isinstance(result, EndOfStrand):
-            self._end_strand(result)
-        else:
-            self._end_queries(1, int(self._matches_of_query > 0))
-            self._matches_of_query = 0
-
-    def _write_piece(self, piece: TextPiece) -> None:
         self._file.write(piece.text.data)
         counts = self.counts
         counts.bytes += len(piece.text)
@@ -123,7 +99,10 @@ class Writer:
         counts.reverse += piece.reverse
         counts.not_unique += piece.dropped
         if piece.queries:
-            self._end_queries(piece.queries, piece.matched)
+            matched = piece.matched + (self._matches_of_query > 0)
+            counts.queries_with_matches += matched
+            counts.queries_without += piece.queries - matched
+            self._matches_of_query = 0
         else:
             self._matches_of_query += piece.forward + piece.reverse
         if piece.bases:
@@ -134,17 +113,3 @@ class Writer:
             lambda: f"{counts.matches} matches, {counts.done} of {counts.queries} queries read",
             self._share_done,
         )
-
-    def _end_queries(self, queries: int, matched: int) -> None:
-        self.counts.queries_with_matches += matched
-        self.counts.queries_without += queries - matched
-
-    def _end_strand(self, end: EndOfStrand) -> None:
-        """Write the candidates of a query that are unique in it, in pieces of at most `most_matches`."""
-        candidates = joined(self._candidates)
-        self._candidates = []
-        unique = unique_in_query(candidates, end.offsets)
-        self.counts.not_unique += len(candidates.start) - len(unique.start)
-        for first in range(0, len(unique.start), self._search.most_matches):
-            part = Matches(*(array[first : first + self._search.most_matches] for array in unique))
-            self._write_piece(piece_of_query(part, end.reverse, int(end.offsets[0]), self._search.contigs))

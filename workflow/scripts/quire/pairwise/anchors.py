@@ -21,7 +21,7 @@ from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, joined, not
 from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
 from quire.algorithms.scoring import Scoring
 from quire.index import PageIndex
-from quire.mems.runs import reference_text
+from quire.mems import reference_text
 from quire.pairwise.aligners import PairAligner
 from quire.reference import Reference
 from quire.sam import CIGAR_MATCH, CIGAR_SHIFT
