@@ -7,9 +7,4 @@ number of differences i up to the piece's limit and each c from -i to i. It is s
 d + c bases of the piece with at most i differences. A node is shared by all pieces whose rows are alive there. Where
 few rows of the index are left, the path continues in the text. Each end of a piece on the axis has one path from the
 root, so it is found once.
-
-**Bounds.** If the rest of a piece contains n separate strings that do not occur in the page, at least n differences are
-still to come (the array D of bwa). A row whose differences leave no room for them is dead.
 """
-
-BOUNDED_FROM = 2  # smallest limit of pieces for which bounds save time

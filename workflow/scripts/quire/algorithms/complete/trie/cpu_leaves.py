@@ -32,7 +32,7 @@ def follow(page, pieces, trie, batch, leaves, candidates, used):
     Args:
         page: `PageArrays`.
         pieces: `quire.algorithms.complete.trie.cpu_rows.TriePieces`.
-        trie: `quire.algorithms.complete.trie.cpu_walk.Trie`.
+        trie: `quire.algorithms.complete.trie.cpu.Trie`.
         batch: `BatchArrays`.
         leaves: int64[n, LEAF_FIELDS], see the module.
         candidates: uint64[], replaced by a larger array when it is full.

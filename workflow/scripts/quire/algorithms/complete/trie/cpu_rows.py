@@ -7,13 +7,9 @@ the node with at most i differences.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quire.algorithms.complete.cpu_arrays import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
-from quire.algorithms.complete.trie import BOUNDED_FROM
-from quire.algorithms.fm_index.cpu import backward_step
-from quire.algorithms.fm_index.pages.cpu import page_of
 from quire.simd.compiled import compiled, inlined
 
 ONE, TWO = np.uint64(1), np.uint64(2)
@@ -29,9 +25,6 @@ class TriePieces(NamedTuple):
         letters: uint64[n, 4, words], bit x + limit of a code: the base x from the piece's end has that code.
         bases: uint64[n], the last 32 bases: base x from the end in bits 2 x and 2 x + 1.
         unknown: uint64[n], bit x: base x from the end is ambiguous or before the piece.
-        bounds: int32[n, limit + 1], or [0, 0] without bounds. Item t > 0: the last base, counted from the piece's end,
-            before which at least t strings lie that do not occur in the page; -1 for none. Item 0: 1 if the piece has
-            more such strings than its limit.
         limit: differences that each may have.
     """
 
@@ -41,7 +34,6 @@ class TriePieces(NamedTuple):
     letters: np.ndarray
     bases: np.ndarray
     unknown: np.ndarray
-    bounds: np.ndarray
     limit: int
 
 
@@ -79,20 +71,6 @@ def next_row(row, equal, limit, left):
 
 
 @inlined
-def bounded(row, bounds, piece, limit, depth):
-    """Return a row without the cells that cannot be completed; for `bounds` see `TriePieces`."""
-    for missing in range(1, limit + 1):
-        reach = bounds[piece, missing]
-        if reach < depth - limit:
-            return row
-        # With `missing` differences to come from cell `reach` on, level i keeps the cells after it.
-        i = limit - missing + 1
-        dead = min(max(reach - depth + i + 1, 0), 2 * i + 1)
-        row &= ~(((ONE << np.uint64(dead)) - ONE) << np.uint64(i * i))
-    return row
-
-
-@inlined
 def is_complete(row, limit, left):
     """Return True if the whole piece is aligned within its limit; `left` as for `next_row`."""
     if left > limit or left < -limit:
@@ -109,17 +87,12 @@ def equal_cells(letters, piece, symbol, depth, limit):
     return cells & ((ONE << np.uint64(2 * limit + 1)) - ONE)
 
 
-def prepare_pieces(
-    table: NDArray[np.int64], number: int, pieces: Pieces, batch: BatchArrays, with_bounds: bool
-) -> TriePieces:
-    """Return pieces as the walk through a page takes them; bounds are computed only where they save time."""
-    bounds = np.empty((0, 0), np.int32)
-    if with_bounds and pieces.limit >= BOUNDED_FROM:
-        bounds = bounds_of(table, number, pieces, batch)
-    bases, unknown = last_bases_of(pieces, batch)
+def prepare_pieces(pieces: Pieces, batch: BatchArrays) -> TriePieces:
+    """Return pieces as the walk takes them."""
     oriented, begin, end, limit = pieces
     behind = np.diff(batch.offsets)[oriented >> 1] - end
-    return TriePieces(oriented, end - begin, behind, letters_of(pieces, batch), bases, unknown, bounds, limit)
+    bases, unknown = last_bases_of(pieces, batch)
+    return TriePieces(oriented, end - begin, behind, letters_of(pieces, batch), bases, unknown, limit)
 
 
 @compiled
@@ -141,35 +114,6 @@ def letters_of(pieces, batch):
                 place = x + limit
                 letters[piece, code, place >> 6] |= ONE << np.uint64(place & 63)
     return letters
-
-
-@compiled
-def bounds_of(table, number, pieces, batch):
-    """Return the bounds of `TriePieces` in a page."""
-    page = page_of(table, number)
-    oriented, begins, ends, limit = pieces
-    offsets, codes = batch.offsets, batch.codes
-    bounds = np.full((len(begins), limit + 1), -1, np.int32)
-    starts = np.empty(1024, np.int32)
-    for piece in range(len(begins)):
-        last = offsets[oriented[piece] >> 1] + ends[piece] - 1
-        strand = oriented[piece] & 1
-        found = begin = 0
-        low, high = np.int64(0), page.C[4]
-        for x in range(ends[piece] - begins[piece]):
-            code = np.int64(codes[strand, last - x])
-            if code < 4:
-                low, high = backward_step(page.blocks, page.words_per_block, page.C, page.primary, code, low, high)
-            if code > 3 or low >= high:
-                if found < len(starts):
-                    starts[found] = begin
-                    found += 1
-                begin = x + 1
-                low, high = np.int64(0), page.C[4]
-        for missing in range(1, min(found, limit) + 1):
-            bounds[piece, missing] = starts[found - missing]
-        bounds[piece, 0] = 1 if found > limit else 0
-    return bounds
 
 
 @compiled

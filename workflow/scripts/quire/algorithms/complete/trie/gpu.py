@@ -4,6 +4,10 @@ An item is a piece at a node, with its row: 20 bytes. A launch expands at most I
 their children replace them at the end of the stack. So the stack stays short (the children of a slice times the depth),
 and no launch takes long. Pieces are sorted by their last bases: pieces that share nodes are neighbours and read the
 same memory.
+
+If the rest of a piece contains n separate strings that do not occur in the page, at least n differences are still to
+come (the array D of bwa). A row whose differences leave no room for them is dead. These *bounds* save no time on the
+CPU.
 """
 
 from typing import NamedTuple
@@ -11,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.complete.pieces import lay_pieces
-from quire.algorithms.complete.trie import BOUNDED_FROM
 from quire.algorithms.complete.windows.gpu import DEFINES as WINDOW_DEFINES
 from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
@@ -23,6 +26,7 @@ from quire.reads.gpu import CardReads
 SOURCE = "quire/algorithms/complete/trie/trie.cu"
 DEFINES = {**WINDOW_DEFINES, "LEAF_ROWS": 2, "STEPS": 4, "ROWS_SHIFT": 28}
 KERNELS = [(SOURCE, {"WORDS_PER_BLOCK": words_of_distance(distance), **DEFINES}) for distance in SAMPLING_DISTANCES]
+BOUNDED_FROM = 2  # smallest limit of pieces that get bounds
 ITEMS_AT_ONCE = 1 << 22  # at most; four times as many must be less than 1 << ROWS_SHIFT
 BYTES_OF_ITEM = 4 * (20 + 8 + 8) + 20  # when expanded: its children, their kinds and a scan, and the item itself
 ROWS_AT_ONCE = 1 << 24
@@ -33,7 +37,9 @@ class CardPieces(NamedTuple):
 
     Attributes:
         oriented, begins, ends: int32[n].
-        bounds: int32[n, limit + 1], see `quire.algorithms.complete.trie.cpu_rows.bounds_of`; None without.
+        bounds: int32[n, limit + 1], or None. Item t > 0: the last base, counted from the piece's end, before which at
+            least t strings lie that do not occur in the page; -1 for none. Item 0: 1 if the piece has more such strings
+            than its limit.
         limit: differences of each.
         piece_count: n.
     """

@@ -8,7 +8,7 @@ struct Pieces {
     const i32* oriented;  // 2 * read + strand
     const i32* begins;    // in the oriented read
     const i32* ends;
-    const i32* bounds;    // [count][limit + 1], see TriePieces in trie/cpu_rows.py; 0 for none
+    const i32* bounds;    // [count][limit + 1], see CardPieces in trie/gpu.py; 0 for none
     i64 limit;
     i64 count;
 };

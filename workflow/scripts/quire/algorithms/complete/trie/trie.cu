@@ -4,7 +4,7 @@
 // Compiled for one size of occurrence blocks (WORDS_PER_BLOCK). By -D also LEAF_ROWS, STEPS and ROWS_SHIFT.
 #include "quire/algorithms/complete/trie/rows.cuh"
 
-constexpr u32 UNKNOWN = 0xFFFFFFFFu, STRING = 0xFFFFFFFEu;  // `high` of nodes above the prefix table: trie/cpu_walk.py
+constexpr u32 UNKNOWN = 0xFFFFFFFFu, STRING = 0xFFFFFFFEu;  // `high` of nodes above the prefix table: trie/cpu.py
 constexpr i32 DEPTH_SHIFT = 48;                             // of a row's word; the row itself has at most 36 bits
 constexpr u64 ROW = (1ull << DEPTH_SHIFT) - 1;
 
