@@ -18,8 +18,7 @@ from quire.algorithms.mems.cpu_hits import first_of_many, matches_of_leaves
 from quire.algorithms.mems.cpu_ranges import lay_ranges, search_ranges
 from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, most_hits
 from quire.algorithms.seeding.cpu_steps import prefix
-from quire.sequence.packing import BASES_PER_WORD
-from quire.simd.bits import UNKNOWN, load_bytes, two_bits_each
+from quire.sequence.packing import BASES_PER_WORD, pack
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled
 
@@ -81,54 +80,17 @@ def _heads(words, runs):
 
 def prepare_queries(queries: Queries) -> PackedQueries:
     """Return queries for `find`."""
-    codes = np.ascontiguousarray(queries.codes, np.uint8)
-    words = np.zeros(-(-len(codes) // BASES_PER_WORD) + 2, np.uint64)
-    borders = _pack(codes, np.ascontiguousarray(queries.offsets, np.int64), words, np.empty(64, np.int64))
-    return PackedQueries(words, borders.reshape(-1, 2))
-
-
-@compiled
-def _pack(codes, offsets, words, borders):
-    """Fill `words`, given as zeros; return the starts and ends of runs in turn (`borders` is space for them)."""
-    used = 0
-    for query in range(len(offsets) - 1):
-        position, end = offsets[query], offsets[query + 1]
-        inside = False
-        while position < end:
-            if position & 31 == 0 and position + BASES_PER_WORD <= end:
-                first, second = load_bytes(codes, position), load_bytes(codes, position + 8)
-                third, fourth = load_bytes(codes, position + 16), load_bytes(codes, position + 24)
-                all_known = (first | second | third | fourth) & UNKNOWN == 0
-                if all_known or first & second & third & fourth & UNKNOWN == UNKNOWN:
-                    if all_known:
-                        low = two_bits_each(first) | two_bits_each(second) << np.uint64(16)
-                        high = two_bits_each(third) | two_bits_each(fourth) << np.uint64(16)
-                        words[position >> 5] = low | high << np.uint64(32)
-                    if all_known != inside:
-                        borders, used = _append(borders, used, position)
-                        inside = all_known
-                    position += BASES_PER_WORD
-                    continue
-            known = codes[position] <= 3
-            if known:
-                words[position >> 5] |= np.uint64(codes[position]) << np.uint64(2 * (position & 31))
-            if known != inside:
-                borders, used = _append(borders, used, position)
-                inside = known
-            position += 1
-        if inside:
-            borders, used = _append(borders, used, end)
-    return borders[:used].copy()
-
-
-@compiled
-def _append(array, used, value):
-    if used == len(array):
-        larger = np.empty(2 * used, np.int64)
-        larger[:used] = array
-        array = larger
-    array[used] = value
-    return array, used + 1
+    codes, offsets = queries
+    known = codes <= 3
+    padded = np.zeros((-(-len(codes) // BASES_PER_WORD) + 2) * BASES_PER_WORD, np.uint8)
+    padded[: len(codes)] = codes * known
+    begins, ends = known.copy(), known.copy()
+    begins[1:] &= ~known[:-1]
+    ends[:-1] &= ~known[1:]
+    some = offsets[:-1] < offsets[1:]
+    firsts, lasts = offsets[:-1][some], offsets[1:][some] - 1
+    begins[firsts], ends[lasts] = known[firsts], known[lasts]
+    return PackedQueries(pack(padded), np.stack((np.flatnonzero(begins), np.flatnonzero(ends) + 1), axis=1))
 
 
 def seed_length(min_length: int, axis_length: int) -> int:
