@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pysam
 from quire.buckets.file import BucketFile
-from quire.finish.sorting import Effort, sort_and_mark
+from quire.finish.sorting import Effort, SortedFile, sort_and_mark
 
 from bench.common import (
     Inputs,
@@ -44,7 +44,7 @@ def with_duplicates(mates: tuple[Path, Path], folder: Path) -> tuple[Path, Path]
 def finish(buckets: Path, output: Path, threads: int) -> None:
     """Sort, mark and index, in a process that is timed."""
     units = [(BucketFile(buckets), 0)]
-    sort_and_mark("bench", units, output, Path(f"{output}.bai"), "bai", Effort(threads, MEMORY_MB))
+    sort_and_mark("bench", units, SortedFile(output, Path(f"{output}.bai")), Effort(threads, MEMORY_MB))
 
 
 def digest(bam: Path) -> str:

@@ -14,8 +14,9 @@ from quire.algorithms.extension import END_BONUS
 from quire.align.mapper import Mapper
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs
+from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
-from quire.finish.sorting import Effort, Marking
+from quire.finish.sorting import Effort
 
 from tests.support.awkward_genomes import awkward_genome, awkward_pairs
 from tests.support.bucket_builders import buckets_of

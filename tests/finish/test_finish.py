@@ -18,8 +18,9 @@ from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs
+from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
-from quire.finish.sorting import Effort, Marking
+from quire.finish.sorting import Effort
 from quire.io.bam.decode import records_of
 from quire.reference import build
 

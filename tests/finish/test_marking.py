@@ -7,9 +7,8 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import QuireError
-from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME
-from quire.finish.marking.cpu import mark
-from quire.finish.umis import by_umi
+from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME, Marking
+from quire.finish.marking.cpu import by_umi, mark
 from quire.io.bam.decode import header_bytes, records_of
 
 from tests.oracles import marking as oracle
@@ -64,16 +63,15 @@ def sorted_file(folder: Path, lines: list[str]) -> Path:
     return bam
 
 
-def marks_of(bam: Path, library: list[int], order: list[int] | None = None, distance: int | None = None) -> np.ndarray:
+def marks_of(bam: Path, library: list[int], distance: int | None = None) -> np.ndarray:
     with pysam.BGZFile(str(bam)) as stream:
         content = stream.read()
     records = records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :].copy())
-    ordered = np.arange(len(library)) if order is None else np.array(order)
-    return mark(records, ordered, np.array(library, np.int32), "x.bam", distance)
+    return mark(records, np.array(library, np.int32), "x.bam", Marking(distance))
 
 
-def marked_by_us(bam: Path, library: list[int], order: list[int] | None = None) -> list[bool]:
-    return (marks_of(bam, library, order) == DUPLICATE).tolist()
+def marked_by_us(bam: Path, library: list[int]) -> list[bool]:
+    return (marks_of(bam, library) == DUPLICATE).tolist()
 
 
 BEGINNINGS = {"new": ["M1:7:FC:1", "M1:7:FC:2"], "old": ["HWI_1:3", "HWI_1:4"], "three": ["HW_1", "HW_2"]}
@@ -194,12 +192,12 @@ def test_umis_like_samtools(tmp_path: Path, seed: int) -> None:
         content = stream.read()
     records = records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :].copy())
     one = np.zeros(len(lines), np.int32)
-    ours = mark(records, np.arange(len(lines)), by_umi(records, one), "x.bam") != 0
+    ours = mark(records, one, "x.bam", Marking(umis=True)) != 0
     marked = tmp_path / "marked.bam"
     pysam.samtools.markdup("--barcode-tag", "RX", str(bam), str(marked), catch_stdout=False)
     with pysam.AlignmentFile(str(marked)) as stream:
         assert ours.tolist() == [record.is_duplicate for record in stream]
-    assert 0 < ours.sum() < (mark(records, np.arange(len(lines)), one, "x.bam") != 0).sum()
+    assert 0 < ours.sum() < (mark(records, one, "x.bam", Marking()) != 0).sum()
 
     # Libraries are kept apart as well.
     two = np.arange(len(lines), dtype=np.int32) % 2

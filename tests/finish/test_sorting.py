@@ -4,7 +4,6 @@ import random
 import threading
 from pathlib import Path
 
-import numpy as np
 import pysam
 import pytest
 from quire.buckets import file as bucket_file
@@ -13,8 +12,7 @@ from quire.buckets.file import BucketFile
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
 from quire.finish import ranges, sorting
-from quire.finish.ranges import stable_order
-from quire.finish.sorting import FINISHED, Effort, sort_and_mark, sorted_header
+from quire.finish.sorting import FINISHED, Effort, SortedFile, sort_and_mark, sorted_header
 from quire.version import VERSION
 
 from tests.support.bucket_builders import buckets_of
@@ -49,7 +47,7 @@ def run(
     folder: Path, unit: Path, threads: int = 2, memory_mb: int = 100, kind: str = "bai"
 ) -> tuple[Path, sorting.Sorted]:
     output, units = folder / "out.bam", [(BucketFile(buckets_of(unit)), 0)]
-    done = sort_and_mark("S", units, output, folder / f"out.bam.{kind}", kind, Effort(threads, memory_mb))
+    done = sort_and_mark("S", units, SortedFile(output, folder / f"out.bam.{kind}", kind), Effort(threads, memory_mb))
     return output, done
 
 
@@ -99,7 +97,7 @@ def test_one_answer(tmp_path: Path) -> None:
     assert run(tmp_path, unit, 3, 500)[0].read_bytes() == expected
     other_batches = BucketFile(buckets_of(unit, 37))
     output = tmp_path / "other.bam"
-    sort_and_mark("S", [(other_batches, 0)], output, None, "bai", Effort(2, 100))
+    sort_and_mark("S", [(other_batches, 0)], SortedFile(output, None), Effort(2, 100))
     assert output.read_bytes() == expected
 
 
@@ -118,8 +116,8 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("small_buckets")
-def test_an_onlooker_that_fails_ends_it(tmp_path: Path) -> None:
-    """Raise the onlooker's error, after the writing thread has ended and the file is removed."""
+def test_a_counter_that_fails_ends_it(tmp_path: Path) -> None:
+    """Raise the counter's error, after the writing thread has ended and the file is removed."""
 
     class Failing:
         def prepare(self, records):
@@ -131,19 +129,9 @@ def test_an_onlooker_that_fails_ends_it(tmp_path: Path) -> None:
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 3000, CONTIGS))
     units = [(BucketFile(buckets_of(unit)), 0)]
     with pytest.raises(QuireError, match="no more"):
-        sort_and_mark("S", units, tmp_path / "out.bam", None, "bai", Effort(2, 100), Failing())
+        sort_and_mark("S", units, SortedFile(tmp_path / "out.bam", None), Effort(2, 100), Failing())
     assert not [path for path in tmp_path.iterdir() if "out.bam" in path.name]
     assert not [thread for thread in threading.enumerate() if thread.name == "quire-ahead"]
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "count"),
-    [(0, 1, 0), (7, 8, 1), (-3, 3, 5000), (0, 2048, 5000), (10**9, 10**9 + 300_000, 20_000), (-(2**62), 2**62, 3000)],
-)
-def test_the_order_of_keys_is_stable(low: int, high: int, count: int) -> None:
-    keys = np.random.default_rng(1).integers(low, high, count)
-    keys = np.concatenate([keys, keys[: count // 2]])
-    assert stable_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

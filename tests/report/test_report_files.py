@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quire.errors import InputError, QuireError
-from quire.finish.counts.outputs import write_target
+from quire.finish.counts.outputs import TargetOutputs, count_target
+from quire.finish.counts.sample import FinishedSample
 from quire.reference import Reference
 from quire.reference.regions import contains, islands_of, merge, read_regions, total_length
 from quire.report.counts import median_of_histogram, read_sample_counts, read_variants
@@ -73,7 +74,8 @@ def test_depth_equals_a_naive_count(run, tmp_path):
                 naive[record.reference_name][record.reference_start : record.reference_start + READ_LENGTH] += 1
     expected = np.concatenate([naive[name][start:end] for name, rows in regions.items() for start, end in rows])
     target = tmp_path / "target.json"
-    write_target("sample", run.bam, Reference.open(run.reference), bed, 1, target, tmp_path / "low.bed.gz", 10)
+    sample = FinishedSample("sample", run.bam, run.reference, run.folder / "reference.fa")
+    count_target(sample, bed, TargetOutputs(target, tmp_path / "low.bed.gz", 10), 1)
     depth = read_sample_counts(run.counts, target).depth
     assert depth.positions == expected.size
     assert depth.histogram[: expected.max() + 1].tolist() == np.bincount(expected).tolist()

@@ -47,10 +47,11 @@ index.build(packed, 0, page, {"sampling_distance": 64, "sa_sampling": 1})
 
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
-from quire.finish.counts.outputs import CountsOutputs
+from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target
+from quire.finish.counts.sample import FinishedSample
+from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
-from quire.finish.sorting import Effort, Marking
-from quire.finish.target import count_target
+from quire.finish.sorting import Effort
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 
@@ -70,9 +71,8 @@ finish_sample(
     SampleFormat("bam", "bai", fasta), Marking(), Effort(1, 2000),
 )
 count_target(
-    sample="sample", alignments=bam, reference_directory=packed, reference_fasta=fasta,
-    intervals_bed=demo / "region.bed", output=folder / "target.json", low_coverage=folder / "target.bed.gz",
-    low_depth=10, threads=1,
+    FinishedSample("sample", bam, packed, fasta), demo / "region.bed",
+    TargetOutputs(folder / "target.json", folder / "target.bed.gz", 10), threads=1,
 )
 require_nothing_new("align", known)
 

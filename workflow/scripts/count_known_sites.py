@@ -3,20 +3,15 @@
 from pathlib import Path
 
 from quire.finish.counts.known_sites import count_known_sites
+from quire.finish.counts.sample import FinishedSample
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and count."""
-    count_known_sites(
-        sample=job.wildcards.sample,
-        alignments=job.input.alignments,
-        reference_directory=Path(job.input.reference).parent,
-        reference_fasta=job.input.fasta,
-        sites_vcf=job.input.sites,
-        output=job.output.counts,
-        threads=job.threads,
-    )
+    files = Path(job.input.alignments), Path(job.input.reference).parent, Path(job.input.fasta)
+    sample = FinishedSample(job.wildcards.sample, *files)
+    count_known_sites(sample, job.input.sites, Path(job.output.counts), job.threads)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

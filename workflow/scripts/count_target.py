@@ -2,22 +2,19 @@
 
 from pathlib import Path
 
-from quire.finish.target import count_target
+from quire.finish.counts.outputs import TargetOutputs, count_target
+from quire.finish.counts.sample import FinishedSample
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and count."""
+    files = Path(job.input.alignments), Path(job.input.reference).parent, Path(job.input.fasta)
     count_target(
-        sample=job.wildcards.sample,
-        alignments=job.input.alignments,
-        reference_directory=Path(job.input.reference).parent,
-        reference_fasta=job.input.fasta,
-        intervals_bed=job.input.intervals,
-        output=job.output.target,
-        low_coverage=job.output.low_coverage,
-        low_depth=job.params.low_depth,
-        threads=job.threads,
+        FinishedSample(job.wildcards.sample, *files),
+        job.input.intervals,
+        TargetOutputs(Path(job.output.target), Path(job.output.low_coverage), job.params.low_depth),
+        job.threads,
     )
 
 

@@ -11,12 +11,11 @@ import pysam
 import pytest
 from quire.errors import QuireError
 from quire.finish.counts import ADAPTERS, GC_WINDOW, add_counters
+from quire.finish.counts.figures import estimate_library_size
 from quire.finish.counts.gc import count_windows, pieces_of, window_bin, windows_of
-from quire.finish.counts.library_complexity import estimate_library_size
 from quire.finish.counts.low_coverage import LowCoverage
-from quire.finish.counts.outputs import CountsOutputs
-from quire.finish.counts.sample import count_sample, genome_of
-from quire.finish.target import count_target
+from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target
+from quire.finish.counts.sample import Counting, FinishedSample, genome_of, open_sample
 from quire.reference import Reference, build
 from quire.reference.regions import islands_of, read_regions
 
@@ -138,19 +137,14 @@ def random_bam(folder: Path, genome: tuple[Path, dict[str, str]], gaps: str) -> 
     return path
 
 
-def nowhere(folder: Path) -> LowCoverage:
-    """Return a writer of low-depth regions whose output is not tested."""
-    return LowCoverage(folder / "low.bed.gz", list(CONTIGS), LOW)
-
-
 def count(folder: Path, bam: Path, fasta: Path, intervals: Path | None = None, threads: int = 1) -> dict:
     """Count a BAM, over a target if one is given, with output files in `folder`."""
     outputs = CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", LOW)
     reference = Reference.open(fasta.parent / "reference")
     figures = count_file("S", bam, reference, threads, outputs)
     if intervals:
-        target = fasta.parent / "reference", fasta, intervals, folder / "target.json", outputs.low_coverage
-        count_target("S", bam, *target, LOW, threads)
+        target = TargetOutputs(folder / "target.json", outputs.low_coverage, LOW)
+        count_target(FinishedSample("S", bam, fasta.parent / "reference", fasta), intervals, target, threads)
         return figures | json.loads((folder / "target.json").read_text())
     return json.loads(outputs.counts.read_text())
 
@@ -336,20 +330,31 @@ def test_library_size_without_duplicates() -> None:
 
 def test_sums_of_reads_of_different_length(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     reference = Reference.open(genome[0].parent / "reference")
-    counters = count_sample(awkward, reference, islands_of(reference), 1, nowhere(tmp_path)).counters
+    sample = FinishedSample("S", awkward, genome[0].parent / "reference", genome[0])
+    low = LowCoverage(tmp_path / "low.bed.gz", list(CONTIGS), LOW)
+    with (
+        open_sample(sample, reference, tmp_path / "counts.json", 1) as (header, batches),
+        Counting(header, reference, islands_of(reference), 1, low) as counting,
+    ):
+        for records in batches:
+            counting.take(counting.prepare(records))
+        counters = counting.finish().counters
     shorter = counters._replace(bases=counters.bases[:, :60], indels=counters.indels[:, :61])
     both = add_counters(shorter, counters)
     assert both.bases.shape == counters.bases.shape
     assert both.bases[:, :60].sum() == 2 * counters.bases[:, :60].sum()
     assert both.bases[:, 60:].sum() == counters.bases[:, 60:].sum()
-    assert both.totals["records"][0] == 2 * counters.totals["records"][0]
+    assert both.libraries.sum() == 2 * counters.libraries.sum()
+    assert both.totals["aligned_bases"][0] == 2 * counters.totals["aligned_bases"][0]
 
 
 def test_files_that_cannot_be_counted(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    reference = Reference.open(genome[0].parent / "reference")
+    intervals = tmp_path / "target.bed"
+    intervals.write_text("chr1\t0\t30000\n")
+    target = TargetOutputs(tmp_path / "target.json", tmp_path / "low.bed.gz", LOW)
 
     def count_it(bam: Path) -> None:
-        count_sample(bam, reference, islands_of(reference), 2, nowhere(tmp_path))
+        count_target(FinishedSample("S", bam, genome[0].parent / "reference", genome[0]), intervals, target, 2)
 
     content = awkward.read_bytes()
     damaged = tmp_path / "damaged.bam"

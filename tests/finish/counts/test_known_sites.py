@@ -9,6 +9,7 @@ import pysam
 import pytest
 from quire.errors import InputError, QuireError
 from quire.finish.counts.known_sites import FREQUENCY_BINS, count_known_sites
+from quire.finish.counts.sample import FinishedSample
 from quire.io.frequencies import read_known_sites
 from quire.reference import build
 from quire.report.contamination import from_known_sites
@@ -62,7 +63,8 @@ def write_sites(path: Path, sites: Sites) -> Path:
 
 def counted(folder: Path, genome: Path, bam: Path, sites: Path) -> dict:
     """Count a BAM and return the content of the JSON."""
-    count_known_sites("S", bam, genome / "reference", genome / "genome.fa", sites, folder / "known.json", 1)
+    sample = FinishedSample("S", bam, genome / "reference", genome / "genome.fa")
+    count_known_sites(sample, sites, folder / "known.json", 1)
     return json.loads((folder / "known.json").read_text())
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, BucketWriter
-from quire.finish.counts.low_coverage import LowCoverage
-from quire.finish.counts.sample import count_sample
+from quire.finish.counts.outputs import TargetOutputs, count_target
+from quire.finish.counts.sample import FinishedSample
+from quire.finish.marking import Marking
 from quire.finish.ranges import finish_range, ranges
-from quire.finish.sorting import Effort, Marking, sort_and_mark
+from quire.finish.sorting import Effort, SortedFile, sort_and_mark
 from quire.io.bam.decode import records_of
 from quire.io.bam.layout import FIXED_FIELDS
-from quire.reference import Reference, build
-from quire.reference.regions import islands_of
+from quire.reference import build
 from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
 
 _BASES = 250  # more than a window of GC content
@@ -25,28 +25,24 @@ _CONTIGS = ["contig"], [_BASES]
 def compile_kernels(optical: bool, umis: bool) -> None:
     """Sort, mark, index and count a pair of one-base reads, with optical duplicates and UMIs if requested."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        unit, ordered = Path(folder) / "unit.buckets", Path(folder) / "sorted.bam"
+        fasta, bed, packed, unit, ordered, index = (
+            Path(folder) / name
+            for name in ("contig.fa", "contig.bed", "reference", "unit.buckets", "sorted.bam", "sorted.bai")
+        )
         with BucketWriter(unit, f"@HD\tVN:1.6\n@SQ\tSN:contig\tLN:{_BASES}\n", *_CONTIGS) as buckets:
             for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable, as in production
                 buckets.write(deal(records_of(record), buckets.genome))
-        units, distance = [(stack.enter_context(BucketFile(unit)), 0)], 100 if optical else None
-        sort_and_mark(
-            "compiling", units, ordered, Path(f"{ordered}.bai"), "bai", Effort(1, 50), None, Marking(distance, umis)
-        )
+        units, marking = [(stack.enter_context(BucketFile(unit)), 0)], Marking(100 if optical else None, umis)
+        sort_and_mark("compiling", units, SortedFile(ordered, index), Effort(1, 50), None, marking)
         genome = units[0][0].genome
         for part in ranges(units, genome, 0):  # the kernels for a deep bucket, which is split
-            finish_range(part, genome, 1, 0, distance, umis)
-        (Path(folder) / "contig.fa").write_text(f">contig\n{('ACGT' * _BASES)[:_BASES]}\n")
-        build(Path(folder) / "contig.fa", Path(folder) / "reference", 1 << 20)
-        reference = Reference.open(Path(folder) / "reference")
-        count_sample(
-            ordered,
-            reference,
-            islands_of(reference),
-            1,
-            LowCoverage(Path(folder) / "low.bed.gz", reference.contig_names, 1),
-        )
+            finish_range(part, genome, 1, 0, marking)
+        fasta.write_text(f">contig\n{('ACGT' * _BASES)[:_BASES]}\n")
+        bed.write_text(f"contig\t0\t{_BASES}\n")
+        build(fasta, packed, 1 << 20)
+        outputs = TargetOutputs(Path(folder) / "target.json", Path(folder) / "low.bed.gz", 1)
+        count_target(FinishedSample("compiling", ordered, packed, fasta), bed, outputs, 1)
 
 
 def _record(flag: int) -> bytes:

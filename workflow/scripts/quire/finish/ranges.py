@@ -10,26 +10,22 @@ from numpy.typing import NDArray
 from quire.buckets.cpu import place_of, reach
 from quire.buckets.file import BucketFile, Piece
 from quire.buckets.layout import BucketLayout
-from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME
+from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME, Marking
 from quire.finish.marking.cpu import mark
-from quire.finish.umis import by_umi
 from quire.io.bam.decode import Records, records_of
 from quire.io.bam.indexing import IndexEntries, entries_of
-from quire.io.bam.layout import FIXED_FIELDS
+from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS
 from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
 from quire.ragged import offsets_from_lengths
 from quire.sam import FLAG_DUPLICATE, FLAG_REVERSE, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
 from quire.simd.bits import copy_bytes, prefetch
-from quire.simd.compiled import compiled
+from quire.simd.compiled import compiled, inlined
 
 LARGEST_RANGE = 1 << 28  # bytes of records in a range; the BGZF blocks of the output depend on it
 COUNTED = 5  # columns of `count_marked`
 LEVEL = 2  # ISA-L compression level of the output
-FIXED_BYTES = FIXED_FIELDS.itemsize
 # Prefetching of records in random order: records ahead, cache lines per record, bytes per line.
 _AHEAD, _LINES, _LINE_BYTES = 4, 6, 64
-_DIGIT_BITS = 11
-_DIGIT = (1 << _DIGIT_BITS) - 1
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
 
 
@@ -77,12 +73,9 @@ class FinishedRange(NamedTuple):
 def ranges(
     units: Sequence[tuple[BucketFile, int]], genome: BucketLayout, largest: int = LARGEST_RANGE
 ) -> Iterator[Range]:
-    """Yield all ranges in the order of the output file: one per bucket, several if a bucket has many records.
+    """Yield all ranges in the order of the output file: one per bucket, several if a bucket has over `largest` bytes.
 
-    Args:
-        units: files with the numbers of their libraries, in the order that decides ties.
-        genome: bucket layout that all files share.
-        largest: most bytes of records in a range.
+    The units are files with the numbers of their libraries, in the order that decides ties.
     """
     for bucket in range(genome.buckets):
         held = [UnitPieces(file, pieces, library) for file, library in units if (pieces := file.pieces(bucket))]
@@ -123,12 +116,7 @@ def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, l
 
 
 def finish_range(
-    part: Range,
-    genome: BucketLayout,
-    libraries: int,
-    index_depth: int,
-    optical_distance: int | None,
-    umis: bool = False,
+    part: Range, genome: BucketLayout, libraries: int, index_depth: int, marking: Marking
 ) -> FinishedRange:
     """Sort, mark and compress the records of a range; thread-safe.
 
@@ -142,26 +130,20 @@ def finish_range(
     library_of = np.repeat(libraries_of, [len(some.starts) for some in parts])
     records = parts[0] if len(parts) == 1 else _joined(parts)
     keys = _sort_keys(records.fixed, genome.contig_offsets)
-    order = stable_order(keys)
+    order = np.argsort(keys, kind="stable")
     own = slice(*np.searchsorted(keys, [part.low << 1, part.high << 1], sorter=order).tolist())
     # Neighbours are copied too, so that all later steps read memory sequentially.
-    records, library_of = _laid_out(records, order), library_of[order]
+    data, starts, fixed = _lay_out(records.data, records.starts, order)
+    records, library_of = Records(data, starts, fixed.view(FIXED_FIELDS)), library_of[order]
     del parts  # frees the unsorted records
     source = ", ".join(str(unit.file.path) for unit in part.units)
-    compared = by_umi(records, library_of) if umis else library_of
-    marks = mark(records, np.arange(len(order)), compared, source, optical_distance)
+    marks = mark(records, library_of, source, marking)
     _set_duplicates(records.data, records.starts, records.fixed, marks)
     finished, counts = _some(records, own), np.zeros((libraries, COUNTED), np.int64)
     count_marked(finished.fixed, marks[own], library_of[own], counts)
     blocks = compress_blocks(finished.data, LEVEL)
     entries = entries_of(finished, blocks, BLOCK_PAYLOAD, index_depth)
     return FinishedRange(blocks, finished, counts, entries)
-
-
-def _laid_out(records: Records, order: NDArray[np.int64]) -> Records:
-    """Return the records, concatenated in the given order."""
-    data, starts, fixed = _lay_out(records.data, records.starts, order)
-    return Records(data, starts, fixed.view(FIXED_FIELDS))
 
 
 def _some(records: Records, some: slice) -> Records:
@@ -201,6 +183,12 @@ def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
     return FinishedRange(compress_blocks(records.data, LEVEL), records, counts, None)
 
 
+@inlined
+def _end_of(data, starts, i):
+    """Return where record i ends."""
+    return starts[i + 1] if i + 1 < len(starts) else len(data)
+
+
 @compiled
 def _add_sizes(data, starts, fixed, contig_offsets, low, sizes):
     """Add each record's bytes to `sizes` and return the longest unclipped span in bases.
@@ -210,7 +198,7 @@ def _add_sizes(data, starts, fixed, contig_offsets, low, sizes):
     """
     longest, end = 0, sizes.shape[1] - 1
     for i in range(len(starts)):
-        size = (starts[i + 1] if i + 1 < len(starts) else len(data)) - starts[i]
+        size = _end_of(data, starts, i) - starts[i]
         place = place_of(fixed[i], contig_offsets) - low
         first, last = reach(data, starts[i], fixed[i], contig_offsets, 0)
         longest = max(longest, last - first + 1)
@@ -228,11 +216,11 @@ def _choose(data, starts, fixed, contig_offsets, low, high, span):
         first, last = reach(data, starts[i], fixed[i], contig_offsets, span)
         kept[i] = first < high and last >= low
         if kept[i]:
-            total += (starts[i + 1] if i + 1 < len(starts) else len(data)) - starts[i]
+            total += _end_of(data, starts, i) - starts[i]
     out, at = np.empty(total, np.uint8), 0
     for i in range(len(starts)):
         if kept[i]:
-            at = copy_bytes(out, at, data, starts[i], starts[i + 1] if i + 1 < len(starts) else len(data))
+            at = copy_bytes(out, at, data, starts[i], _end_of(data, starts, i))
     return out
 
 
@@ -243,36 +231,6 @@ def _sort_keys(fixed, contig_offsets):
     for i in range(len(fixed)):
         keys[i] = place_of(fixed[i], contig_offsets) << 1 | (fixed[i].flag & FLAG_REVERSE != 0)
     return keys
-
-
-@compiled
-def stable_order(keys):
-    """Return the stable sorting order (int64[n]) of keys (int64[n]), by radix sort.
-
-    Keys of one genome range differ in about 20 bits, which are two digits. NumPy's stable sort, which compares keys,
-    takes five times as long.
-    """
-    n, low = len(keys), keys.min() if len(keys) else 0
-    left = np.uint64(keys.max() - low) if n else np.uint64(0)
-    order, sorted_order = np.arange(n), np.empty(n, np.int64)
-    shift, places = 0, np.empty(1 << _DIGIT_BITS, np.int64)
-    while left:
-        places[:] = 0
-        for i in range(n):
-            places[keys[i] - low >> shift & _DIGIT] += 1
-        total = 0
-        for digit in range(len(places)):
-            count = places[digit]
-            places[digit] = total
-            total += count
-        for i in order:
-            digit = keys[i] - low >> shift & _DIGIT
-            sorted_order[places[digit]] = i
-            places[digit] += 1
-        order, sorted_order = sorted_order, order
-        shift += _DIGIT_BITS
-        left >>= np.uint64(_DIGIT_BITS)
-    return order
 
 
 @compiled
@@ -302,7 +260,7 @@ def _lay_out(data, starts, order):
             for line in range(_LINES):
                 prefetch(data, starts[order[k + _AHEAD]] + _LINE_BYTES * line)
         i, new_starts[k] = order[k], at
-        at = copy_bytes(out, at, data, starts[i], starts[i + 1] if i + 1 < len(starts) else len(data))
+        at = copy_bytes(out, at, data, starts[i], _end_of(data, starts, i))
         copy_bytes(fixed, k * FIXED_BYTES, out, new_starts[k], new_starts[k] + FIXED_BYTES)
     return out, new_starts, fixed
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from quire.buckets.file import BucketFile
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs, CountsWriter, atomic_outputs
 from quire.finish.counts.sample import read_groups
-from quire.finish.duplicates import LibraryCounts, write_duplicates_table
-from quire.finish.sorting import Effort, Marking, sort_and_mark, sorted_header
+from quire.finish.marking import Marking
+from quire.finish.sorting import Effort, SortedFile, sort_and_mark, sorted_header
 from quire.io import samtools
 from quire.io.bai import require_index_fits
 from quire.io.fasta_index import indexed_fasta
@@ -52,6 +53,31 @@ class SampleOutputs:
     counts: CountsOutputs
     duplicates: Path
     ledger: Path
+
+
+class LibraryCounts(NamedTuple):
+    """Counts of a library over its primary records, by `quire.finish.ranges.count_marked`.
+
+    Attributes:
+        library: name of the library.
+        reads: all reads.
+        mapped: mapped reads.
+        duplicates: reads marked as duplicates.
+        optical: reads of optical duplicate pairs; 0 if optical duplicates are not searched for.
+        unreadable: duplicates whose names have no tile and coordinates.
+    """
+
+    library: str
+    reads: int
+    mapped: int
+    duplicates: int
+    optical: int
+    unreadable: int
+
+    @property
+    def percent(self) -> float:
+        """Percentage of mapped reads that are duplicates; 0 without mapped reads."""
+        return 100 * self.duplicates / self.mapped if self.mapped else 0.0
 
 
 @dataclass(frozen=True)
@@ -111,25 +137,33 @@ def finish_sample(
         whole_index = stack.enter_context(atomic_path(output.with_name(f"{output.name}.{index}")))
         counting = stack.enter_context(CountsWriter(sample, header, reference, effort.threads, whole_counts))
         sorting = Effort(effort.threads, int(effort.memory_mb * SHARE_FOR_SORTING))
-        if kind.format == "bam":
-            done = sort_and_mark(sample, ordered, output, whole_index, kind.index, sorting, counting, marking)
-        else:
-            merged = scratch / "whole.bam"
-            done = sort_and_mark(sample, ordered, merged, None, kind.index, sorting, counting, marking)
+        file = SortedFile(output, whole_index, kind.index)
+        if kind.format == "cram":
+            file = SortedFile(scratch / "whole.bam", None)
+        done = sort_and_mark(sample, ordered, file, sorting, counting, marking)
+        if kind.format == "cram":
             with atomic_path(output) as whole:
-                _write_cram(merged, whole, kind.fasta, scratch, effort.threads)
+                _write_cram(file.bam, whole, kind.fasta, scratch, effort.threads)
                 samtools.index(whole, whole_index, index, effort.threads)
         log.info("%s: %d records written, with their index", sample, done.records_out)
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
         pairs = {library.library: library.optical // 2 for library in by_library}
-        counting.finish(None if marking.optical_distance is None else pairs)
+        counting.write(None if marking.optical_distance is None else pairs)
         for library in by_library:
             log.info(
                 "%s library %s: %d reads, %.2f %% duplicates", sample, library.library, library.reads, library.percent
             )
-        write_duplicates_table(outputs.duplicates, by_library, marking.optical_distance is not None)
+        _write_duplicates(outputs.duplicates, by_library, marking.optical_distance is not None)
         counted = _ledger_counts(done.records_in, done.records_out, by_library)
         write_ledger(outputs.ledger, "sort", sample, counted, _warnings(by_library))
+
+
+def _write_duplicates(path: Path, libraries: Sequence[LibraryCounts], optical: bool) -> None:
+    """Write the tab-separated table with a header line and a row per library, atomically."""
+    rows: list[tuple[object, ...]] = [("library", "reads", "mapped", "duplicates", "percent", "optical_duplicates")]
+    rows += [(c.library, c.reads, c.mapped, c.duplicates, f"{c.percent:.4f}", c.optical) for c in libraries]
+    with atomic_path(path) as temporary:
+        temporary.write_text("".join("\t".join(map(str, row if optical else row[:-1])) + "\n" for row in rows))
 
 
 def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: int) -> None:

@@ -15,16 +15,16 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.file import BucketFile
-from quire.finish.counts.sample import Prepared
+from quire.finish.counts.sample import Counting, Prepared
+from quire.finish.marking import Marking
 from quire.finish.ranges import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
-from quire.io.bam.decode import Records
 from quire.io.bam.indexing import IndexBuilder
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
@@ -40,16 +40,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Onlooker(Protocol):
-    """Observer of all records while they are sorted."""
-
-    def prepare(self, records: Records) -> Sequence[Prepared]:
-        """Process records, in any order and on any thread, and return the input of `take`."""
-
-    def take(self, batches: Sequence[Prepared]) -> None:
-        """Process the results of `prepare`, in the order of the file."""
-
-
 @dataclass(frozen=True)
 class Effort:
     """Resources that the steps may use: threads of the job, and memory in MB."""
@@ -58,16 +48,13 @@ class Effort:
     memory_mb: int
 
 
-class Marking(NamedTuple):
-    """Settings of duplicate marking.
+@dataclass(frozen=True)
+class SortedFile:
+    """Paths of a sorted BAM file, which is written atomically, and of its index: "bai" or "csi"; no path for none."""
 
-    Attributes:
-        optical_distance: most pixels in x and in y between optical duplicates; None to not count them.
-        umis: True if duplicates must have the same UMI (RX).
-    """
-
-    optical_distance: int | None = None
-    umis: bool = False
+    bam: Path
+    index: Path | None
+    index_kind: str = "bai"
 
 
 NO_OPTICAL = Marking()
@@ -90,11 +77,9 @@ class Sorted:
 def sort_and_mark(
     sample: str,
     units: Sequence[tuple[BucketFile, int]],
-    output: Path,
-    index: Path | None,
-    index_kind: str,
+    output: SortedFile,
     effort: Effort,
-    onlooker: Onlooker | None = None,
+    counting: Counting | None = None,
     marking: Marking = NO_OPTICAL,
 ) -> Sorted:
     """Write the sorted and marked records of the units, and the index.
@@ -102,11 +87,9 @@ def sort_and_mark(
     Args:
         sample: name of the sample, for messages.
         units: buckets of one reference, each with the number of its library, in the order that decides ties.
-        output: BAM file, written atomically.
-        index: path of its index; None for none.
-        index_kind: "bai" or "csi".
+        output: files to write.
         effort: threads and memory; they do not change the output.
-        onlooker: observer of all records, or None.
+        counting: counter of all records, or None.
         marking: how duplicates are found.
 
     Raises:
@@ -117,14 +100,14 @@ def sort_and_mark(
     libraries = 1 + max(library for _, library in units)
     records_in = sum(file.records for file, _ in units)
     with ThreadPoolExecutor(effort.threads) as executor:
-        builder = IndexBuilder(index_kind, head.contig_lengths)
+        builder = IndexBuilder(output.index_kind, head.contig_lengths)
         text = sorted_header([file.header_text for file, _ in units])
-        with BamWriter(output, text, head.contig_names, head.contig_lengths) as bam:
+        with BamWriter(output.bam, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
             def finished_range(part: Range) -> tuple[FinishedRange, Sequence[Prepared]]:
-                done = finish_range(part, head.genome, libraries, builder.depth, *marking)
-                return done, [] if onlooker is None else onlooker.prepare(done.records)
+                done = finish_range(part, head.genome, libraries, builder.depth, marking)
+                return done, [] if counting is None else counting.prepare(done.records)
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
@@ -149,16 +132,16 @@ def sort_and_mark(
                 for done, batches in finished:
                     if done.entries is None:
                         unplaced += len(done.records.starts)
-                    if onlooker is not None:
+                    if counting is not None:
                         with spent.on("waiting for the counts"):
-                            onlooker.take(batches)
+                            counting.take(batches)
                     counts += done.counts
                     records_out += len(done.records.starts)
                     progress.tell_count(records_out, records_in, "records sorted")
             log.info("%s: %s", sample, spent.shares(progress.elapsed))
             require_balance("align (sorting)", sample, {"records in": records_in}, {"records out": records_out})
-            if index is not None:
-                builder.write(index, unplaced)
+            if output.index is not None:
+                builder.write(output.index, unplaced)
     return Sorted(records_in, records_out, counts)
 
 

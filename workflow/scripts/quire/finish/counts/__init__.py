@@ -37,7 +37,6 @@ without a signal (PolyG)."""
 
 TOTALS = np.dtype(
     [
-        ("records", np.int64),
         ("mapping_quality_zero", np.int64),  # primary mapped reads
         ("edit_distances", np.int64),  # sum of NM
         ("aligned_bases", np.int64),  # under M, I, = and X
@@ -48,21 +47,6 @@ TOTALS = np.dtype(
     ]
 )
 """Totals over all records."""
-
-LIBRARY = np.dtype(
-    [
-        ("reads", np.int64),  # primary records
-        ("mapped", np.int64),
-        ("duplicates", np.int64),
-        ("unpaired_examined", np.int64),  # Picard's UNPAIRED_READS_EXAMINED, mapped without a mapped mate
-        ("unpaired_duplicates", np.int64),
-        ("paired_examined", np.int64),  # records of mapped pairs, twice Picard's READ_PAIRS_EXAMINED
-        ("paired_duplicates", np.int64),
-        ("secondary_or_supplementary", np.int64),
-        ("unmapped", np.int64),
-    ]
-)
-"""Counts of one library, named after Picard's DuplicationMetrics."""
 
 
 class Genome(NamedTuple):
@@ -125,8 +109,8 @@ class Counters(NamedTuple):
 
     Attributes:
         totals: TOTALS[1].
-        libraries: LIBRARY[libraries].
-        flags: int64[3, FLAGS], by FLAG: records, records with bases, and their bases.
+        libraries: int64[libraries, FLAGS], records by FLAG.
+        flags: int64[2, FLAGS], by FLAG: records with bases, and their bases; without secondary records.
         other_contig: int64[2, 2], primary records whose mate is on another contig. Rows: QC-passed, QC-failed; columns:
             all, mapping quality of at least 5.
         mapping_qualities: int64[256], primary mapped reads, without duplicate and QC-failed ones.
@@ -148,7 +132,7 @@ class Counters(NamedTuple):
     """
 
     totals: NDArray[np.void]
-    libraries: NDArray[np.void]
+    libraries: NDArray[np.int64]
     flags: NDArray[np.int64]
     other_contig: NDArray[np.int64]
     mapping_qualities: NDArray[np.int64]
@@ -182,8 +166,8 @@ def new_counters(genome: Genome, target: Target, libraries: int, cycles: int) ->
     contigs, positions = len(genome.lengths), int(target.offsets[-1])
     return Counters(
         totals=np.zeros(1, TOTALS),
-        libraries=np.zeros(libraries, LIBRARY),
-        flags=zeros(3, FLAGS),
+        libraries=zeros(libraries, FLAGS),
+        flags=zeros(2, FLAGS),
         other_contig=zeros(2, 2),
         mapping_qualities=zeros(256),
         insert_sizes=zeros(3, LARGEST_INSERT_SIZE + 1),
@@ -209,14 +193,9 @@ def add_counters(sum_so_far: Counters, more: Counters) -> Counters:
 
 
 def _add(left: NDArray, right: NDArray) -> NDArray:
-    """Return the sum of two arrays, padded with zeros to a common shape; structured arrays are added by field."""
-    shape = tuple(max(sizes) for sizes in zip(left.shape, right.shape, strict=True))
-    both = np.zeros(shape, left.dtype)
-    for part in (left, right):
-        place = both[tuple(slice(size) for size in part.shape)]
-        if part.dtype.names is None:
-            place += part
-        else:
-            for name in part.dtype.names:
-                place[name] += part[name]
-    return both
+    """Return the sum, padded with zeros to a common shape; all fields of structured arrays are int64."""
+    parts = [part.view(np.int64) for part in (left, right)]
+    both = np.zeros(np.maximum(parts[0].shape, parts[1].shape), np.int64)
+    for part in parts:
+        both[tuple(map(slice, part.shape))] += part
+    return both.view(left.dtype)

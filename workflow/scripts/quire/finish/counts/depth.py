@@ -149,10 +149,11 @@ def _larger(ring, origin, end):
 
 
 @compiled
-def _close(ring, position, end, furthest, contig, depth, runs, count):
+def _close(ring, position, end, furthest, depth, runs, count):
     """Turn the differences in [position, end) into runs; return the depth at `end` and the number of runs.
 
-    No difference lies after `furthest`. `runs` is int64[4, most], filled from `count` on. The last run ends at `end`.
+    No difference lies after `furthest`. `runs` (int64[3, most]: start, end, depth) is filled from `count` on. The last
+    run ends at `end`.
     """
     first, mask = position, len(ring) - 1
     for at in range(position, min(end, furthest + 1)):
@@ -160,12 +161,12 @@ def _close(ring, position, end, furthest, contig, depth, runs, count):
         if difference != 0:
             ring[at & mask] = 0
             if at > first:
-                runs[0, count], runs[1, count], runs[2, count], runs[3, count] = contig, first, at, depth
+                runs[0, count], runs[1, count], runs[2, count] = first, at, depth
                 count += 1
             depth += difference
             first = at
     if end > first:
-        runs[0, count], runs[1, count], runs[2, count], runs[3, count] = contig, first, end, depth
+        runs[0, count], runs[1, count], runs[2, count] = first, end, depth
         count += 1
     return depth, count
 
@@ -175,10 +176,10 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
     contigs = min(end[0], len(lengths) - 1) - start[0] + 1
     # Upper bound: each block begins and ends a run, each record may close one, and each contig has one more.
     most = 2 * (_count_elements(fixed) + len(carried)) + len(starts) + contigs + 1
-    runs = np.empty((4, most), np.int64)
+    runs, contig_of = np.empty((3, most), np.int64), np.empty(most, np.int64)
     ring = np.zeros(FIRST_RING, np.int32)
     contig, position, furthest = start[0], start[1], start[1]
-    count, depth = 0, 0
+    count, depth, of_contigs = 0, 0, 0  # of_contigs: runs of the contigs before this one
     for i in range(len(carried)):
         if carried[i, 1] - position >= len(ring):
             ring = _larger(ring, position, carried[i, 1])
@@ -191,12 +192,13 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
             continue
         here = np.int64(fields.position)
         while contig < fields.contig:
-            depth, count = _close(ring, position, lengths[contig], furthest, contig, depth, runs, count)
-            contig, position, furthest, depth = contig + 1, np.int64(0), np.int64(0), 0
+            depth, count = _close(ring, position, lengths[contig], furthest, depth, runs, count)
+            contig_of[of_contigs:count] = contig
+            contig, position, furthest, depth, of_contigs = contig + 1, np.int64(0), np.int64(0), 0, count
             ring[:] = 0  # left by alignments beyond the end of their contig (invalid BAM)
         # Neighbouring records share one pass over the ring.
         if here - position >= FIRST_RING // 2:
-            depth, count = _close(ring, position, here, furthest, contig, depth, runs, count)
+            depth, count = _close(ring, position, here, furthest, depth, runs, count)
             position = here
         begin = cigar_begin(starts[r], fields)
         for k in range(np.int64(fields.operations)):
@@ -213,10 +215,11 @@ def _depth_runs(data, starts, fixed, carried, start, end, lengths):
                 here += length
     while contig < min(end[0] + 1, len(lengths)):
         last = end[1] if contig == end[0] else lengths[contig]
-        depth, count = _close(ring, position, last, furthest, contig, depth, runs, count)
-        contig, position, furthest, depth = contig + 1, np.int64(0), np.int64(0), 0
+        depth, count = _close(ring, position, last, furthest, depth, runs, count)
+        contig_of[of_contigs:count] = contig
+        contig, position, furthest, depth, of_contigs = contig + 1, np.int64(0), np.int64(0), 0, count
         ring[:] = 0
-    return runs[0, :count], runs[1, :count], runs[2, :count], runs[3, :count]
+    return contig_of[:count], runs[0, :count], runs[1, :count], runs[2, :count]
 
 
 @compiled

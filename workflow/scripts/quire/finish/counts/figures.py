@@ -1,5 +1,6 @@
 """Figures of counts.json (docs/formats.md) from the counters, under samtools' and Picard's names."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.finish.counts import ADAPTERS, COVERAGE_WINDOW, QUALITIES, Counters, profile_bin
-from quire.finish.counts.library_complexity import estimate_library_size
 from quire.finish.counts.sample import SampleCounts
 from quire.reference.regions import Regions
 from quire.sam import (
@@ -27,6 +27,7 @@ FORMAT_VERSION = 1
 MAIN_BULK = 0.99  # samtools stats -m: share of the pairs, by insert size, that mean and deviation are computed from
 SEX_CONTIGS = {"x": ("chrX", "X"), "y": ("chrY", "Y")}
 AUTOSOMES = frozenset(f"{prefix}{number}" for prefix in ("chr", "") for number in range(1, 23))
+LIBRARY_SIZE_STEPS = 40  # of the bisection, as in Picard
 _FLAG = np.arange(1 << 12)
 
 
@@ -136,9 +137,10 @@ def flagstat(counters: Counters, failed: bool) -> dict[str, int]:
         "with itself and mate mapped": mapped_pair,
         "singletons": paired & has(FLAG_MATE_UNMAPPED) & lacks(FLAG_UNMAPPED),
     }
+    all_records = counters.libraries.sum(axis=0)
     other, other_sure = counters.other_contig[int(failed)].tolist()
     return {
-        **{name: int(counters.flags[0][group].sum()) for name, group in groups.items()},
+        **{name: int(all_records[group].sum()) for name, group in groups.items()},
         "with mate mapped to a different chr": other,
         "with mate mapped to a different chr (mapQ >= 5)": other_sure,
     }
@@ -158,7 +160,7 @@ def lacks(bits: int) -> NDArray[np.bool_]:
 
 def stats(counters: Counters) -> dict[str, int | float]:
     """Return the summary numbers of `samtools stats` by name."""
-    _, records, bases = counters.flags
+    all_records, (records, bases) = counters.libraries.sum(axis=0), counters.flags
     totals = counters.totals[0]
     primary, counted = lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY), lacks(FLAG_SECONDARY)
     mapped, mate_mapped = lacks(FLAG_UNMAPPED), has(FLAG_PAIRED) & lacks(FLAG_UNMAPPED | FLAG_MATE_UNMAPPED)
@@ -180,8 +182,8 @@ def stats(counters: Counters) -> dict[str, int | float]:
         "reads duplicated": int(records[counted & has(FLAG_DUPLICATE)].sum()),
         "reads MQ0": int(totals["mapping_quality_zero"]),
         "reads QC failed": int(records[primary & has(FLAG_FAILED_QUALITY_CHECK)].sum()),
-        "non-primary alignments": int(counters.flags[0][has(FLAG_SECONDARY)].sum()),
-        "supplementary alignments": int(counters.flags[0][has(FLAG_SUPPLEMENTARY) & counted].sum()),
+        "non-primary alignments": int(all_records[has(FLAG_SECONDARY)].sum()),
+        "supplementary alignments": int(all_records[has(FLAG_SUPPLEMENTARY) & counted].sum()),
         "total length": length,
         "total first fragment length": int(bases[first].sum()),
         "total last fragment length": int(bases[last].sum()),
@@ -271,31 +273,64 @@ def gc_bias(reads: NDArray[np.int64], windows: NDArray[np.int64]) -> dict[str, A
     }
 
 
-def library(name: str, row: np.void, optical_pairs: int | None) -> dict[str, Any]:
+def library(name: str, records: NDArray[np.int64], optical_pairs: int | None) -> dict[str, Any]:
     """Return Picard's DuplicationMetrics of a library, and the counts of the table of duplicates.
 
-    Args:
-        name: name of the library.
-        row: the library's row of the counters.
-        optical_pairs: optical duplicate pairs, excluded from the estimate of the library size; None if unknown.
+    `records` (int64[FLAGS]) has the library's records by FLAG. Optical duplicate pairs, None if unknown, are excluded
+    from the estimate of the library size.
     """
-    unpaired, unpaired_duplicates = int(row["unpaired_examined"]), int(row["unpaired_duplicates"])
-    pairs, pair_duplicates = int(row["paired_examined"]) // 2, int(row["paired_duplicates"]) // 2
+    primary, mapped, duplicate = lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY), lacks(FLAG_UNMAPPED), has(FLAG_DUPLICATE)
+    in_pair = has(FLAG_PAIRED) & lacks(FLAG_MATE_UNMAPPED)
+
+    def number(group: NDArray[np.bool_]) -> int:
+        return int(records[group].sum())
+
+    alone, paired = primary & mapped & ~in_pair, primary & mapped & in_pair
+    unpaired, unpaired_duplicates = number(alone), number(alone & duplicate)
+    pairs, pair_duplicates = number(paired) // 2, number(paired & duplicate) // 2
     examined = unpaired + 2 * pairs
     duplicates = unpaired_duplicates + 2 * pair_duplicates
     return {
         "library": name,
-        **{key: int(row[key]) for key in ("reads", "mapped", "duplicates")},
+        "reads": number(primary),
+        "mapped": number(primary & mapped),
+        "duplicates": number(primary & duplicate),
         "unpaired_reads_examined": unpaired,
         "read_pairs_examined": pairs,
-        "secondary_or_supplementary": int(row["secondary_or_supplementary"]),
-        "unmapped_reads": int(row["unmapped"]),
+        "secondary_or_supplementary": number(mapped & ~primary),
+        "unmapped_reads": number(~mapped),
         "unpaired_read_duplicates": unpaired_duplicates,
         "read_pair_duplicates": pair_duplicates,
         "read_pair_optical_duplicates": optical_pairs,
         "fraction_duplication": round(duplicates / examined, 6) if examined else 0.0,
         "estimated_library_size": estimate_library_size(pairs - (optical_pairs or 0), pairs - pair_duplicates),
     }
+
+
+def estimate_library_size(pairs: int, unique_pairs: int) -> int | None:
+    """Estimate the number of molecules in a library from its pairs; None if no pair is a duplicate.
+
+    This is Picard's DuplicationMetrics.estimateLibrarySize: N draws from X molecules give C = X (1 - exp(-N / X))
+    different ones (Lander and Waterman), solved for X by bisection in multiples of C.
+    """
+    if not 0 < unique_pairs < pairs:
+        return None
+
+    def excess(molecules: float) -> float:
+        """Return the difference of the two sides, which decreases with `molecules` and is 0 at the solution."""
+        return unique_pairs / molecules - 1 + math.exp(-pairs / molecules)
+
+    low, high = 1.0, 100.0
+    while excess(high * unique_pairs) > 0:
+        high *= 10
+    for _ in range(LIBRARY_SIZE_STEPS):
+        middle = (low + high) / 2
+        rest = excess(middle * unique_pairs)
+        if rest == 0:
+            low = high = middle
+            break
+        low, high = (middle, high) if rest > 0 else (low, middle)
+    return int(unique_pairs * (low + high) / 2)
 
 
 def on_target(counters: Counters) -> dict[str, Any]:

@@ -6,20 +6,15 @@ at least 20. If both mates cover a site, both count.
 
 import json
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
-from quire.errors import QuireError
 from quire.finish.counts.records import ALIGNED, NOT_IN_DEPTH
-from quire.finish.counts.sample import STRETCH_BYTES
-from quire.io import samtools
-from quire.io.bam.decode import bases_begin, cigar_begin, cigar_element, qualities_begin, records_of
+from quire.finish.counts.sample import FinishedSample, open_sample
+from quire.io.bam.decode import bases_begin, cigar_begin, cigar_element, qualities_begin
 from quire.io.bam.layout import CODES_OF_BYTE
-from quire.io.bam.stream import BamStream
-from quire.io.fasta_index import indexed_fasta
-from quire.io.files import atomic_path, scratch_directory
+from quire.io.files import atomic_path
 from quire.io.frequencies import read_known_sites
 from quire.reference import Reference
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_READ, CONSUMES_REFERENCE, FLAG_SUPPLEMENTARY
@@ -33,16 +28,12 @@ DEEPEST = 100  # most reads of a site; greater counts are scaled down
 
 
 @compiled
-def count_alleles(records, first, positions, reference, alternate, reads):
+def _count_alleles(records, first, positions, reference, alternate, reads):
     """Add the alleles of records to the counts of sites.
 
-    Args:
-        records: `quire.io.bam.decode.Records`.
-        first: int64[contigs + 1], sites of contig c are [first[c], first[c + 1]).
-        positions: int64[sites], 0-based.
-        reference: uint8[sites], code of the reference allele.
-        alternate: uint8[sites], code of the alternate allele.
-        reads: int64[sites, 2], reads with the reference and with the alternate allele.
+    `first` is int64[contigs + 1]: sites of contig c are [first[c], first[c + 1]). Of each site, `positions` has the
+    0-based position, `reference` and `alternate` the codes of the alleles (uint8), `reads` (int64[sites, 2]) the number
+    of reads with each.
     """
     data, starts, fixed = records.data, records.starts, records.fixed
     for r in range(len(starts)):
@@ -72,22 +63,11 @@ def count_alleles(records, first, positions, reference, alternate, reads):
                 read += length
 
 
-def count_known_sites(
-    sample: str,
-    alignments: str | Path,
-    reference_directory: str | Path,
-    reference_fasta: str | Path,
-    sites_vcf: str | Path,
-    output: str | Path,
-    threads: int,
-) -> None:
-    """Count the reads of both alleles at known sites, and write known_sites.json (docs/formats.md).
+def count_known_sites(sample: FinishedSample, sites_vcf: str | Path, output: Path, threads: int) -> None:
+    """Count a finished sample's reads of both alleles at known sites, and write known_sites.json (docs/formats.md).
 
     Args:
-        sample: name of the sample.
-        alignments: the sample's BAM or CRAM; a CRAM is decoded to a temporary BAM in the folder of `output`.
-        reference_directory: folder written by `quire.reference.build`.
-        reference_fasta: plain, gzip or bgzip FASTA; needed for CRAM only.
+        sample: the sample.
         sites_vcf: VCF of the sites, with AF in INFO.
         output: JSON file, written atomically.
         threads: number of threads for decompression.
@@ -96,23 +76,14 @@ def count_known_sites(
         InputError: if the VCF cannot be used.
         QuireError: if the alignments are damaged or belong to another reference.
     """
-    alignments, output = Path(alignments), Path(output)
-    reference = Reference.open(reference_directory)
-    names, lengths = reference.contig_names, reference.contig_lengths.tolist()
-    sites = read_known_sites(sites_vcf, dict(zip(names, lengths, strict=True)))
+    reference = Reference.open(sample.reference)
+    sites = read_known_sites(
+        sites_vcf, dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
+    )
     reads = np.zeros((len(sites.positions), 2), np.int64)
-    with scratch_directory(output.parent, f"{output.name}.counting") as scratch:
-        bam = alignments
-        if alignments.suffix == ".cram":
-            bam = scratch / "decoded.bam"
-            samtools.to_bam(alignments, bam, indexed_fasta(reference_fasta, scratch), threads)
-        stream = BamStream(bam)
-        if (stream.contig_names, stream.contig_lengths) != (names, lengths):
-            raise QuireError(f"{bam}: its contigs are not those of {reference_directory}; align the sample again.")
-        with ThreadPoolExecutor(threads) as inflating:
-            for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
-                records = records_of(stretch.bytes())
-                count_alleles(records, *sites[:4], reads)
+    with open_sample(sample, reference, output, threads) as (_, batches):
+        for records in batches:
+            _count_alleles(records, *sites[:4], reads)
     total = reads.sum(axis=1)
     scale = np.minimum(1.0, DEEPEST / np.maximum(total, 1))
     alternate = np.rint(reads[:, 1] * scale).astype(np.int64)
@@ -122,7 +93,7 @@ def count_known_sites(
     cells = Counter(row for row in rows if row[1] + row[2])
     content = {
         "format_version": FORMAT_VERSION,
-        "sample": sample,
+        "sample": sample.name,
         "sites": len(total),
         "covered": int((total > 0).sum()),
         "frequency_bins": FREQUENCY_BINS,

@@ -6,27 +6,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.finish.counts.bgzip_text import BgzipText
+from quire.io.bgzf import compress_blocks
+from quire.io.files import BGZF_END
 
 LISTED = 20
+BYTES_AT_A_TIME = 1 << 20  # of text that is compressed
 
 
 class LowCoverage:
-    """Writer of a BED file of low-depth regions; adjacent rows of consecutive batches are joined."""
+    """Writer of a bgzip BED file of low-depth regions; adjacent rows of consecutive batches are joined."""
 
     def __init__(self, path: Path, contigs: list[str], below: int) -> None:
-        """Create an empty file.
-
-        Args:
-            path: path of the bgzip BED file.
-            contigs: names of the contigs by number.
-            below: depth below which positions are listed.
-        """
+        """Create an empty file, for regions with a depth below `below` on contigs of these names."""
         self.below = below
-        self._file, self._contigs = BgzipText(path), contigs
+        self._path, self._contigs = path, contigs
+        self._text = bytearray()
         self._last = np.empty((0, 3), np.int64)
         self._longest = self._last
         self._regions = self._positions = 0
+        path.write_bytes(b"")
 
     def add(self, rows: NDArray[np.int64]) -> None:
         """Add the next rows (contig, start, end); the last one is held back, since it may be extended."""
@@ -43,7 +41,7 @@ class LowCoverage:
     def close(self) -> dict[str, Any]:
         """Write the last row and close the file; return the summary for counts.json (docs/formats.md)."""
         self._write(self._last)
-        self._file.close()
+        self._flush(BGZF_END)
         return {
             "below": self.below,
             "regions": self._regions,
@@ -58,4 +56,11 @@ class LowCoverage:
         # Among equally long regions the first, so that the result does not depend on the batches.
         order = np.lexsort((both[:, 1], both[:, 0], both[:, 1] - both[:, 2]))
         self._longest = both[order[:LISTED]]
-        self._file.write("".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()))
+        self._text += "".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()).encode()
+        if len(self._text) >= BYTES_AT_A_TIME:
+            self._flush()
+
+    def _flush(self, end: bytes = b"") -> None:
+        with self._path.open("ab") as stream:
+            stream.write(compress_blocks(bytes(self._text)).tobytes() + end)
+        self._text.clear()

@@ -97,9 +97,7 @@ _NIBBLES = np.uint64(_fields(0x1111) | 0x1111 << 48)  # the lowest bit of sixtee
 
 @inlined
 def _whole_length(data, start, fields):
-    """Return the length of the read with hard-clipped bases; a CIGAR of one operation need not be read."""
-    if fields.operations == 1 and fields.bases > 0:
-        return np.int64(fields.bases)
+    """Return the length of the read with hard-clipped bases."""
     begin, length = cigar_begin(start, fields), np.int64(fields.bases)
     for k in range(np.int64(fields.operations)):
         element = cigar_element(data, begin, k)
@@ -110,21 +108,14 @@ def _whole_length(data, start, fields):
 
 @compiled
 def count_records(records, groups, genome, target, counters):
-    """Add records to the counters, which must have enough cycles for the longest read.
+    """Add `records` to `counters`, which must have enough cycles for the longest read.
 
     Records are processed in blocks, so that a block is still in the cache in the next step.
-
-    Args:
-        records: `quire.io.bam.decode.Records`.
-        groups: `ReadGroups` of the file.
-        genome: `Genome` of the reference.
-        target: `Target` for the reads on target.
-        counters: `Counters`, changed in place.
     """
     data, starts, fixed = records.data, records.starts, records.fixed
     mismatches_at = np.empty((BLOCK, 2), np.int64)
     for first in range(0, len(starts), BLOCK):
-        some = slice(first, min(first + BLOCK, len(starts)))
+        some = slice(first, first + BLOCK)
         _count_heads(data, starts[some], fixed[some], groups, counters, mismatches_at)
         _count_places(data, starts[some], fixed[some], genome, target, counters)
         _count_reads(data, starts[some], fixed[some], counters)
@@ -141,8 +132,6 @@ def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
     for r in range(len(starts)):
         fields, start = fixed[r], starts[r]
         flag, bases = np.int64(fields.flag), np.int64(fields.bases)
-        totals[0].records += 1
-        flags[0, flag] += 1
         contig = np.int64(fields.contig)
         # Contig -1 indexes the last row.
         contigs[contig, 1 if flag & FLAG_UNMAPPED else 0] += 1
@@ -150,13 +139,13 @@ def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
         distance, mismatches_at[r, 0], mismatches_at[r, 1], group = find_tags(
             data, qualities_begin(start, fields) + bases, end, names, offsets, group
         )
-        _count_library(flag, libraries, library_of[group])
+        libraries[library_of[group], flag] += 1
         if not flag & _NOT_PRIMARY:
             _count_flagstat(fields, flag, other_contig)
         if flag & FLAG_SECONDARY or bases == 0:
             continue
-        flags[1, flag] += 1
-        flags[2, flag] += bases
+        flags[0, flag] += 1
+        flags[1, flag] += bases
         if not flag & (FLAG_UNMAPPED | _NOT_PRIMARY):
             _count_pair(fields, flag, totals, mapping_qualities, insert_sizes)
         if not flag & FLAG_UNMAPPED:
@@ -181,28 +170,6 @@ def _mate_of(flag):
     if first and not second:
         return _FIRST
     return _LAST if second and not first else _OTHER
-
-
-@inlined
-def _count_library(flag, libraries, library):
-    """Count a record for the table of duplicates, as Picard's MarkDuplicates does."""
-    row = libraries[library]
-    duplicate = 1 if flag & FLAG_DUPLICATE else 0
-    mapped = 0 if flag & FLAG_UNMAPPED else 1
-    primary = 0 if flag & _NOT_PRIMARY else 1
-    row.reads += primary
-    row.mapped += primary & mapped
-    row.duplicates += primary & duplicate
-    if not mapped:
-        row.unmapped += 1
-    elif not primary:
-        row.secondary_or_supplementary += 1
-    elif flag & FLAG_PAIRED and not flag & FLAG_MATE_UNMAPPED:
-        row.paired_examined += 1
-        row.paired_duplicates += duplicate
-    else:
-        row.unpaired_examined += 1
-        row.unpaired_duplicates += duplicate
 
 
 @inlined
@@ -249,6 +216,7 @@ def _count_reads(data, starts, fixed, counters):
     """Count lengths, bases and qualities by cycle, and starts of adapters, in primary records with bases."""
     lengths, bases, adapters, gc_steps = counters.lengths, counters.bases, counters.adapters, counters.gc_steps
     table, cycles = bases.reshape(-1), bases.shape[1]
+    first_cycles = np.empty(len(adapters), np.int64)
     for r in range(len(starts)):
         fields = fixed[r]
         if fields.flag & _NOT_PRIMARY or fields.bases == 0:
@@ -257,7 +225,10 @@ def _count_reads(data, starts, fixed, counters):
         lengths[mate, _whole_length(data, start, fields)] += 1
         if mate == _OTHER:
             continue
-        _count_bases(data, start, fields, table, mate * cycles * _CYCLE, adapters)
+        _count_bases(data, start, fields, table, mate * cycles * _CYCLE, first_cycles)
+        for number in range(len(adapters)):
+            if first_cycles[number] < fields.bases:
+                adapters[number, first_cycles[number]] += 1
         count, strong = np.int64(fields.bases), _strong_bases(data, bases_begin(start, fields), fields.bases)
         first, last = strong * (GC_STEPS - 1) // count, min((strong + 1) * (GC_STEPS - 1) // count, GC_STEPS - 1)
         gc_steps[mate, first] += 1
@@ -284,10 +255,11 @@ def _strong_of(word):
 
 
 @inlined
-def _count_bases(data, start, fields, table, at, adapters):
-    """Count a record's bases and qualities by the cycle in which they were sequenced, and starts of adapters.
+def _count_bases(data, start, fields, table, at, first_cycles):
+    """Count a record's bases and qualities by the cycle in which they were sequenced.
 
-    `table` is `Counters.bases`, flattened (int64[]); the table of the read's mate begins at `at`.
+    `table` is `Counters.bases`, flattened (int64[]); the table of the read's mate begins at `at`. The first cycle of
+    each adapter is written to `first_cycles` (int64[ADAPTERS]); the number of bases if it is not in the read.
     """
     count, reverse = np.int64(fields.bases), 1 if fields.flag & FLAG_REVERSE else 0
     # Unsigned indices wrap around; a test for negative indices would take longer than the counting itself.
@@ -295,7 +267,7 @@ def _count_bases(data, start, fields, table, at, adapters):
     at = np.uint64(at + (count - 1) * _CYCLE if reverse else at)
     place, quality = np.uint64(bases_begin(start, fields)), np.uint64(qualities_begin(start, fields))
     state = np.uint64(0)
-    first_illumina = first_nextera = first_poly_g = count  # cycles; `count` for none
+    first_cycles[:] = count  # `count` for none
     for k in range(np.uint64(count) >> ONE):
         letters = data[place + k]
         rows = _ROWS[letters]
@@ -306,39 +278,25 @@ def _count_bases(data, start, fields, table, at, adapters):
         quality += TWO
         state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
         if state & _FOUND:
-            last = 2 * np.int64(k) + 1
-            first_illumina = min(first_illumina, _begin_of_word(state, 0, last, count, reverse))
-            first_nextera = min(first_nextera, _begin_of_word(state, 1, last, count, reverse))
-            first_poly_g = min(first_poly_g, _begin_of_word(state, 2, last, count, reverse))
+            _note_words(state, 2 * np.int64(k) + 1, count, reverse, first_cycles)
     if count & 1:
         letters = data[place + np.uint64(count >> 1)] & 0xF0  # without the padding of the last byte
         table[at + np.uint64(_ROWS[letters] & 0xFFFF) + min(np.uint64(data[quality]), LAST_QUALITY)] += 1
         state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
-        first_illumina = min(first_illumina, _begin_of_word(state, 0, count, count, reverse))
-        first_nextera = min(first_nextera, _begin_of_word(state, 1, count, count, reverse))
-        first_poly_g = min(first_poly_g, _begin_of_word(state, 2, count, count, reverse))
-    if first_illumina < count:
-        adapters[0, first_illumina] += 1
-    if first_nextera < count:
-        adapters[1, first_nextera] += 1
-    if first_poly_g < count:
-        adapters[2, first_poly_g] += 1
+        _note_words(state, count, count, reverse, first_cycles)
 
 
 @inlined
-def _begin_of_word(state, number, last, count, reverse):
-    """Return the first cycle of word `number` if it ended in the last byte, else `count`.
-
-    `last` is the index of the second base of that byte.
-    """
-    ended = state >> np.uint64(_FIELD * number)
-    begin = count
-    for back in range(2):
-        if ended >> np.uint64(_MIDDLE_BIT if back else _LAST_BIT) & ONE:
-            # The word ends here; in a reverse record it begins here.
-            at = last - back
-            begin = min(begin, count - 1 - at if reverse else at - (_WORD_BASES - 1))
-    return begin
+def _note_words(state, last, count, reverse, first_cycles):
+    """Lower the first cycles of the words that ended in the last byte; `last` is the index of its second base."""
+    for number in range(len(first_cycles)):
+        ended = state >> np.uint64(_FIELD * number)
+        for back in range(2):
+            if ended >> np.uint64(_MIDDLE_BIT if back else _LAST_BIT) & ONE:
+                # The word ends here; in a reverse record it begins here.
+                at = last - back
+                cycle = count - 1 - at if reverse else at - (_WORD_BASES - 1)
+                first_cycles[number] = min(first_cycles[number], cycle)
 
 
 @inlined
@@ -373,56 +331,55 @@ def _orientation(fields, flag):
 
 @compiled
 def _count_alignments(data, starts, fixed, mismatches_at, counters):
-    """Count aligned bases, indels and mismatches of mapped records with bases; skip secondary ones."""
-    counters = borrowed(counters)
-    for r in range(len(starts)):
-        if not fixed[r].flag & (FLAG_SECONDARY | FLAG_UNMAPPED) and fixed[r].bases > 0:
-            _count_alignment(data, starts[r], fixed[r], mismatches_at[r, 0], mismatches_at[r, 1], counters)
+    """Count aligned bases, indels by cycle and length, and mismatches by cycle and quality.
 
-
-@inlined
-def _count_alignment(data, start, fields, md, md_end, counters):
-    """Count aligned bases, indels by cycle and length, and mismatches by cycle and quality, of a mapped record."""
+    Counted are mapped records with bases, but secondary ones.
+    """
     totals, indels = counters.totals, counters.indels
     indel_lengths, mismatches = counters.indel_lengths, counters.mismatches
-    begin, bases = cigar_begin(start, fields), np.int64(fields.bases)
-    letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
-    whole, flag = _whole_length(data, start, fields), np.int64(fields.flag)
-    reverse, mate = flag & FLAG_REVERSE, _mate_of(flag)
-    cycle = np.int64(0)  # base of the whole read, hard-clipped bases included, for the mismatches
-    read = np.int64(0)  # base of the record
-    matched = np.int64(0)  # aligned bases so far, as MD counts them
-    md, next_at = next_mismatch(data, md, md_end, np.int64(0))
-    for k in range(np.int64(fields.operations)):
-        element = cigar_element(data, begin, k)
-        operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
-        if operation == CIGAR_INSERTION and length > 0:
-            totals[0].aligned_bases += length
-            if mate != _OTHER:
-                indels[mate, bases - read - length if reverse else read] += 1
-            if length <= LONGEST_INDEL:
-                indel_lengths[0, length - 1] += 1
-        elif operation == CIGAR_DELETION and length > 0:
-            at = bases - read - 1 if reverse else read - 1
-            if at >= 0:
+    for r in range(len(starts)):
+        fields, start = fixed[r], starts[r]
+        if fields.flag & (FLAG_SECONDARY | FLAG_UNMAPPED) or fields.bases == 0:
+            continue
+        begin, bases = cigar_begin(start, fields), np.int64(fields.bases)
+        letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
+        whole, flag = _whole_length(data, start, fields), np.int64(fields.flag)
+        reverse, mate = flag & FLAG_REVERSE, _mate_of(flag)
+        cycle = np.int64(0)  # base of the whole read, hard-clipped bases included, for the mismatches
+        read = np.int64(0)  # base of the record
+        matched = np.int64(0)  # aligned bases so far, as MD counts them
+        md_end = mismatches_at[r, 1]
+        md, next_at = next_mismatch(data, mismatches_at[r, 0], md_end, np.int64(0))
+        for k in range(np.int64(fields.operations)):
+            element = cigar_element(data, begin, k)
+            operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
+            if operation == CIGAR_INSERTION and length > 0:
+                totals[0].aligned_bases += length
                 if mate != _OTHER:
-                    indels[2 + mate, at] += 1
+                    indels[mate, bases - read - length if reverse else read] += 1
                 if length <= LONGEST_INDEL:
-                    indel_lengths[1, length - 1] += 1
-        elif ALIGNED >> operation & 1:
-            totals[0].aligned_bases += length
-            while next_at < matched + length:
-                offset = next_at - matched
-                base, at = read + offset, cycle + offset
-                at = whole - at - 1 if reverse else at
-                code = CODES_OF_BYTE[data[letters + (base >> 1)]] >> (8 * (base & 1)) & 7
-                if code == _UNKNOWN:
-                    mismatches[at, 0] += 1
-                elif data[md] != 78:  # no mismatch if the reference has an N
-                    mismatches[at, 1 + min(np.int64(data[qualities + base]), QUALITIES - 1)] += 1
-                md, next_at = next_mismatch(data, md + 1, md_end, next_at + 1)
-            matched += length
-        if CONSUMES_READ >> operation & 1:
-            read += length
-        if _IN_CYCLES >> operation & 1:
-            cycle += length
+                    indel_lengths[0, length - 1] += 1
+            elif operation == CIGAR_DELETION and length > 0:
+                at = bases - read - 1 if reverse else read - 1
+                if at >= 0:
+                    if mate != _OTHER:
+                        indels[2 + mate, at] += 1
+                    if length <= LONGEST_INDEL:
+                        indel_lengths[1, length - 1] += 1
+            elif ALIGNED >> operation & 1:
+                totals[0].aligned_bases += length
+                while next_at < matched + length:
+                    offset = next_at - matched
+                    base, at = read + offset, cycle + offset
+                    at = whole - at - 1 if reverse else at
+                    code = CODES_OF_BYTE[data[letters + (base >> 1)]] >> (8 * (base & 1)) & 7
+                    if code == _UNKNOWN:
+                        mismatches[at, 0] += 1
+                    elif data[md] != 78:  # no mismatch if the reference has an N
+                        mismatches[at, 1 + min(np.int64(data[qualities + base]), QUALITIES - 1)] += 1
+                    md, next_at = next_mismatch(data, md + 1, md_end, next_at + 1)
+                matched += length
+            if CONSUMES_READ >> operation & 1:
+                read += length
+            if _IN_CYCLES >> operation & 1:
+                cycle += length

@@ -6,12 +6,12 @@ passes them to other threads, which count the depth, so that it does not become 
 counters, which are added at the end. Regions of low depth are reported in the order of the file.
 """
 
-import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,14 @@ from quire.finish.counts import (
 )
 from quire.finish.counts.depth import Place, blocks_behind, count_runs, depth_runs, in_order, no_blocks
 from quire.finish.counts.gc import pieces_of, windows_of
+from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.records import count_records, longest_read
+from quire.io import samtools
 from quire.io.bam.decode import Records, records_of
 from quire.io.bam.layout import SIZE_BYTES
 from quire.io.bam.stream import BamStream
+from quire.io.fasta_index import indexed_fasta
+from quire.io.files import scratch_directory
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reference import Reference
 from quire.reference.regions import Regions
@@ -45,36 +49,8 @@ HELD = 1 << 28  # most bytes of records that wait to be counted; a larger batch 
 _BEHIND_ALL = 1 << 32  # contig number after all others, for records without a contig
 
 
-class LowDepth(Protocol):
-    """Receiver of the regions of low depth."""
-
-    @property
-    def below(self) -> int:
-        """Depth below which positions are listed."""
-        ...
-
-    def add(self, rows: NDArray[np.int64]) -> None:
-        """Add rows of contig, start, end (int64[n, 3]), in the order of the genome."""
-        ...
-
-
 class Unsorted(ValueError):
     """Error: records are not sorted by position."""
-
-
-class DepthBatch(NamedTuple):
-    """Sorted records, and the span whose depth they determine.
-
-    Attributes:
-        records: records of the batch.
-        carried: blocks of earlier records that cross `start` (`depth.blocks_behind`).
-        start, end: borders of the span.
-    """
-
-    records: Records
-    carried: NDArray[np.int64]
-    start: Place
-    end: Place
 
 
 class Prepared(NamedTuple):
@@ -98,48 +74,6 @@ def _place(fields: np.void) -> Place:
     return Place(contig, int(fields["position"])) if contig >= 0 else Place(_BEHIND_ALL, 0)
 
 
-class SampleCounter:
-    """Counters of a sample; any thread may call `add` and `add_depth`, and each has its own counters."""
-
-    def __init__(self, genome: Genome, target: Target, groups: Sequence[tuple[str, str]]) -> None:
-        """Start at zero; `groups` has ID and library of each read group."""
-        self.genome, self.target = genome, target
-        self.libraries = list(dict.fromkeys(library for _, library in groups)) or ["unknown"]
-        names, offsets = pack_bytes([identifier.encode() for identifier, _ in groups] or [b""])
-        numbers = [self.libraries.index(library) for _, library in groups] or [0]
-        self.groups = ReadGroups(names, offsets, np.array(numbers, np.int64))
-        self._all: list[Counters] = []
-        self._mine = threading.local()
-        self._lock = threading.Lock()
-
-    def add(self, records: Records) -> None:
-        """Count everything but the depth of the records."""
-        counters = self._counters(longest_read(*records))
-        count_records(records, self.groups, self.genome, self.target, counters)
-
-    def add_depth(self, batch: DepthBatch) -> NDArray[np.int64]:
-        """Count the depth of a batch and return its regions of low depth (see `depth.count_runs`)."""
-        runs = depth_runs(batch.records, batch.carried, batch.start, batch.end, self.genome.lengths)
-        return count_runs(runs, self.target, self.genome, self._counters(0))
-
-    def sum(self) -> Counters:
-        """Return the sum over all threads."""
-        total = new_counters(self.genome, self.target, len(self.libraries), 1)
-        for counters in self._all:
-            total = add_counters(total, counters)
-        return total
-
-    def _counters(self, cycles: int) -> Counters:
-        """Return this thread's counters, with at least the given number of cycles."""
-        mine: Counters | None = getattr(self._mine, "counters", None)
-        if mine is None or mine.lengths.shape[1] <= cycles:
-            mine = new_counters(self.genome, self.target, len(self.libraries), max(2 * cycles, FIRST_CYCLES))
-            self._mine.counters = mine
-            with self._lock:
-                self._all.append(mine)
-        return mine
-
-
 class SampleCounts(NamedTuple):
     """Counts of one pass over a file.
 
@@ -159,7 +93,7 @@ class SampleCounts(NamedTuple):
 class Counting:
     """Counter of a sample's records in the order of the genome; the depth is counted in separate threads."""
 
-    def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> None:
+    def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowCoverage) -> None:
         """Start counting.
 
         Args:
@@ -169,20 +103,21 @@ class Counting:
             threads: number of threads that count the depth.
             low: receives the regions of low depth, in order.
         """
-        self.contigs = reference.contig_names
-        self._behind_all = Place(len(self.contigs), 0)
-        self._counter = SampleCounter(
-            genome_of(reference), target_of(regions, reference, low.below), read_groups(header)
-        )
+        groups = read_groups(header) or [("", "unknown")]
+        self._contigs, self._libraries = reference.contig_names, list(dict.fromkeys(library for _, library in groups))
+        names, offsets = pack_bytes([identifier.encode() for identifier, _ in groups])
+        numbers = [self._libraries.index(library) for _, library in groups]
+        self._groups = ReadGroups(names, offsets, np.array(numbers, np.int64))
+        self._genome, self._target = genome_of(reference), target_of(regions, reference, low.below)
+        self._low, self._idle = low, list[Counters]()
         self._pool = ThreadPoolExecutor(threads)
-        self._low = low
         self._windows = [self._pool.submit(windows_of, reference, *piece) for piece in pieces_of(reference)]
         self._jobs: deque[tuple[Future[NDArray[np.int64]], int]] = deque()
-        self._nothing = records_of(np.empty(0, np.uint8))
+        self._behind_all, self._nothing = Place(len(self._contigs), 0), records_of(np.empty(0, np.uint8))
         # The last batch, whose end is not known yet, and the blocks of earlier batches that reach into it.
         self._held, self._carried = Prepared(self._nothing, Place(0, 0), Place(0, 0), no_blocks()), no_blocks()
 
-    def __enter__(self) -> "Counting":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -200,7 +135,8 @@ class Counting:
         for first in range(0, len(records.starts), BATCH_RECORDS):
             some = slice(first, first + BATCH_RECORDS)
             batch = Records(records.data, records.starts[some], records.fixed[some])
-            self._counter.add(batch)
+            with self._counters(longest_read(*batch)) as counters:
+                count_records(batch, self._groups, self._genome, self._target, counters)
             start, last = _place(batch.fixed[0]), _place(batch.fixed[-1])
             batches.append(Prepared(batch, start, last, blocks_behind(batch, no_blocks(), last)))
         return batches
@@ -212,7 +148,16 @@ class Counting:
             Unsorted: if they begin before the last record of the previous ones.
         """
         for batch in batches:
-            self._follow(batch)
+            held, border = self._held, min(batch.start, self._behind_all)
+            if batch.start < held.last:
+                raise Unsorted
+            self._submit(border)
+            if border.contig != held.last.contig:
+                self._carried = no_blocks()
+            else:
+                carried = self._carried if held.start.contig == border.contig else no_blocks()
+                self._carried = blocks_behind(self._nothing, np.concatenate([carried, held.behind]), border)
+            self._held = batch._replace(start=border)
 
     def finish(self) -> SampleCounts:
         """Count the positions after the last record, and wait for all counts."""
@@ -220,55 +165,77 @@ class Counting:
         while self._jobs:
             self._low.add(self._jobs.popleft()[0].result())
         windows = np.sum([np.zeros(GC_BINS, np.int64), *(part.result() for part in self._windows)], axis=0)
-        return SampleCounts(self._counter.sum(), self._counter.libraries, windows, self.contigs)
-
-    def _follow(self, batch: Prepared) -> None:
-        """Submit the previous batch, which ends where this one begins."""
-        held, border = self._held, min(batch.start, self._behind_all)
-        if batch.start < held.last:
-            raise Unsorted
-        self._submit(border)
-        if border.contig != held.last.contig:
-            self._carried = no_blocks()
-        else:
-            carried = self._carried if held.start.contig == border.contig else no_blocks()
-            self._carried = blocks_behind(self._nothing, np.concatenate([carried, held.behind]), border)
-        self._held = batch._replace(start=border)
+        total = self._new_counters(1)
+        for counters in self._idle:
+            total = add_counters(total, counters)
+        return SampleCounts(total, self._libraries, windows, self._contigs)
 
     def _submit(self, end: Place) -> None:
-        batch = DepthBatch(self._held.records, self._carried, self._held.start, end)
+        """Let a thread count the depth of the held batch, which determines it up to `end`."""
         size = _bytes_of(self._held.records)
         while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
             self._low.add(self._jobs.popleft()[0].result())
-        self._jobs.append((self._pool.submit(self._counter.add_depth, batch), size))
+        span = self._held.records, self._carried, self._held.start, end
+        self._jobs.append((self._pool.submit(self._count_depth, *span), size))
+
+    def _count_depth(self, records: Records, carried: NDArray[np.int64], start: Place, end: Place) -> NDArray[np.int64]:
+        runs = depth_runs(records, carried, start, end, self._genome.lengths)
+        with self._counters(0) as counters:
+            return count_runs(runs, self._target, self._genome, counters)
+
+    @contextmanager
+    def _counters(self, cycles: int) -> Iterator[Counters]:
+        """Yield counters that no other thread uses, with at least the given number of cycles."""
+        try:
+            counters = self._idle.pop()
+        except IndexError:
+            counters = self._new_counters(FIRST_CYCLES)
+        if counters.lengths.shape[1] <= cycles:
+            counters = add_counters(counters, self._new_counters(2 * cycles))
+        yield counters
+        self._idle.append(counters)
+
+    def _new_counters(self, cycles: int) -> Counters:
+        return new_counters(self._genome, self._target, len(self._libraries), cycles)
 
 
-def count_sample(bam: str | Path, reference: Reference, regions: Regions, threads: int, low: LowDepth) -> SampleCounts:
-    """Count a BAM file that is sorted by coordinate.
+class FinishedSample(NamedTuple):
+    """A finished sample.
 
-    Args:
-        bam: the BAM file; it needs no index.
-        reference: reference with the same contigs, in the same order.
-        regions: the target.
-        threads: number of threads for decompression, and for counting.
-        low: receives the regions of low depth.
+    Attributes:
+        name: name of the sample.
+        alignments: its BAM or CRAM, sorted by coordinate; an index is not needed.
+        reference: folder written by `quire.reference.build`.
+        fasta: the reference as plain, gzip or bgzip FASTA; needed for CRAM only.
+    """
+
+    name: str
+    alignments: Path
+    reference: Path
+    fasta: Path
+
+
+@contextmanager
+def open_sample(
+    sample: FinishedSample, reference: Reference, output: Path, threads: int
+) -> Iterator[tuple[str, Iterator[Records]]]:
+    """Open a finished sample for counting: yield its header and batches of its records, which `threads` decompress.
+
+    A CRAM is decoded to a temporary BAM in the folder of `output`.
 
     Raises:
-        QuireError: if the file is damaged or not sorted, or its contigs differ from the reference.
+        QuireError: if the file is damaged or its contigs are not those of the reference, in the same order.
     """
-    stream = BamStream(bam)
-    if (stream.contig_names, stream.contig_lengths) != (reference.contig_names, reference.contig_lengths.tolist()):
-        raise QuireError(f"{bam}: its contigs are not those of {reference.directory}; align the sample again.")
-    with (
-        ThreadPoolExecutor(threads) as inflating,
-        Counting(stream.header_text, reference, regions, threads, low) as counting,
-    ):
-        for stretch in stream.stretches(inflating, STRETCH_BYTES, threads):
-            try:
-                counting.take(counting.prepare(records_of(stretch.bytes())))
-            except Unsorted:
-                raise QuireError(f"{bam}: is not sorted by coordinate; sort it with samtools sort.") from None
-        return counting.finish()
+    bam = sample.alignments
+    with scratch_directory(output.parent, f"{output.name}.counting") as scratch, ThreadPoolExecutor(threads) as pool:
+        if bam.suffix == ".cram":
+            bam = scratch / "decoded.bam"
+            samtools.to_bam(sample.alignments, bam, indexed_fasta(sample.fasta, scratch), threads)
+        stream = BamStream(bam)
+        if (stream.contig_names, stream.contig_lengths) != (reference.contig_names, reference.contig_lengths.tolist()):
+            raise QuireError(f"{bam}: its contigs are not those of {reference.directory}; align the sample again.")
+        stretches = stream.stretches(pool, STRETCH_BYTES, threads)
+        yield stream.header_text, (records_of(stretch.bytes()) for stretch in stretches)
 
 
 def read_groups(header: str) -> list[tuple[str, str]]:

@@ -11,9 +11,14 @@ computed as if nothing were clipped.
   the same, all of them are duplicates; else the one with the largest score is kept, among equal scores the first in
   the file.
 
+With UMIs, records with different RX are never duplicates, as if they came from different libraries (`samtools markdup
+--barcode-tag RX`, Picard's BARCODE_TAG: UMIs match if all their letters do).
+
 Source: bam_markdup.c of samtools 1.22, with whose results the tests compare. Records that share a fragment or a 5' end
 lie within `SPAN` of each other on the reference (`quire.buckets.layout`).
 """
+
+from typing import NamedTuple
 
 LEAST_QUALITY = 15  # lowest base quality that counts in a score
 
@@ -21,3 +26,15 @@ LEAST_QUALITY = 15  # lowest base quality that counts in a score
 DUPLICATE = 1
 OPTICAL = 2  # a duplicate that was read close to a better record of its fragment
 UNREADABLE_NAME = 4  # a duplicate whose name has no tile and coordinates
+
+
+class Marking(NamedTuple):
+    """Settings of duplicate marking.
+
+    Attributes:
+        optical_distance: most pixels in x and in y between optical duplicates; None to not count them.
+        umis: True if duplicates must have the same UMI (RX).
+    """
+
+    optical_distance: int | None = None
+    umis: bool = False

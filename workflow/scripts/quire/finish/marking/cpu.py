@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from quire.buckets.cpu import LEFT_ALONE
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
-from quire.finish.marking import DUPLICATE, LEAST_QUALITY
-from quire.finish.marking.optical import mark_optical
+from quire.finish.marking import DUPLICATE, LEAST_QUALITY, Marking
+from quire.finish.marking.optical import is_better, mark_optical
 from quire.io.bam.decode import Records, qualities_begin, unclipped
-from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
-from quire.io.bam.tags import end_of_text
+from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
+from quire.io.bam.tags import BYTES_OF_TYPE, end_of_text, text_tag
 from quire.sam import (
     FLAG_FIRST_OF_PAIR,
     FLAG_MATE_REVERSE,
@@ -20,10 +20,11 @@ from quire.sam import (
     FLAG_PAIRED,
     FLAG_REVERSE,
 )
+from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
-_FIXED_BYTES = FIXED_FIELDS.itemsize
+_R, _X = ord("R"), ord("X")
 _BOTH_FORWARD, _BOTH_REVERSE, _FORWARD_REVERSE, _REVERSE_FORWARD = range(4)  # orientations of a pair
 _NO_MC, _NO_MS, _TOO_LONG = -1, -2, -3
 _FAULTS = {
@@ -55,24 +56,17 @@ def _table(records: int) -> _Table:
     return _Table(own, mate, kind, score, slots)
 
 
-def mark(
-    records: Records,
-    order: NDArray[np.int64],
-    library: NDArray[np.int32],
-    source: str,
-    optical_distance: int | None = None,
-) -> NDArray[np.uint8]:
-    """Find the duplicates among records.
+def mark(records: Records, library: NDArray[np.int32], source: str, marking: Marking) -> NDArray[np.uint8]:
+    """Find the duplicates among records, all that may share a fragment, in the order of the sorted file.
 
     Args:
-        records: all records that may share a fragment with each other.
-        order: int64[n], the records in the order of the sorted file.
+        records: the records.
         library: int32[n], number of each record's library.
         source: file that the records come from, for error messages.
-        optical_distance: most pixels between optical duplicates of a fragment; None to not search for them.
+        marking: how duplicates are found.
 
     Returns:
-        uint8[n], in the order of `records`: 0, or DUPLICATE with the other bits of `quire.finish.marking`.
+        uint8[n]: 0, or DUPLICATE with the other bits of `quire.finish.marking`.
 
     Raises:
         QuireError: if a record with a mapped mate lacks MC or ms, or a record spans SPAN bases or more.
@@ -80,14 +74,40 @@ def mark(
     n = len(records.starts)
     duplicate, pairs = np.zeros(n, np.bool_), _table(n)
     pairs.score[:] = -1  # stays for records that are not compared as pairs
-    fault, at = _mark(records, order, library, pairs, _table(n), duplicate)
+    compared = by_umi(records, library) if marking.umis else library
+    fault, at = _mark(records, compared, pairs, _table(n), duplicate)
     if fault:
-        name = records.data[records.starts[at] + _FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
+        name = records.data[records.starts[at] + FIXED_BYTES :][: int(records.fixed["name_bytes"][at]) - 1]
         raise QuireError(f"{source}: record {name.tobytes().decode()} {_FAULTS[fault]}; align the unit again.")
     marks = duplicate.astype(np.uint8) * np.uint8(DUPLICATE)
-    if optical_distance is not None:
-        mark_optical(records, pairs.score, _fragments(pairs), optical_distance, marks)
+    if marking.optical_distance is not None:
+        mark_optical(records, pairs.score, _fragments(pairs), marking.optical_distance, marks)
     return marks
+
+
+def by_umi(records: Records, library: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return a number per record (int32[n]), equal for records of the same library (int32[n]) and the same RX.
+
+    64-bit hashes of the UMIs are compared; collisions are negligibly rare.
+    """
+    _, umi = np.unique(_hashes_of_umis(*records), return_inverse=True)
+    libraries = int(library.max(initial=0)) + 1
+    _, group = np.unique(umi.astype(np.int64) * libraries + library, return_inverse=True)
+    numbers: NDArray[np.int32] = group.astype(np.int32)
+    return numbers
+
+
+@compiled
+def _hashes_of_umis(data, starts, fixed):
+    """Return a hash of each record's RX (uint64[n]); 0 for records without one."""
+    hashes = np.zeros(len(starts), np.uint64)
+    for i in range(len(starts)):
+        at = qualities_begin(starts[i], fixed[i]) + np.int64(fixed[i].bases)
+        end = starts[i] + SIZE_BYTES + np.int64(fixed[i].block_size)
+        begin, behind = text_tag(data, at, end, _R, _X)
+        if begin >= 0:
+            hashes[i] = hash_of_name(data, begin, behind)
+    return hashes
 
 
 @inlined
@@ -134,25 +154,17 @@ def _find_tags(data, start, fields):
             count = np.int64(0)
             for i in range(4):
                 count |= np.int64(data[at + 1 + i]) << (8 * i)
-            at += 5 + count * _size_of_type(data[at])
+            at += 5 + count * np.int64(BYTES_OF_TYPE[data[at]])
         else:
-            at += _size_of_type(kind)
+            at += np.int64(BYTES_OF_TYPE[kind])
     return mate_cigar, mate_score
-
-
-@inlined
-def _size_of_type(kind):
-    """Return the bytes of a tag's number: 1 for A, c and C, 2 for s and S, 4 for i, I and f."""
-    if kind == 115 or kind == 83:
-        return 2
-    return 4 if kind == 105 or kind == 73 or kind == 102 else 1
 
 
 @inlined
 def _number(data, at):
     """Return the integer of a tag whose type is at offset `at`."""
     kind, value = data[at], np.int64(0)
-    size = _size_of_type(kind)
+    size = np.int64(BYTES_OF_TYPE[kind])
     for i in range(size):
         value |= np.int64(data[at + 1 + i]) << (8 * i)
     signed = kind == 99 or kind == 115 or kind == 105
@@ -160,7 +172,7 @@ def _number(data, at):
 
 
 @inlined
-def sum_of_qualities(data, start, fields):
+def _sum_of_qualities(data, start, fields):
     """Return the sum of base qualities of at least LEAST_QUALITY."""
     begin, total = np.uint64(qualities_begin(start, fields)), np.uint32(0)
     for b in range(np.uint64(fields.bases)):  # unsigned, so that the loop is vectorised
@@ -170,7 +182,7 @@ def sum_of_qualities(data, start, fields):
 
 
 @inlined
-def has_mapped_mate(fields):
+def _has_mapped_mate(fields):
     """Return True if the record is paired and its mate is mapped."""
     return (
         fields.flag & FLAG_PAIRED != 0
@@ -248,18 +260,8 @@ def _fragments(pairs):
     return best
 
 
-@inlined
-def _name_before(data, one, other):
-    """Return True if the record at `one` has the smaller name."""
-    a, b = one + _FIXED_BYTES, other + _FIXED_BYTES
-    while data[a] == data[b] and data[a] != 0:
-        a += 1
-        b += 1
-    return data[a] < data[b]
-
-
 @compiled
-def _mark(records, order, library, pairs, ends, duplicate):
+def _mark(records, library, pairs, ends, duplicate):
     """Fill `duplicate` and two tables, of pairs and of 5' ends.
 
     Returns:
@@ -267,7 +269,7 @@ def _mark(records, order, library, pairs, ends, duplicate):
     """
     data, starts, fixed = records.data, records.starts, records.fixed
     pairs, ends = borrowed(pairs), borrowed(ends)
-    for i in order:
+    for i in range(len(starts)):
         fields = fixed[i]
         if fields.flag & LEFT_ALONE:
             continue
@@ -275,10 +277,10 @@ def _mark(records, order, library, pairs, ends, duplicate):
         if high - low >= SPAN:
             return _TOO_LONG, i
         reverse = fields.flag & FLAG_REVERSE != 0
-        ends.score[i] = sum_of_qualities(data, starts[i], fields)
+        ends.score[i] = _sum_of_qualities(data, starts[i], fields)
         ends.own[i] = _place(fields.contig, high if reverse else low)
         ends.kind[i] = np.int64(library[i]) << 1 | reverse
-        if has_mapped_mate(fields):
+        if _has_mapped_mate(fields):
             mate_cigar, mate_score = _find_tags(data, starts[i], fields)
             if mate_cigar < 0:
                 return _NO_MC, i
@@ -293,32 +295,36 @@ def _mark(records, order, library, pairs, ends, duplicate):
 
 
 @inlined
+def _rival(table, i):
+    """Return record i's slot and the best record in it so far; -1 if the slot was free and is now that of i."""
+    slots = table.slots
+    slot = _slot(table, i)
+    best = slots[slot]
+    if best < 0:
+        slots[slot] = i
+    return slot, best
+
+
+@inlined
 def _compete_as_pair(data, starts, table, i, duplicate):
     """Compare record i with the best record of its fragment so far, and mark the worse of the two."""
-    score, slots = table.score, table.slots
-    slot = _slot(table, i)
-    k = slots[slot]
-    if k < 0:
-        slots[slot] = i
-        return
-    better = score[i] > score[k]
-    if score[i] == score[k]:
-        better = _name_before(data, starts[i], starts[k])
-    duplicate[k if better else i] = True
-    if better:
-        slots[slot] = i
+    slots = table.slots
+    slot, k = _rival(table, i)
+    if k >= 0:
+        better = is_better(data, starts, table.score, i, k)
+        duplicate[k if better else i] = True
+        if better:
+            slots[slot] = i
 
 
 @inlined
 def _compete_by_end(fixed, table, i, duplicate):
     """Compare record i with the best record of its 5' end so far; a record with a mapped mate is not marked here."""
     score, slots = table.score, table.slots
-    slot = _slot(table, i)
-    k = slots[slot]
+    slot, k = _rival(table, i)
     if k < 0:
-        slots[slot] = i
         return
-    with_mate, other_with_mate = has_mapped_mate(fixed[i]), has_mapped_mate(fixed[k])
+    with_mate, other_with_mate = _has_mapped_mate(fixed[i]), _has_mapped_mate(fixed[k])
     if with_mate and other_with_mate:
         return
     better = with_mate or (not other_with_mate and score[i] > score[k])

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from quire.finish.marking import OPTICAL, UNREADABLE_NAME
 from quire.io.bam.decode import Records
-from quire.io.bam.layout import FIXED_FIELDS
+from quire.io.bam.layout import FIXED_BYTES
 from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.compiled import compiled, inlined
 
-_FIXED_BYTES = FIXED_FIELDS.itemsize
 _COLON, _MINUS, _ZERO, _NINE = 58, 45, 48, 57
+_SPOT = np.dtype([(name, np.int64) for name in ("record", "fragment", "tile", "x", "y")])
+"""Where a record was read: `tile` is a hash of its name up to x, or -1 if the name has no coordinates."""
 
 
 def mark_optical(
@@ -36,13 +37,14 @@ def mark_optical(
         marks: uint8[n], changed in place.
     """
     members = np.flatnonzero(_has_company(first))
-    spots = _spots(records.data, records.starts, records.fixed, members)
-    marks[members[(spots[:, 3] == 0) & (marks[members] != 0)]] |= UNREADABLE_NAME
-    readable = spots[:, 3] != 0
-    members, spots = members[readable], spots[readable]
-    order = np.lexsort((spots[:, 1], spots[:, 0], first[members]))
-    members, spots = members[order], spots[order]
-    _mark_close(records.data, records.starts, members, first[members], spots, score, distance, marks)
+    spots = np.zeros(len(members), _SPOT)
+    spots["record"], spots["fragment"], spots["tile"] = members, first[members], -1
+    _read_spots(records.data, records.starts, records.fixed, spots)
+    unreadable = spots["record"][spots["tile"] < 0]
+    marks[unreadable[marks[unreadable] != 0]] |= UNREADABLE_NAME
+    spots = spots[spots["tile"] >= 0]
+    spots = spots[np.lexsort((spots["x"], spots["tile"], spots["fragment"]))]
+    _mark_close(records.data, records.starts, spots, score, distance, marks)
 
 
 def _has_company(first: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -52,12 +54,11 @@ def _has_company(first: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 @compiled
-def _spots(data, starts, fixed, members):
-    """Return int64[n, 4]: hash of the name before x, x, y, and 1 if the name has coordinates, else 0."""
-    spots = np.zeros((len(members), 4), np.int64)
-    for m in range(len(members)):
-        begin = starts[members[m]] + _FIXED_BYTES
-        end = begin + np.int64(fixed[members[m]].name_bytes) - 1
+def _read_spots(data, starts, fixed, spots):
+    """Fill the tiles and coordinates of spots from the names of their records."""
+    for spot in spots:
+        begin = starts[spot.record] + FIXED_BYTES
+        end = begin + np.int64(fixed[spot.record].name_bytes) - 1
         colons = 0
         for at in range(begin, end):
             colons += data[at] == _COLON
@@ -76,9 +77,7 @@ def _spots(data, starts, fixed, members):
         x, has_x = _whole_number(data, at_x, end)
         y, has_y = _whole_number(data, at_y, end)
         if has_x and has_y:
-            spots[m, 0] = np.int64(hash_of_name(data, begin, at_x) >> np.uint64(1))
-            spots[m, 1], spots[m, 2], spots[m, 3] = x, y, 1
-    return spots
+            spot.tile, spot.x, spot.y = np.int64(hash_of_name(data, begin, at_x) >> np.uint64(1)), x, y
 
 
 @inlined
@@ -96,30 +95,32 @@ def _whole_number(data, at, end):
 
 
 @compiled
-def _mark_close(data, starts, members, first, spots, score, distance, marks):
-    """Mark duplicates with a better record of their fragment nearby; members are sorted by fragment, tile and x."""
-    for m in range(len(members)):
-        if marks[members[m]] == 0:
+def _mark_close(data, starts, spots, score, distance, marks):
+    """Mark duplicates with a better record of their fragment nearby; spots are sorted by fragment, tile and x."""
+    for m in range(len(spots)):
+        record, fragment, tile, x, y = spots[m].record, spots[m].fragment, spots[m].tile, spots[m].x, spots[m].y
+        if marks[record] == 0:
             continue
         found = False
         for step in (-1, 1):
             k = m + step
-            while not found and 0 <= k < len(members):
-                if first[k] != first[m] or spots[k, 0] != spots[m, 0] or abs(spots[k, 1] - spots[m, 1]) > distance:
+            while not found and 0 <= k < len(spots):
+                other = spots[k]
+                if other.fragment != fragment or other.tile != tile or abs(other.x - x) > distance:
                     break
-                if abs(spots[k, 2] - spots[m, 2]) <= distance:
-                    found = _better(data, starts, score, members[k], members[m])
+                if abs(other.y - y) <= distance:
+                    found = is_better(data, starts, score, other.record, record)
                 k += step
         if found:
-            marks[members[m]] |= OPTICAL
+            marks[record] |= OPTICAL
 
 
 @inlined
-def _better(data, starts, score, one, other):
-    """Return True if record `one` is kept rather than `other`."""
+def is_better(data, starts, score, one, other):
+    """Return True if record `one` is kept rather than `other`: its score is larger, or equal and its name smaller."""
     if score[one] != score[other]:
         return score[one] > score[other]
-    a, b = starts[one] + _FIXED_BYTES, starts[other] + _FIXED_BYTES
+    a, b = starts[one] + FIXED_BYTES, starts[other] + FIXED_BYTES
     while data[a] == data[b] and data[a] != 0:
         a += 1
         b += 1
