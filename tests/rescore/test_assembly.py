@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
 from quire.algorithms.semiglobal import Overhang
-from quire.rescore.assembly import assemble, assemble_graph, threading_order
+from quire.rescore.assembly import assemble_all, assemble_graph
 from quire.rescore.assembly.dangling import align_branch
 from quire.rescore.assembly.graph import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
-from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
+from quire.rescore.assembly.k_mers import number_k_mers
+from quire.rescore.assembly.runs import ThreadedSequences, threading_order
 from quire.rescore.reads.clipping import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 
@@ -237,8 +238,9 @@ def test_assemble_unites_graphs_and_grows_k_mers() -> None:
         qualities=np.full(3 * len(text), 30, np.uint8),
         positions=np.zeros(3 * len(text), np.int32),
     )
-    found = assemble(reads, 0, np.frombuffer(codes(reference), np.uint8).copy(), 2).haplotypes
-    assert found == [codes(reference), codes(longer)]
+    window = np.frombuffer(codes(reference), np.uint8).copy()
+    (found,) = assemble_all(reads, window, np.array([[0, len(window)]]), 2)
+    assert found.haplotypes == [codes(reference), codes(longer)]
 
 
 def test_reads_are_threaded_by_sample_start_and_strand() -> None:

@@ -4,7 +4,7 @@ Graphs of 10-mers and of 25-mers both contribute haplotypes. If neither is usabl
 the k-mers grow by 10 bases until one graph is.
 """
 
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +19,9 @@ from quire.rescore.assembly.graph import (
     no_graph,
     prune,
 )
-from quire.rescore.assembly.k_mers import ThreadedSequences, number_k_mers
+from quire.rescore.assembly.k_mers import number_k_mers
 from quire.rescore.assembly.paths import best_paths
-from quire.rescore.assembly.plain import REFUSED, UNKNOWN, PlainGraphs, TriedGraph, plain_graphs
-from quire.rescore.assembly.runs import room_for_runs, threading_order, write_runs
+from quire.rescore.assembly.runs import ThreadedSequences, threaded_sequences
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
@@ -33,6 +32,24 @@ from quire.rescore.parameters import (
 )
 from quire.rescore.reads.clipping import RegionReads
 from quire.simd.compiled import compiled
+
+_LENGTHS = (*K_MER_SIZES, *(K_MER_SIZES[-1] + K_MER_INCREASE * n for n in range(1, K_MER_ITERATIONS + 1)))
+
+
+class TriedGraph(NamedTuple):
+    """The outcome of the graph of one k-mer size.
+
+    Attributes:
+        k: length of the k-mers.
+        serves: True if haplotypes were taken from it.
+        complete: False if it has more than MAXIMUM_HAPLOTYPES paths; only the most likely were then kept.
+        haplotypes: number of paths.
+    """
+
+    k: int
+    serves: bool
+    complete: bool
+    haplotypes: int
 
 
 class RegionAssembly(NamedTuple):
@@ -48,7 +65,7 @@ class RegionAssembly(NamedTuple):
 
 
 def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[RegionAssembly]:
-    """Assemble all regions; graphs that `plain` solves are not built.
+    """Assemble all regions.
 
     Args:
         reads: clipped reads of all regions.
@@ -56,76 +73,63 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
         spans: int64[regions, 2], the regions' padded spans in the window.
         support: least number of a sample's reads on a chain of k-mers that the reference lacks.
     """
-    plain = plain_graphs(reads, window, spans, support)
-    settled = plain.settled.tolist()
-    found = []
-    for region, (start, end) in enumerate(spans.tolist()):
-        reference = window[start:end]
-        if settled[region]:
-            found.append(RegionAssembly(plain.haplotypes(region, reference.tobytes()), plain.graphs(region)))
-        else:
-            found.append(assemble(reads, region, reference, support, plain))
-    return found
+    graphs, codes, ends = _assemble_all(reads, window, spans, support)
+    text, bounds = codes.tobytes(), pairwise([0, *ends.tolist()])
+    haplotypes = [{window[start:end].tobytes(): None} for start, end in spans.tolist()]
+    tried: list[list[TriedGraph]] = [[] for _ in haplotypes]
+    for region, k, serves, complete, count in graphs.tolist():
+        own = [text[a:b] for a, b in islice(bounds, count)]
+        if not complete:
+            sequences = threaded_sequences(reads, region, window[slice(*spans[region])])
+            own = chosen_haplotypes(sequences, k, k == _LENGTHS[-1], support)
+        haplotypes[region] |= dict.fromkeys(own)
+        tried[region].append(TriedGraph(k, bool(serves), bool(complete), count))
+    return [RegionAssembly(list(own), graphs) for own, graphs in zip(haplotypes, tried, strict=True)]
 
 
-def assemble(
-    reads: RegionReads, region: int, reference: np.ndarray, support: int, plain: PlainGraphs | None = None
-) -> RegionAssembly:
-    """Assemble one region.
+@compiled
+def _assemble_all(reads, window, spans, support):
+    """Build the graphs of all regions.
 
-    Args:
-        reads: clipped reads of all regions.
-        region: index of the region.
-        reference: uint8 codes of the region's padded span.
-        support: least number of a sample's reads on a chain of k-mers that the reference lacks.
-        plain: solved graphs of all regions; None to build every graph.
+    Returns:
+        int64[graphs, 5]: region, k, 1 if the graph is usable, 1 if all its haplotypes were kept, and their number;
+        uint8 codes of all haplotypes, end to end; int64[haplotypes], their ends.
     """
-    whole = reference.tobytes()
-    found, graphs = {whole: None}, []
-    first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
-    sequences = threaded_sequences(reads, first, last, reference)
-    assembled = False
-    largest = K_MER_SIZES[-1] + K_MER_INCREASE * K_MER_ITERATIONS
-    for number, k in enumerate((*K_MER_SIZES, *range(K_MER_SIZES[-1] + K_MER_INCREASE, largest + 1, K_MER_INCREASE))):
-        if assembled and k > K_MER_SIZES[-1]:
-            break
-        if k > len(reference):
-            break
-        if plain is not None and k <= K_MER_SIZES[-1] and plain.kind[region, number] != UNKNOWN:
-            succeeded, complete = plain.kind[region, number] != REFUSED, True
-            own = plain.sequences(region, number, whole)
-        else:
-            succeeded, complete, own = _assemble_graph(sequences, k, k == largest, support)
-        assembled |= succeeded
-        graphs.append(TriedGraph(k, bool(succeeded), bool(complete), len(own)))
-        found |= dict.fromkeys(own if complete else chosen_haplotypes(sequences, k, k == largest, support))
-    return RegionAssembly(list(found), graphs)
+    graphs = np.empty((len(spans) * len(_LENGTHS), 5), np.int64)
+    codes, ends = np.empty(1 << 16, np.uint8), np.empty(1 << 8, np.int64)
+    tried, held, used = 0, 0, 0
+    for region in range(len(spans)):
+        reference = window[spans[region, 0] : spans[region, 1]]
+        sequences = threaded_sequences(reads, region, reference)
+        usable = False
+        for k in _LENGTHS:
+            if k > len(reference) or (usable and k > K_MER_SIZES[-1]):
+                break
+            serves, complete, bases, offsets = assemble_graph(sequences, k, k == _LENGTHS[-1], support)
+            usable |= serves
+            count = len(offsets) - 1
+            codes, ends = _with_room(codes, used + len(bases)), _with_room(ends, held + count)
+            codes[used : used + len(bases)] = bases
+            ends[held : held + count] = used + offsets[1:]
+            graphs[tried] = region, k, np.int64(serves), np.int64(complete), count
+            tried, held, used = tried + 1, held + count, used + len(bases)
+    return graphs[:tried], codes[:used], ends[:held]
 
 
-def _assemble_graph(
-    sequences: ThreadedSequences, k: int, last_attempt: bool, support: int
-) -> tuple[bool, bool, list[bytes]]:
-    """Run `assemble_graph` and return its haplotypes as byte strings."""
-    succeeded, complete, bases, offsets = assemble_graph(sequences, k, last_attempt, support)
-    text = bases.tobytes()
-    return succeeded, complete, [text[a:b] for a, b in pairwise(offsets.tolist())]
+@compiled
+def _with_room(array, size):
+    """Return an array with room for `size` entries."""
+    if size <= len(array):
+        return array
+    larger = np.empty(2 * size, array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, support: int) -> list[bytes]:
     """Return the haplotypes (codes) that GATK keeps from a graph with more than MAXIMUM_HAPLOTYPES paths."""
     graph = simplified(clean_graph(sequences, k, last_attempt, support)[1], sequences.codes, k)
     return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
-
-
-@compiled
-def threaded_sequences(reads, first, last, reference):
-    """Return the sequences to thread: the reference, and the runs of good bases of reads [first, last)."""
-    length = len(reference)
-    runs = room_for_runs(length + reads.base_offsets[last] - reads.base_offsets[first])
-    runs.codes[:length] = reference
-    runs.starts[0], runs.ends[0], runs.sample[0] = 0, length, -1
-    count, end = write_runs(reads, threading_order(reads, first, last), runs, 1, length)
-    return ThreadedSequences(runs.codes[:end], runs.starts[:count], runs.ends[:count], runs.sample[:count])
 
 
 @compiled
@@ -145,8 +149,12 @@ def clean_graph(sequences, k, last_attempt, support):
     if count == 0:
         return False, no_graph()
     graph = build(sequences, k, numbers, count, repeated)
-    prune(graph, support)
-    if has_cycle(graph) or (not last_attempt and graph.sizes[REPEATED_K_MERS] * 4 > graph.sizes[SINGLE_K_MERS]):
+    left = prune(graph, support)
+    if not last_attempt and graph.sizes[REPEATED_K_MERS] * 4 > graph.sizes[SINGLE_K_MERS]:
+        return False, graph
+    if left == len(graph.reference_path) - 1 == graph.reference_path[-1]:
+        return True, graph  # one edge for each step of a reference without repeats: only its path is left
+    if has_cycle(graph):
         return False, graph
     recover(graph, sequences.codes, k, support, MINIMUM_DANGLING_BRANCH)
     keep_connected(graph)

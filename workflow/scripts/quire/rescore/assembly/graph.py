@@ -259,7 +259,10 @@ def _unlink(graph, vertex, edge, first, following):
 
 @compiled
 def prune(graph, minimum):
-    """Remove chains, except the reference's, on which no sample reaches the minimum weight (LowWeightChainPruner)."""
+    """Remove chains, except the reference's, on which no sample reaches the minimum weight (LowWeightChainPruner).
+
+    Return the number of edges that are left.
+    """
     remove = np.zeros(graph.sizes[EDGES], np.uint8)
     chain = np.empty(graph.sizes[EDGES], np.int32)
     for first in range(graph.sizes[EDGES]):
@@ -280,9 +283,12 @@ def prune(graph, minimum):
         if not keep:
             for i in range(size):
                 remove[chain[i]] = 1
+    left = graph.sizes[EDGES]
     for edge in range(graph.sizes[EDGES]):
         if remove[edge]:
             remove_edge(graph, edge)
+            left -= 1
+    return left
 
 
 @compiled

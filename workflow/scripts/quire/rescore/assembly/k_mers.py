@@ -13,18 +13,6 @@ LETTERS = 5  # A, C, G, T and N
 _COUNT, _OF_REFERENCE = range(2)  # entries of _Numbers.sizes
 
 
-class ThreadedSequences(NamedTuple):
-    """Sequences to thread: codes (uint8, A0 C1 G2 T3 N4) end to end; sequence i is codes[starts[i]:ends[i]].
-
-    `sample` (int32) is the sample of each. Sequences of a sample are adjacent, and the reference comes first.
-    """
-
-    codes: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    sample: np.ndarray
-
-
 class _Numbers(NamedTuple):
     """Workspace of `number_k_mers`.
 

@@ -1,8 +1,9 @@
-"""Runs of good bases of a region's reads, in the order in which they are threaded."""
+"""The sequences that are threaded through a region's graphs: its reference, and runs of good bases of its reads."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from quire.rescore.assembly.k_mers import ThreadedSequences
 from quire.rescore.parameters import K_MER_SIZES, MINIMUM_BASE_QUALITY
 from quire.simd.bits import ONES, load_bytes, store_bytes
 from quire.simd.compiled import compiled, inlined
@@ -14,39 +15,31 @@ _N = ONES << np.uint64(2)  # the bit of an N, whose code is 4
 _UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality of a good base to 128
 
 
-@compiled
-def room_for_runs(bases):
-    """Allocate `ThreadedSequences` for runs of reads, and possibly the reference, with `bases` bases in total."""
-    most = bases // _SHORTEST + 1
-    return ThreadedSequences(
-        np.empty(bases, np.uint8), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
-    )
+class ThreadedSequences(NamedTuple):
+    """Sequences to thread: codes (uint8, A0 C1 G2 T3 N4) end to end; sequence i is codes[starts[i]:ends[i]].
 
-
-@compiled
-def threading_order(reads, first, last):
-    """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
-
-    The order matters: edges that lead to a read's first k-mer are counted only back to the first vertex that earlier
-    reads entered by another edge. GATK breaks remaining ties by name; here they keep the order of the file.
+    `sample` (int32) is the sample of each. Sequences of a sample are adjacent, and the reference comes first.
     """
-    keys = np.empty(last - first, np.int64)
-    for i in range(first, last):
-        keys[i - first] = np.int64(reads.sample[i]) << _SAMPLE_BITS | 2 * reads.start[i] + reads.reverse[i]
-    return first + np.argsort(keys, kind="mergesort")
+
+    codes: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    sample: np.ndarray
 
 
-@inlined
-def write_runs(reads, order, runs, count, end):
-    """Write every run of at least _SHORTEST good bases of some reads after `count` runs with `end` codes.
-
-    Returns:
-        The new numbers of runs and codes.
-    """
+@compiled
+def threaded_sequences(reads, region, reference):
+    """Return the `ThreadedSequences` of a region: its reference, and every run of at least _SHORTEST good bases."""
+    first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
     offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
-    codes, starts, ends, sample = runs.codes, runs.starts, runs.ends, runs.sample
-    n, at = np.int64(count), np.int64(end)
-    for i in order:
+    at = len(reference)
+    most = at + offsets[last] - offsets[first]
+    codes, sample = np.empty(most, np.uint8), np.empty(most // _SHORTEST + 1, np.int32)
+    starts, ends = np.empty(len(sample), np.int64), np.empty(len(sample), np.int64)
+    codes[:at] = reference
+    starts[0], ends[0], sample[0] = 0, at, -1
+    n = 1
+    for i in threading_order(reads, first, last):
         begun, b, stop = at, offsets[i], offsets[i + 1]
         while b < stop:
             if b + 8 <= stop and _are_good(bases, qualities, b):
@@ -69,7 +62,20 @@ def write_runs(reads, order, runs, count, end):
             else:
                 at = begun
             begun = at
-    return n, at
+    return ThreadedSequences(codes[:at], starts[:n], ends[:n], sample[:n])
+
+
+@compiled
+def threading_order(reads, first, last):
+    """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
+
+    The order matters: edges that lead to a read's first k-mer are counted only back to the first vertex that earlier
+    reads entered by another edge. GATK breaks remaining ties by name; here they keep the order of the file.
+    """
+    keys = np.empty(last - first, np.int64)
+    for i in range(first, last):
+        keys[i - first] = np.int64(reads.sample[i]) << _SAMPLE_BITS | 2 * reads.start[i] + reads.reverse[i]
+    return first + np.argsort(keys, kind="mergesort")
 
 
 @inlined
