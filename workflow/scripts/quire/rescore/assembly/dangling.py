@@ -65,7 +65,7 @@ def recover(graph, codes, k, minimum_weight, minimum_branch):
 @compiled
 def _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_reference):
     """Join one tail (generateCigarAgainstDownwardsReferencePath and mergeDanglingTail)."""
-    path = _upward_path(graph, vertex, minimum_weight)
+    path = _branch(graph, vertex, True, minimum_weight, on_reference)
     if len(path) < max(1, minimum_branch) + 1 or path[0] == graph.reference_path[0]:
         return
     reference = _downward_reference(graph, path[0], path[1], on_reference)
@@ -96,7 +96,7 @@ def _recover_tail(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
 @compiled
 def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_reference):
     """Join one head (generateCigarAgainstUpwardsReferencePath and mergeDanglingHeadLegacy)."""
-    path = _downward_path(graph, vertex, minimum_weight, on_reference)
+    path = _branch(graph, vertex, False, minimum_weight, on_reference)
     if len(path) < minimum_branch + 1 or path[0] == graph.reference_path[-1]:
         return
     place = on_reference[path[0]]
@@ -172,49 +172,27 @@ def _grow_head(graph, head, nodes):
 
 
 @compiled
-def _upward_path(graph, vertex, minimum_weight):
-    """Return the vertices from the common ancestor down to a tail; none if the branch forks."""
-    path = np.empty(graph.sizes[VERTICES] + 1, np.int32)  # from the tail up
-    size = 0
-    steps = 0
-    while graph.vertices[vertex, IN_DEGREE] == 1 and graph.vertices[vertex, OUT_DEGREE] < 2:
-        edge = graph.vertices[vertex, FIRST_IN]
+def _branch(graph, end, is_tail, minimum_weight, on_reference):
+    """Return the vertices from where a branch leaves or joins the rest to its end; none if the branch forks."""
+    path = np.empty(graph.sizes[VERTICES] + 1, np.int32)  # from the end on
+    size, vertex = 0, end
+    for _ in range(graph.sizes[VERTICES] + 1):
+        enters, leaves = graph.vertices[vertex, IN_DEGREE], graph.vertices[vertex, OUT_DEGREE]
+        if is_tail:
+            inside, joined, edge = enters == 1 and leaves < 2, leaves > 1, graph.vertices[vertex, FIRST_IN]
+        else:
+            joined, edge = on_reference[vertex] != NONE, graph.vertices[vertex, FIRST_OUT]
+            inside = not joined and leaves == 1
+        if not inside:
+            path[size] = vertex
+            return path[: size + 1 if joined else 0][::-1].copy()
         if graph.edges[edge, LARGEST] < minimum_weight:
             size = 0
         else:
             path[size] = vertex
             size += 1
-        vertex = graph.edges[edge, SOURCE]
-        steps += 1
-        if steps > graph.sizes[VERTICES]:
-            return path[:0]
-    if graph.vertices[vertex, OUT_DEGREE] <= 1:
-        return path[:0]
-    path[size] = vertex
-    return path[: size + 1][::-1].copy()
-
-
-@compiled
-def _downward_path(graph, vertex, minimum_weight, on_reference):
-    """Return the vertices from the reference up to a head; none if the branch forks."""
-    path = np.empty(graph.sizes[VERTICES] + 1, np.int32)
-    size = 0
-    steps = 0
-    while on_reference[vertex] == NONE and graph.vertices[vertex, OUT_DEGREE] == 1:
-        edge = graph.vertices[vertex, FIRST_OUT]
-        if graph.edges[edge, LARGEST] < minimum_weight:
-            size = 0
-        else:
-            path[size] = vertex
-            size += 1
-        vertex = graph.edges[edge, TARGET]
-        steps += 1
-        if steps > graph.sizes[VERTICES]:
-            return path[:0]
-    if on_reference[vertex] == NONE:
-        return path[:0]
-    path[size] = vertex
-    return path[: size + 1][::-1].copy()
+        vertex = graph.edges[edge, SOURCE if is_tail else TARGET]
+    return path[:0]
 
 
 @compiled
@@ -258,8 +236,7 @@ def _upward_bases(graph, codes, k, path):
     """Return the last bases of a path's vertices, upwards; a source at its top adds the rest of its k-mer, reversed."""
     whole = graph.vertices[path[-1], IN_DEGREE] == 0
     bases = np.empty(len(path) + (k - 1 if whole else 0), np.uint8)
-    for i in range(len(path)):
-        bases[i] = codes[graph.vertices[path[i], K_MER] + k - 1]
+    bases[: len(path)] = _suffixes(graph, codes, k, path)
     for i in range(len(bases) - len(path)):
         bases[len(path) + i] = codes[graph.vertices[path[-1], K_MER] + k - 2 - i]
     return bases

@@ -1,5 +1,6 @@
 """The likeliest paths through an assembly graph (GraphBasedKBestHaplotypeFinder)."""
 
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -42,20 +43,15 @@ def best_paths(graph, codes, k, most):
     edge_of = np.empty(room, np.int32)
     end = np.empty(room, np.int32)
     length = np.empty(room, np.int64)
-    score = np.empty(room, np.float64)
-    heap = np.empty(room, np.int64)
     visits = np.zeros(graph.sizes[VERTICES], np.int32)
-    parent[0], edge_of[0], score[0] = NONE, NONE, 0.0
+    parent[0], edge_of[0] = NONE, NONE
     end[0], steps = _walk(graph, graph.reference_path[0], sink)
     length[0] = k + steps
-    heap[0] = 0
-    queued, nodes, found = 1, 1, 0
+    waiting = [(0.0, 0)]  # -log10 of the product, and node
+    nodes, found = 1, 0
     results = np.empty(most, np.int64)
-    while queued > 0 and found < most:
-        node = heap[0]
-        queued -= 1
-        heap[0] = heap[queued]
-        _sift_down(heap, queued, score)
+    while len(waiting) > 0 and found < most:
+        penalty, node = heappop(waiting)
         vertex = end[node]
         if vertex == sink:
             results[found] = node
@@ -73,16 +69,13 @@ def best_paths(graph, codes, k, most):
         while edge != NONE:
             parent[nodes] = node
             edge_of[nodes] = edge
-            score[nodes] = score[node] + (log10(graph.edges[edge, WEIGHT]) - log10(total))
             end[nodes], steps = _walk(graph, graph.edges[edge, TARGET], sink)
             length[nodes] = length[node] + 1 + steps
-            heap[queued] = nodes
-            _sift_up(heap, queued, score)
-            queued += 1
+            heappush(waiting, (penalty - (log10(graph.edges[edge, WEIGHT]) - log10(total)), nodes))
             nodes += 1
             edge = graph.edges[edge, NEXT_OUT]
     bases, offsets = _spell(graph, codes, k, _Nodes(parent, edge_of, length), results[:found])
-    return queued == 0, bases, offsets
+    return len(waiting) == 0, bases, offsets
 
 
 @compiled
@@ -122,29 +115,3 @@ def _spell(graph, codes, k, searched, results):
                 bases[at] = codes[graph.vertices[vertex, K_MER] + k - 1]
             node = parent[node]
     return bases, offsets
-
-
-@compiled
-def _before(a, b, score):
-    """Return True if node a comes before node b: higher score, then older."""
-    return score[a] > score[b] or (score[a] == score[b] and a < b)
-
-
-@compiled
-def _sift_up(heap, at, score):
-    while at > 0 and _before(heap[at], heap[(at - 1) // 2], score):
-        heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
-        at = (at - 1) // 2
-
-
-@compiled
-def _sift_down(heap, size, score):
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _before(heap[child + 1], heap[child], score):
-            child += 1
-        if not _before(heap[child], heap[at], score):
-            return
-        heap[at], heap[child] = heap[child], heap[at]
-        at = child

@@ -8,8 +8,9 @@ if there are too many. Few regions need it, so it is plain Python.
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,12 @@ _ROUNDS_BEFORE_COMPARING = 5
 _SHORTEST_MERGED_TAIL = 10  # MIN_COMMON_SEQUENCE_TO_MERGE_SOURCE_SINK_VERTICES
 
 
+@dataclass(slots=True)
 class Edge:
     """An edge: its weight, and whether it is on the reference path."""
 
-    __slots__ = ("is_reference", "weight")
-
-    def __init__(self, weight: int, is_reference: bool) -> None:
-        self.weight = weight
-        self.is_reference = is_reference
+    weight: int
+    is_reference: bool
 
 
 class SequenceGraph:
@@ -77,24 +76,13 @@ class SequenceGraph:
         edges = (*self.following[vertex].values(), *self.preceding[vertex].values())
         return any(edge.is_reference for edge in edges) or len(self.sequences) == 1
 
-    def reference_source(self) -> int:
-        """Return the first vertex of the reference path."""
-        return self._end_of_reference(self.preceding, self.following)
+    def starts_reference(self, vertex: int) -> bool:
+        """Return True if the reference path starts at the vertex."""
+        return self.is_reference(vertex) and not any(e.is_reference for e in self.preceding[vertex].values())
 
-    def reference_sink(self) -> int:
-        """Return the last vertex of the reference path."""
-        return self._end_of_reference(self.following, self.preceding)
-
-    def _end_of_reference(self, outside: dict[int, dict[int, Edge]], inside: dict[int, dict[int, Edge]]) -> int:
-        """Return the only vertex, or the one with a reference edge in `inside` and none in `outside`."""
-        if len(self.sequences) == 1:
-            return next(iter(self.sequences))
-        return next(
-            vertex
-            for vertex in self.sequences
-            if any(edge.is_reference for edge in inside[vertex].values())
-            and not any(edge.is_reference for edge in outside[vertex].values())
-        )
+    def ends_reference(self, vertex: int) -> bool:
+        """Return True if the reference path ends at the vertex."""
+        return self.is_reference(vertex) and not any(e.is_reference for e in self.following[vertex].values())
 
     def structure(self) -> tuple[int, int, frozenset[bytes], frozenset[tuple[bytes, bytes]]]:
         """Return counts, sequences and connected sequences, which are the same for equal graphs (graphEquals)."""
@@ -106,10 +94,7 @@ class SequenceGraph:
 def simplified(graph: Graph, codes: NDArray[np.uint8], k: int) -> SequenceGraph:
     """Return the simplified sequence graph of a cleaned graph of k-mers (toSequenceGraph, cleanupSeqGraph).
 
-    Args:
-        graph: its living edges all lie between the ends of the reference path.
-        codes: of `ThreadedSequences`.
-        k: length of its k-mers.
+    The graph's living edges all lie between the ends of the reference path; `codes` are those of `ThreadedSequences`.
     """
     result = SequenceGraph()
     edges = graph.edges[: graph.sizes[EDGES]]
@@ -219,20 +204,18 @@ def merge_tails(graph: SequenceGraph, top: int) -> bool:
 
 def shared_ends(sequences: Sequence[bytes]) -> tuple[bytes, bytes]:
     """Return the longest common start of sequences, and their longest common end that does not overlap it."""
-    first, shortest = sequences[0], min(map(len, sequences))
-    prefix = 0
-    while prefix < shortest and all(sequence[prefix] == first[prefix] for sequence in sequences):
-        prefix += 1
-    return first[:prefix], shared_end(sequences, shortest - prefix)
+    prefix = _shared_start(sequences)
+    return prefix, shared_end([sequence[len(prefix) :] for sequence in sequences])
 
 
-def shared_end(sequences: Sequence[bytes], longest: int) -> bytes:
-    """Return the longest common end of sequences, of at most `longest` bases."""
-    first = sequences[0]
-    size = 0
-    while size < longest and all(sequence[-1 - size] == first[-1 - size] for sequence in sequences):
-        size += 1
-    return first[len(first) - size :]
+def shared_end(sequences: Sequence[bytes]) -> bytes:
+    """Return the longest common end of sequences."""
+    return _shared_start([sequence[::-1] for sequence in sequences])[::-1]
+
+
+def _shared_start(sequences: Sequence[bytes]) -> bytes:
+    equal = takewhile(lambda column: len(set(column)) == 1, zip(*sequences, strict=False))
+    return bytes(column[0] for column in equal)
 
 
 def _split_middles(
@@ -277,10 +260,7 @@ def _split_middles(
 def split_shared_end(graph: SequenceGraph, bottom: int, done: set[int]) -> bool:
     """Split the common end of all parents of a vertex off each parent, as a new vertex (CommonSuffixSplitter).
 
-    Args:
-        graph: changed in place.
-        bottom: the vertex.
-        done: vertices that were processed before, which are skipped.
+    Vertices in `done` were processed before and are skipped.
     """
     if bottom in done:
         return False
@@ -291,10 +271,10 @@ def split_shared_end(graph: SequenceGraph, bottom: int, done: set[int]) -> bool:
     ):
         return False
     sequences = [graph.sequences[parent] for parent in parents]
-    suffix = shared_end(sequences, min(map(len, sequences)))
+    suffix = shared_end(sequences)
     if not suffix or all(len(sequence) == len(suffix) for sequence in sequences):
         return False
-    if any(len(graph.sequences[p]) == len(suffix) and _is_reference_source(graph, p) for p in parents):
+    if any(len(graph.sequences[p]) == len(suffix) and graph.starts_reference(p) for p in parents):
         return False
     for parent in parents:
         out = graph.following[parent][bottom]
@@ -308,13 +288,6 @@ def split_shared_end(graph: SequenceGraph, bottom: int, done: set[int]) -> bool:
             graph.connect(source, target, into.weight, into.is_reference)
     graph.remove(parents)
     return True
-
-
-def _is_reference_source(graph: SequenceGraph, vertex: int) -> bool:
-    """Return True if the reference path starts at a vertex."""
-    return any(edge.is_reference for edge in graph.following[vertex].values()) and not any(
-        edge.is_reference for edge in graph.preceding[vertex].values()
-    )
 
 
 def merge_equal_parents(graph: SequenceGraph, bottom: int) -> bool:
@@ -342,8 +315,7 @@ def likeliest_sequences(graph: SequenceGraph, most: int) -> list[tuple[float, by
 
     The likeliest come first. Ties are in descending order of the codes.
     """
-    sink = graph.reference_sink()
-    source = graph.reference_source()
+    source, sink = (next(filter(is_end, graph.sequences)) for is_end in (graph.starts_reference, graph.ends_reference))
     queue = [(0.0, _descending(graph.sequences[source]), graph.sequences[source], source)]
     visits = dict.fromkeys(graph.sequences, 0)
     found: list[tuple[float, bytes]] = []
