@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from quire.algorithms.pairhmm.batch import PairHmmBatch
+from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
 from quire.algorithms.pairhmm.items_gpu import (
     FLOAT32,

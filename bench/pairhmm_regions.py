@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from quire.algorithms.pairhmm.batch import DEFAULT_GAP_CONTINUATION_QUALITY, DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
+from quire.algorithms.pairhmm import DEFAULT_GAP_CONTINUATION_QUALITY, DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
 from quire.ragged import offsets_from_lengths
 
 LOWEST_QUALITY = 6  # GATK's floor

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairhmm import PairHmmBatch, cpu
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
-from quire.algorithms.pairhmm.cpu_lanes import LANES, NOWHERE
 from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
+from quire.algorithms.pairhmm.cpu_shared import LANES, NOWHERE
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
 
 from bench.pairhmm_regions import LOWEST_QUALITY, join_batches, read_regions, region_batch
@@ -301,7 +301,7 @@ def test_no_tasks() -> None:
     batch = region_batch(read, read, ends([read]), read, ends([read]))
     assert len(log10_likelihoods(replace(batch, tasks=batch.tasks[:0]))) == 0
     batch = region_batch(read, read, ends([read]), read, ends([read]))
-    with pytest.raises(ValueError, match="must have one entry per base"):
+    with pytest.raises(ValueError, match="gap_continuation_qualities has 2"):
         replace(batch, gap_continuation_qualities=np.full(2, 10, np.uint8))
     with pytest.raises(ValueError, match="every gap continuation quality must be at least 1"):
         replace(batch, gap_continuation_qualities=read)

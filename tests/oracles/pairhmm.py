@@ -6,7 +6,7 @@ The matrices hold C's long double, because float64 without scaling loses precisi
 import math
 
 import numpy as np
-from quire.algorithms.pairhmm.batch import PairHmmBatch
+from quire.algorithms.pairhmm import PairHmmBatch
 
 N_CODE = 4
 

@@ -1,4 +1,4 @@
-"""GATK's aligner cell by cell in plain Python, with gaps of every length; the rules are in model.py."""
+"""GATK's aligner cell by cell in plain Python, with gaps of every length; the package states the rules."""
 
 from collections.abc import Sequence
 from itertools import groupby

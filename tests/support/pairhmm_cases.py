@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from quire.algorithms.pairhmm.batch import PairHmmBatch
+from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, tables
 
 from bench.pairhmm_regions import region_batch

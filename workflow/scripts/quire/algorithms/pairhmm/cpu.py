@@ -9,10 +9,9 @@ are swept at a time, with all intermediate values in registers.
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairhmm.batch import PairHmmBatch
-from quire.algorithms.pairhmm.cpu_lanes import PairHmmArrays, workspace
+from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
-from quire.algorithms.pairhmm.cpu_shared import ScoredTasks, score_together
+from quire.algorithms.pairhmm.cpu_shared import PairHmmArrays, ScoredTasks, score_together, workspace
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, stacked_tables
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled
@@ -25,8 +24,7 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
     """Return log10 of P(read | haplotype) for every task of the batch.
 
-    Args:
-        batch: reads, haplotypes and tasks; fastest if the tasks of each read, and of each region, are adjacent.
+    It is fastest if the tasks of each read, and of each region, are adjacent.
 
     Returns:
         float64[t] in the order of batch.tasks; -inf where the model gives zero (or less than 1e-590). The answer for a

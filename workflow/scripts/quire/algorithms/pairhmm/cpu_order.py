@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairhmm.cpu_lanes import LANES, NOWHERE
+from quire.algorithms.pairhmm.cpu_shared import LANES, NOWHERE
 from quire.simd.compiled import compiled, inlined
 
 PREFIX_EDGE = np.dtype([(name, np.int64) for name in ("haplotype", "begin", "end", "source", "target", "answer")])
@@ -48,14 +48,7 @@ class ScoringOrder(NamedTuple):
 
 @compiled
 def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
-    """Return the `ScoringOrder` of some tasks.
-
-    Args:
-        tasks: int32[t, 2], (read, haplotype).
-        read_lengths: int64[t], of each task's read.
-        haplotype_bases: as in `PairHmmBatch`.
-        haplotype_offsets: as in `PairHmmBatch`.
-    """
+    """Return the `ScoringOrder` of tasks (int32[t, 2]), given the length of each task's read (int64[t])."""
     most = len(tasks)
     first_tasks, group_offsets, trees = np.empty(most, np.int64), np.zeros(most + 1, np.int64), np.empty(most, np.int64)
     tree_offsets, edges = np.zeros(most + 1, np.int64), np.empty(2 * most, PREFIX_EDGE)

@@ -8,33 +8,116 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.pairhmm.cpu_lanes import (
-    AGREE,
-    COLUMN,
-    CONTINUATION,
-    DELETED,
-    DELETION,
-    DIFFER,
-    EMISSIONS,
-    INSERTED,
-    INSERTION,
-    KEPT,
-    LANES,
-    LETTERS,
-    MATCH,
-    NOWHERE,
-    ROW,
-    STAY,
-    TOP,
-    N,
-    again,
-    fill_first_row,
-    letter_bits,
-    pack_codes,
-    vector_at,
+from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import (
+    add,
+    aligned_zeros,
+    choose_less,
+    choose_shifted,
+    fma,
+    has_avx512,
+    load,
+    multiply,
+    splat,
+    store,
 )
-from quire.simd.compiled import compiled
-from quire.simd.vectors import add, choose_less, choose_shifted, fma, multiply, splat, store
+
+# One AVX-512 or AVX2 register of float32. AVX2 has sixteen registers, too few for two rows of 16 lanes.
+LANES = 16 if has_avx512() else 8
+TOP = 31  # highest bit of an int32
+N = 4  # codes of bases are smaller
+# Bit sets: a haplotype's base has its own bit and N's, an N has all bits. A read's base tests its own bit, an N N's.
+ALL_BITS = (1 << N + 1) - 1
+
+# Vectors of a row of the read in `factors`, and of a column in `above`.
+AGREE, DIFFER, STAY, INSERTION, DELETION, CONTINUATION = (k * LANES for k in range(6))
+ROW = 6 * LANES
+LETTERS = 5  # A, C, G, T and N, of haplotypes
+EMISSIONS = LETTERS * LANES  # of a row in `emissions`
+MATCH, INSERTED, DELETED = (k * LANES for k in range(3))
+COLUMN = 3 * LANES
+KEPT = 8 * LANES  # of a pair of rows in `kept`: the state that a sweep passes from one column to the next
+NOWHERE = -1
+
+
+class PairHmmArrays(NamedTuple):
+    """Arrays of a batch for the kernel: contiguous, writable and of fixed dtypes, so that it is compiled once."""
+
+    read_bases: np.ndarray
+    base_qualities: np.ndarray
+    insertion_qualities: np.ndarray
+    deletion_qualities: np.ndarray
+    read_offsets: np.ndarray
+    haplotype_bases: np.ndarray
+    haplotype_offsets: np.ndarray
+    continuations: np.ndarray  # by base, index into the stacked tables
+
+
+class PairHmmLanes(NamedTuple):
+    """Workspace of one group, lanes innermost.
+
+    Attributes:
+        codes: int64, base of the haplotype in each column, times LANES.
+        wanted: int32, shift that moves the bit of each read base to the top, a vector per row.
+        factors: AGREE to CONTINUATION per row of the read.
+        emissions: a vector per row of the read and base of the haplotype (A C G T N).
+        above: MATCH, INSERTED and DELETED per column, of the last row that is done.
+        kept: KEPT per level of a haplotype tree and pair of rows: the state at a column where haplotypes branch.
+        sums: a vector per level: the sum over the last row up to that column.
+        padding: int32[LANES], padding rows before each read.
+        total: [LANES], sums over the last row.
+    """
+
+    codes: np.ndarray
+    wanted: np.ndarray
+    factors: np.ndarray
+    emissions: np.ndarray
+    above: np.ndarray
+    kept: np.ndarray
+    sums: np.ndarray
+    padding: np.ndarray
+    total: np.ndarray
+
+
+def workspace(longest_read: int, longest_haplotype: int, levels: int, dtype: np.dtype) -> PairHmmLanes:
+    """Allocate the workspace of groups up to this size, with haplotype trees of up to `levels` levels."""
+    return PairHmmLanes(
+        np.zeros(longest_haplotype + 1, np.int64),
+        aligned_zeros((longest_read + 1) * LANES, np.int32),
+        aligned_zeros((longest_read + 1) * ROW, dtype),
+        aligned_zeros((longest_read + 1) * EMISSIONS, dtype),
+        aligned_zeros((longest_haplotype + 1) * COLUMN, dtype),
+        aligned_zeros(levels * (longest_read // 2 + 1) * KEPT, dtype),
+        aligned_zeros(levels * LANES, dtype),
+        np.zeros(LANES, np.int32),
+        np.zeros(LANES, dtype),
+    )
+
+
+@inlined
+def vector_at(array, index):
+    """Return the vector that starts at element `index`."""
+    return load(array, index, LANES)
+
+
+@inlined
+def again(vector, array, index):
+    """Return a vector that was loaded before, with AVX2 by loading it again.
+
+    AVX2 has too few registers to keep it, and the stack is aligned to 16 bytes only: in half of the processes a vector
+    spilled to the stack would cross cache lines.
+    """
+    return vector if LANES == 16 else vector_at(array, index)
+
+
+@compiled
+def _fill_first_row(above, begin, end, start):
+    """Write row 0 in columns (begin, end]: M = I = 0 and E = start."""
+    zero, first = splat(start - start, LANES), splat(start, LANES)
+    for j in range(begin + 1, end + 1):
+        store(above, j * COLUMN + MATCH, zero)
+        store(above, j * COLUMN + INSERTED, zero)
+        store(above, j * COLUMN + DELETED, first)
 
 
 class ScoredTasks(NamedTuple):
@@ -63,17 +146,11 @@ class _Columns(NamedTuple):
 def score_together(inputs, tables, space, scored, group, edges, continuation):
     """Score the reads of a group, one per lane, against all haplotypes that they share.
 
-    Args:
-        inputs: `PairHmmArrays` of the batch.
-        tables: `model.Tables`, stacked.
-        space: `PairHmmLanes`.
-        scored: `ScoredTasks`.
-        group: int64[reads], the first task of each read.
-        edges: PREFIX_EDGE[], the tree of the haplotypes.
-        continuation: c of all bases, or None if they differ.
+    `group` (int64[reads]) holds the first task of each read, `edges` (PREFIX_EDGE[]) the tree of the haplotypes, and
+    `tables` the stacked `model.Tables`. `continuation` is c of all bases, or None if they differ.
     """
     tasks, sums, codes, above = scored.tasks, scored.sums, space.codes, space.above
-    lanes, height = len(group), np.int64(0)
+    haplotype_bases, lanes, height = inputs.haplotype_bases, len(group), np.int64(0)
     for first_task in group:
         read = tasks[first_task, 0]
         height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
@@ -85,8 +162,10 @@ def score_together(inputs, tables, space, scored, group, edges, continuation):
     for e in range(len(edges)):
         edge = edges[e]
         begin, end, source, target = edge.begin, edge.end, edge.source, edge.target
-        pack_codes(inputs.haplotype_bases, inputs.haplotype_offsets[first + edge.haplotype], begin, end, codes)
-        fill_first_row(above, begin, end, tables.start)
+        start = inputs.haplotype_offsets[first + edge.haplotype]
+        for j in range(begin, end):
+            codes[np.uint64(j + 1)] = min(np.int64(haplotype_bases[np.uint64(start + j)]), N) * LANES
+        _fill_first_row(above, begin, end, tables.start)
         keep = target * level if target != NOWHERE else np.int64(NOWHERE)
         columns = _Columns(begin, end, source * level, keep)
         for i in range(0, height, 2):
@@ -168,7 +247,8 @@ def _pack_vectors(space, height, start, continuation):
         wanted = vector_at(space.wanted, i * LANES)
         agree, differ = vector_at(space.factors, row + AGREE), vector_at(space.factors, row + DIFFER)
         for code in range(LETTERS):
-            chosen = choose_shifted(splat(letter_bits(code), LANES), wanted, agree, differ)
+            bits = np.int32(1 << N | 1 << code if code < N else ALL_BITS)
+            chosen = choose_shifted(splat(bits, LANES), wanted, agree, differ)
             store(space.emissions, i * EMISSIONS + code * LANES, chosen)
         above, edge = edge, choose_less(number, padding, first, zero)
         place = i // 2 * KEPT

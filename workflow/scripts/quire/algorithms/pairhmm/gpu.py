@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.pairhmm.batch import PairHmmBatch
+from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm.items_gpu import (
     FLOAT32,
     FLOAT64,
@@ -50,13 +50,7 @@ _ANSWERS_PER_COPY = 1 << 18  # copied at a time by a host thread
 def log10_likelihoods(card: Card, batch: PairHmmBatch, threads: int = 1) -> np.ndarray:
     """Return log10 of P(read | haplotype) for every task of the batch, bit for bit as `cpu.log10_likelihoods`.
 
-    Args:
-        card: the card to use.
-        batch: in host memory; fastest if the tasks of each read, and of each region, are adjacent.
-        threads: host threads that copy to and from staging memory while the card computes, at most MOST_COPYING.
-
-    Returns:
-        float64[t] in the order of batch.tasks.
+    At most MOST_COPYING `threads` of the host copy to and from staging memory while the card computes.
 
     Raises:
         OutOfDeviceMemory: the batch's haplotypes or a single task do not fit.
@@ -172,16 +166,7 @@ class ScoredPiece:
         host: PairHmmBatch,
         arrays: list[CardArray],
     ) -> None:
-        """Plan the piece.
-
-        Args:
-            card: the card in use.
-            batch: with the haplotypes.
-            logarithms: on the card.
-            piece: the tasks.
-            host: the batch in host memory.
-            arrays: the result of `_arrays_of` for the piece's tasks, on the card.
-        """
+        """Plan the piece; `batch` has the haplotypes, `arrays` is the result of `_arrays_of` on the card."""
         self.card, self.logarithms, self.piece, self._host = card, logarithms, piece, host
         lowest, highest = piece.all_reads
         self._first_base = int(host.read_offsets[lowest])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quire.algorithms.pairhmm.batch import PairHmmBatch
+from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm.model import tables
 from quire.device.card import Card
 
@@ -202,17 +202,15 @@ def haplotype_arrays(batch: PairHmmBatch) -> list[np.ndarray]:
 
 
 def sums_of(card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype) -> Array:
-    """Return scaled sums (dtype[t]) of tasks (int32[t, 2]), all on the card."""
+    """Return scaled sums (dtype[t]) of tasks (int32[t, 2]), all on the card.
+
+    Tasks whose sums overflowed are rescored, each as its own item: an overflow spoils the rest of its item.
+    """
     sums = score_items(card, batch, tasks, dtype, LONGEST_ITEM)
-    score_overflown(card, batch, tasks, sums)
-    return sums
-
-
-def score_overflown(card: Card, batch: CardBatch, tasks: Array, sums: Array) -> None:
-    """Rescore the tasks whose sums overflowed, each as its own item: an overflow spoils the rest of its item."""
     overflown = card.xp.flatnonzero(~(sums < np.inf))
     if len(overflown):
-        sums[overflown] = score_items(card, batch, tasks[overflown], sums.dtype, 1)
+        sums[overflown] = score_items(card, batch, tasks[overflown], dtype, 1)
+    return sums
 
 
 def score_items(
@@ -235,16 +233,11 @@ def plan(
     shapes: tuple[ReadShape, ...],
     ends: tuple[int, ...] = (),
 ) -> Plan:
-    """Order tasks, join them into items and write the items' streams.
+    """Order tasks (int32[t, 2], at least one), join them into items and write the items' streams.
 
-    Args:
-        card: the card in use.
-        batch: haplotypes, and reads, of which only the lengths are used.
-        tasks: int32[t, 2] on the card, at least one.
-        dtype: of the arithmetic.
-        most_words: approximate limit of an item's stream; 1 makes every task an item.
-        shapes: by capacity, the last one for reads of any length.
-        ends: ends of slices of the tasks, which are launched separately; without any, all tasks are one slice.
+    Of the reads only the lengths are used. `most_words` is the approximate limit of an item's stream; 1 makes every
+    task an item. `shapes` are ordered by capacity, the last one is for reads of any length. Slices of the tasks, given
+    by their `ends`, are launched separately; without any, all tasks are one slice.
     """
     xp: Any = card.xp
     count, slices = len(tasks), max(1, len(ends))

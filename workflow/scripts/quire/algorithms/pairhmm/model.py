@@ -83,15 +83,10 @@ def tables(gap_continuation_quality: int, dtype: np.dtype[np.floating]) -> Table
 
 @lru_cache(maxsize=8)
 def stacked_tables(gap_continuation_qualities: tuple[int, ...], dtype: np.dtype[np.floating]) -> Tables:
-    """Return the factors of several continuation qualities: agree, differ and stay are concatenated.
+    """Return the factors of several continuation qualities (phred, each >= 1), concatenated.
 
-    Args:
-        gap_continuation_qualities: phred, each >= 1; the k-th has entries [256 k, 256 (k + 1)) of agree and differ and
-            [65536 k, 65536 (k + 1)) of stay.
-        dtype: of the factors.
-
-    Returns:
-        Tables whose `continuation` is an array with an entry for each quality.
+    The k-th quality has entries [256 k, 256 (k + 1)) of agree and differ, [65536 k, 65536 (k + 1)) of stay, and entry k
+    of `continuation`.
     """
     several = [tables(quality, dtype) for quality in gap_continuation_qualities]
     return Tables(

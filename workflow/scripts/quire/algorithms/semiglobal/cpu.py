@@ -2,9 +2,10 @@
 
 Tasks are sorted by length. A lane with a shorter sequence computes cells that are never read (a cell depends only on
 cells above and to the left). A band is computed first, and the whole matrix if an alignment that leaves the band could
-be as good as the best within. The rules are in model.py.
+be as good as the best within. The package states the rules.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ BESIDE = 16
 
 
 class _Pairs(NamedTuple):
-    """A `SemiglobalBatch` as the kernels take it: contiguous, writable, of fixed dtypes (one compilation)."""
+    """The arrays of a `SemiglobalBatch`, contiguous, writable and of fixed dtypes (one compilation)."""
 
     references: NDArray[np.uint8]
     reference_offsets: NDArray[np.int64]
@@ -80,13 +81,8 @@ class _Lanes(NamedTuple):
 def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
     """Align the alternates of a batch's tasks to their references.
 
-    Args:
-        batch: sequences and tasks; 16 tasks run in lockstep, so pass many regions together.
-        scoring: scores; their sum over the longest sequence must stay within 2**30.
-        overhang: treatment of overhanging bases (model.py).
-
-    Returns:
-        Alignments in the order of the tasks; none depends on the other tasks of the batch.
+    The sum of the scores over the longest sequence must stay within 2**30. No alignment depends on the other tasks. 16
+    tasks run in lockstep, so a batch should hold many regions.
     """
     pairs = _Pairs(
         np.require(batch.references, np.uint8, ["C", "W"]),
@@ -98,7 +94,8 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
     size = len(pairs.tasks)
     paths = _Paths(np.full(size, -1, np.int32), np.full(size, -1, np.int64), np.ones(size, np.int64))
     if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
-        _find_exact(pairs, paths.offsets)
+        references, alternates = _texts(*pairs[:2]), _texts(*pairs[2:4])
+        paths.offsets[:] = [references[which].rfind(alternates[other]) for which, other in pairs.tasks.tolist()]
     rows = np.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
     columns = np.diff(pairs.alternate_offsets)[pairs.tasks[:, 1]]
     order = np.lexsort((columns, rows))
@@ -114,16 +111,9 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
 
 @compiled
 def align_one(reference, alternate, scoring, overhang):
-    """Align one pair from within a kernel with INDEL or LEADING_INDEL, which do not look for exact occurrences.
+    """Return the CIGAR elements (uint32) of one pair of sequences (uint8, not empty), for callers that are kernels.
 
-    Args:
-        reference: uint8 codes, not empty.
-        alternate: uint8 codes, not empty.
-        scoring: `Scoring`.
-        overhang: int of an `Overhang`.
-
-    Returns:
-        CIGAR elements (uint32), as from `align`.
+    `overhang` is the int of INDEL or LEADING_INDEL, which do not look for exact occurrences.
     """
     rows, columns = len(reference), len(alternate)
     space = _Lanes(
@@ -166,20 +156,10 @@ def _lanes(longest_reference: int, longest_alternate: int) -> _Lanes:
     )
 
 
-@compiled
-def _find_exact(pairs, offsets):
-    """Set offsets[t] to the last exact occurrence of the alternate in the reference, if there is one."""
-    for t in range(len(pairs.tasks)):
-        which, other = pairs.tasks[t]
-        reference = pairs.references[pairs.reference_offsets[which] : pairs.reference_offsets[which + 1]]
-        alternate = pairs.alternates[pairs.alternate_offsets[other] : pairs.alternate_offsets[other + 1]]
-        for offset in range(len(reference) - len(alternate), -1, -1):
-            matched = 0
-            while matched < len(alternate) and reference[offset + matched] == alternate[matched]:
-                matched += 1
-            if matched == len(alternate):
-                offsets[t] = offset
-                break
+def _texts(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[bytes]:
+    """Return sequences as bytes."""
+    text = letters.tobytes()
+    return [text[first:last] for first, last in pairwise(offsets.tolist())]
 
 
 @compiled
@@ -198,11 +178,7 @@ def _in_task_order(elements, starts, cigar_offsets, columns):
 
 @compiled
 def _align_groups(pairs, space, order, scoring, overhang, paths):
-    """Align the tasks of `order` and fill their `paths`; return the CIGAR elements that these point into.
-
-    All are aligned in a band around the diagonals that lead from corner to corner; tasks whose best alignment may leave
-    the band are then aligned in the whole matrix.
-    """
+    """Align the tasks of `order` and fill their `paths`; return the CIGAR elements that these point into."""
     elements = np.empty(1024, np.uint32)
     used = 0
     left = np.empty(len(order), np.int64)
@@ -345,7 +321,7 @@ def _fill_row(space, i, width, edge, scoring, first, last):
 
 @compiled
 def _update_end(space, lane, row, overhang, low, high):
-    """Move a lane's end to this row's last column, or into the last row, if that is better (rules in model.py)."""
+    """Move a lane's end to this row's last column, or into the last row, if that is better (rules: see the package)."""
     last_row, last_column = space.rows[lane], space.columns[lane]
     inside = row <= last_row and low <= last_column - row <= high
     if inside and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:

@@ -2,7 +2,7 @@
 
 Two tasks share each word of a matrix, with 16 bits each, if scores and letters allow; else a task has 32 bits. Tasks
 are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by that of
-their references, since the lanes of a warp go down the rows together. The rules of alignment are in model.py.
+their references, since the lanes of a warp go down the rows together. The package states the rules of alignment.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -113,15 +113,7 @@ def align_batch(
 ) -> SemiglobalAlignments:
     """Align the alternates of a batch's tasks to their references, exactly as `quire.algorithms.semiglobal.cpu.align`.
 
-    Args:
-        card: the card.
-        batch: arrays of the host; pass many regions together, with the tasks of a region adjacent.
-        scoring: scores; their sum over the longest sequence must stay within 2**30.
-        overhang: treatment of overhanging bases (model.py).
-        threads: threads of the host, which copy to the card's staging memory while the card computes.
-
-    Returns:
-        Alignments in the order of the tasks; none depends on the other tasks of the batch.
+    Tasks of the same region should be adjacent. `threads` of the host copy to staging memory while the card computes.
 
     Raises:
         OutOfDeviceMemory: too little memory for a single task.
@@ -253,16 +245,9 @@ def find_exact(card: Card, pairs: CardPairs, overhang: Overhang) -> CardArray:
 
 
 def plan(card: Card, pairs: CardPairs, exact: CardArray, shapes: tuple[FillShape, ...]) -> list[FillLaunch]:
-    """Order the tasks to align, and allocate memory for the results of their kernels.
+    """Order the tasks to align and allocate memory for their results; return one launch per shape that has tasks.
 
-    Args:
-        card: the card.
-        pairs: sequences and tasks.
-        exact: uint8[t], 1 for tasks that need no alignment.
-        shapes: by capacity, the last one for any length.
-
-    Returns:
-        One launch per shape that has tasks.
+    `exact` (uint8[t]) is 1 for tasks that need no alignment.
     """
     xp: Any = card.xp
     rows = xp.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
@@ -319,15 +304,7 @@ def _scores(scoring: Scoring, overhang: Overhang) -> _Scores:
 def trace(
     card: Card, pairs: CardPairs, exact: CardArray, launches: list[FillLaunch], scoring: Scoring, overhang: Overhang
 ) -> tuple[CardArray, CardArray, CardArray]:
-    """Follow the tracebacks of all launches that were filled.
-
-    Args:
-        card: the card.
-        pairs: sequences and tasks.
-        exact: as `find_exact` returned it.
-        launches: launches of all other tasks.
-        scoring: as given to `fill`.
-        overhang: as given to `fill`.
+    """Follow the tracebacks of all launches that were filled; `exact` is the result of `find_exact`.
 
     Returns:
         For the tasks: int32 offsets, int64 numbers of CIGAR elements, and uint32 elements, concatenated.

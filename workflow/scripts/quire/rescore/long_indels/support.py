@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairhmm.batch import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
+from quire.algorithms.pairhmm import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.engines import CallingEngine
 from quire.rescore.haplotypes.likelihoods import BASE_QUALITY_THRESHOLD, MINIMUM_USABLE_QUALITY
@@ -63,15 +63,6 @@ class Support(NamedTuple):
     mapping_quality: NDArray[np.uint8]
     matrix: NDArray[np.float64]
     carriers: list[Carriers]
-
-
-class _Fragments(NamedTuple):
-    """The first four columns of `Support`, of one sample."""
-
-    sample: NDArray[np.int32]
-    reverse: NDArray[np.uint8]
-    mapping_quality: NDArray[np.uint8]
-    matrix: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -147,11 +138,7 @@ def support(
 ) -> list[Support]:
     """Return the support of each indel by the fragments of all samples, from one PairHMM batch.
 
-    Args:
-        samples: reads and their clips.
-        indels: in the window, with FLANK bases around them.
-        window: the reference.
-        engine: with its PairHMM.
+    The window has FLANK bases around the indels.
     """
     rooms = [room_to_the_right(indel, window) for indel in indels]
     placed = list(zip(indels, rooms, strict=True))
@@ -175,8 +162,8 @@ def support(
             # In a tandem duplication, one mate may cross the joint while the other is evidence against it.
             alone = (np.abs(difference) <= INFORMATIVE_LOG10) & (indel.change > 0)
             parts.append(_fragments(reads, chosen.index[use], alone[use], by_side[use], number))
-        joined = _Fragments(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        answers.append(Support(*joined, carriers))
+        sample, reverse, mapping_quality, matrix = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        answers.append(Support(sample, reverse, mapping_quality, matrix, carriers))
     return answers
 
 
@@ -243,14 +230,15 @@ def _fragments(
     alone: NDArray[np.bool_],
     by_side: NDArray[np.float64],
     sample: int,
-) -> _Fragments:
-    """Join the reads of a sample into fragments: likelihoods of mates are summed, unless the mates count alone."""
+) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
+    """Join the reads of a sample into fragments, the first four columns of `Support`.
+
+    Likelihoods of mates are summed, unless the mates count alone.
+    """
     keys = np.stack([reads.name_hash[index], np.where(alone, index + 1, 0).astype(np.uint64)], axis=1)
     _, first, fragment = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     matrix = np.zeros((len(first), 2))
     np.add.at(matrix, fragment.reshape(-1), by_side)
     matrix = np.maximum(matrix, matrix.max(axis=1, initial=-np.inf, keepdims=True) + MISMAPPING_LOG10)
     chosen = index[first]
-    return _Fragments(
-        np.full(len(first), sample, np.int32), reads.reverse[chosen], reads.mapping_quality[chosen], matrix
-    )
+    return np.full(len(first), sample, np.int32), reads.reverse[chosen], reads.mapping_quality[chosen], matrix
