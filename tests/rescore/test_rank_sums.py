@@ -128,7 +128,7 @@ def test_index_at() -> None:
 
 
 def test_groups_and_keys() -> None:
-    groups = allele_groups(np.array([0, 1, 2, -1, 3]), [0, 2])
+    groups = allele_groups(np.array([0, 1, 2, -1, 3]), np.array([0, 2]))
     assert groups.tolist() == [0, -1, 1, -1, -1]
     reads = region_reads([list(range(100, 120))] * 4, [0] * 4, [0] * 4)
     placed = as_aligned(reads, np.arange(4))

@@ -148,7 +148,7 @@ def call_region(
         deletions += _deletions(call)
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
-            groups = allele_groups(best_alleles(call.likelihoods), call.kept)
+            groups = allele_groups(best_alleles(call.likelihoods), np.array(call.kept))
             info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(window.contig, call, info)
 

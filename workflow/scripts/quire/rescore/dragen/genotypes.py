@@ -22,9 +22,8 @@ from quire.rescore.dragen.priors import (
     repeat_prior,
 )
 from quire.rescore.dragen.tables import RepeatTables
-from quire.rescore.genotyping import genotype_likelihoods, phreds_of
+from quire.rescore.genotyping import PosteriorGenotype, genotype_likelihoods, phreds_of
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
-from quire.rescore.genotyping.models import PosteriorGenotype
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.reads.clipping import RegionReads

@@ -7,13 +7,12 @@ AlleleSubsettingUtils.
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
-from quire.rescore.genotyping.models import GenotypeModel
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import (
     DRAGEN_SITE_QUALITY,
@@ -60,6 +59,36 @@ class Call:
     likeliest_counts: list[int]
 
 
+class PosteriorGenotype(NamedTuple):
+    """The most likely genotype of a sample.
+
+    Attributes:
+        number: of the genotype, in VCF order.
+        quality: GQ.
+        no_variant: phred of no variant, the sample's share of QUAL.
+    """
+
+    number: int
+    quality: int
+    no_variant: float
+
+
+class GenotypeModel(Protocol):
+    """An error model at one site, such as that of GATK's DRAGEN mode (`dragen.genotypes`)."""
+
+    def phreds(
+        self, alleles: Sequence[bytes], by_allele: NDArray[np.float64], ploidies: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return the PL of every genotype of every sample, as `genotype_phreds`; `<NON_REF>` may be the last allele."""
+        ...
+
+    def genotype(
+        self, sample: int, alleles: Sequence[bytes], phreds: NDArray[np.int64], ploidy: int
+    ) -> PosteriorGenotype:
+        """Return the most likely genotype of sample number `sample` from its PLs (int64[genotypes])."""
+        ...
+
+
 class _ScoredReads(NamedTuple):
     """Log10 likelihoods (float64[reads, alleles]) and sample (int64[reads]) of the reads that touch a site."""
 
@@ -76,7 +105,7 @@ def call_site(
     covered: bool,
     model: GenotypeModel | None = None,
 ) -> Call | None:
-    """Genotype all samples at a site.
+    """Genotype all samples at a site; return None if no variant is likely enough.
 
     Args:
         site: alleles and their haplotypes.
@@ -85,12 +114,8 @@ def call_site(
         ploidies: int64[samples].
         minimum_quality: lowest QUAL of a site or an allele that is called.
         covered: True if a called deletion that starts before the site spans it, so that SPANNING may be written.
-        model: error model of GATK's DRAGEN mode. Genotypes and QUAL then come from posteriors, and only QUAL is
-            compared with `minimum_quality`. If None, genotypes come from likelihoods and QUAL from the allele frequency
-            model.
-
-    Returns:
-        The call, or None if no variant is likely enough.
+        model: if given, genotypes and QUAL come from its posteriors, and only QUAL is compared with `minimum_quality`.
+            If None, genotypes come from likelihoods and QUAL from the allele frequency model.
     """
     given = site
     lowest = minimum_quality if model is None else DRAGEN_SITE_QUALITY

@@ -6,9 +6,9 @@ FisherStrand (FS), StrandOddsRatio (SOR), QualByDepth (QD), RMSMappingQuality (M
 import numpy as np
 
 from quire.io.vcf import Value
-from quire.rescore.genotyping import NO_CALL, Call, best_alleles, strands
+from quire.rescore.genotyping import NO_CALL, Call, best_alleles
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
-from quire.rescore.genotyping.strands import odds_ratio, strand_counts, sum_of_rows
+from quire.rescore.genotyping.strands import fisher_strand, strand_counts, strand_odds_ratio, sum_of_rows
 from quire.simd.compiled import compiled
 
 MAXIMUM_QD = 35.0  # GATK replaces larger values by random numbers around 30; here they are set to the limit
@@ -17,11 +17,7 @@ MAXIMUM_QD = 35.0  # GATK replaces larger values by random numbers around 30; he
 def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_quality: np.ndarray) -> dict[str, Value]:
     """Return the INFO fields of a call, by their keys in `quire.rescore.records.FIELDS`.
 
-    Args:
-        call: with likelihoods of all reads that touch the site.
-        sample: number of each of these reads' sample.
-        reverse: 1 for each of these reads on the reverse strand, else 0.
-        mapping_quality: of each of these reads.
+    The arrays hold sample, strand (1 for reverse) and mapping quality of each read that touches the site.
     """
     alleles = range(1, len(call.kept))
     called = [allele for genotype in call.genotypes for allele in genotype if allele != NO_CALL]
@@ -32,7 +28,7 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         "AF": [count / len(called) if called else 0.0 for count in counts],
         "AN": len(called),
         "DP": len(sample),
-        "FS": fisher_strand(strand_sum(table, 2)),
+        "FS": fisher_strand(sum_of_rows(table, 2)),
         **likeliest_frequencies(call.likeliest_counts, len(called)),
         **cohort_info(
             [
@@ -48,7 +44,7 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
     depth = variant_depth(call, sample)
     if depth:
         info["QD"] = float(min(call.quality / depth, MAXIMUM_QD))
-    info["SOR"] = strand_odds_ratio(strand_sum(table, 0))
+    info["SOR"] = strand_odds_ratio(sum_of_rows(table, 0))
     return info
 
 
@@ -64,12 +60,7 @@ def root_mean_square(qualities):
 
 
 def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
-    """Return MLEAC and MLEAF; without called alleles there is no frequency.
-
-    Args:
-        counts: copies of each alternate by expectation maximisation.
-        called: number of alleles of called genotypes.
-    """
+    """Return MLEAC and MLEAF from the likeliest copies of each alternate and the number of called alleles."""
     return {"MLEAC": counts, "MLEAF": [min(1.0, count / called) if called else None for count in counts]}
 
 
@@ -79,25 +70,6 @@ def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndar
     kept[call.kept] = True
     table: np.ndarray = strand_counts(best_alleles(call.likelihoods), kept, sample, reverse, len(call.genotypes))
     return table
-
-
-def strand_sum(table: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
-    """Sum over the samples with more than `minimum` clear reads."""
-    a, b, c, d = sum_of_rows(table, minimum)
-    return a, b, c, d
-
-
-def fisher_strand(table: tuple[int, int, int, int]) -> float:
-    """Return the phred of the two-sided Fisher test of strand against allele."""
-    quality: float = strands.fisher_strand(table, strands.log10_factorials(512))
-    return quality
-
-
-def strand_odds_ratio(table: tuple[int, int, int, int]) -> float:
-    """Return the symmetric odds ratio, scaled by the unevenness of each allele's strands (calculateSOR)."""
-    a, b, c, d = table
-    ratio: float = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
-    return ratio
 
 
 def variant_depth(call: Call, sample: np.ndarray) -> int:

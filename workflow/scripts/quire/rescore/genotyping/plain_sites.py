@@ -30,15 +30,9 @@ from quire.rescore.genotyping import (
 from quire.rescore.genotyping.allele_frequency import genotype_count, no_variant_log10
 from quire.rescore.genotyping.annotations import MAXIMUM_QD, likeliest_frequencies, root_mean_square
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
-from quire.rescore.genotyping.rank_sums import RANK_SUMS, PlacedReads, groups_of, quantiles, tests_of
+from quire.rescore.genotyping.rank_sums import RANK_SUMS, PlacedReads, allele_groups, quantiles, tests_of
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.genotyping.strands import (
-    fisher_strand,
-    log10_factorials,
-    odds_ratio,
-    strand_counts,
-    sum_of_rows,
-)
+from quire.rescore.genotyping.strands import fisher_strand, strand_counts, strand_odds_ratio, sum_of_rows
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.parameters import MAXIMUM_GENOTYPES
 from quire.rescore.reads.clipping import RegionReads
@@ -92,12 +86,11 @@ class _Sites(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """Arguments of `judge`, with ploidy as int64[1], and log10 of factorials."""
+    """Arguments of `judge`, with ploidy as int64[1]."""
 
     ploidies: NDArray[np.int64]
     minimum_quality: float
     margin: int
-    factorials: NDArray[np.float64]
 
 
 class Verdicts(NamedTuple):
@@ -177,7 +170,7 @@ def judge(
         np.concatenate([own.at for own in placed]),
         placed[0].positions,
     )
-    rules = _Rules(np.array([ploidy]), float(minimum_quality), margin, log10_factorials(512))
+    rules = _Rules(np.array([ploidy]), float(minimum_quality), margin)
     verdicts: Verdicts = _judge(sites, reads, together, rules)
     return verdicts
 
@@ -241,14 +234,13 @@ def _judge_one(sites, i, reads, scored, rules, result):
     result.likeliest_count[i] = np.int64(np.floor(expected[1] + 0.5))
     source = scored.source[chosen]
     table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
-    result.figures[i, _FS] = fisher_strand(sum_of_rows(table, 2), rules.factorials)
-    a, b, c, d = sum_of_rows(table, 0)
-    result.figures[i, _SOR] = odds_ratio((a + 1.0, b + 1.0, c + 1.0, d + 1.0))
+    result.figures[i, _FS] = fisher_strand(sum_of_rows(table, 2))
+    result.figures[i, _SOR] = strand_odds_ratio(sum_of_rows(table, 0))
     result.figures[i, _MQ] = root_mean_square(reads.mapping_quality[source])
     depth = _variant_depth(certain and number > 0, result.allele_depths[i], len(chosen))
     result.figures[i, _QD] = min(quality / depth, MAXIMUM_QD) if depth > 0 else np.nan
     placed = PlacedReads(source, scored.first_base[chosen], scored.size[chosen], scored.at[chosen], scored.positions)
-    groups = groups_of(best, np.arange(2))
+    groups = allele_groups(best, np.arange(2))
     result.tests[i], result.exact[i] = tests_of(reads, placed, groups, sites.start[i], sites.end[i])
 
 

@@ -60,12 +60,8 @@ def rank_sums(
 ) -> dict[str, float]:
     """Return the z of each test by its key in INFO, without tests that lack reads of either allele.
 
-    Args:
-        reads: of all regions.
-        placed: the reads that touch the site.
-        groups: int8 per placed read: 0 for the reference, 1 for a written alternate, -1 for an unclear read.
-        start: of the site's reference allele, 0-based.
-        end: of the site's reference allele, exclusive.
+    `placed` holds the reads that touch the site, `groups` (int8) is 0 for those with the reference, 1 for those with a
+    written alternate and -1 for unclear ones, and the site's reference allele is at [start, end).
     """
     values, exact = tests_of(reads, placed, groups, np.int64(start), np.int64(end))
     return quantiles(values.tolist(), exact.tolist())
@@ -80,20 +76,9 @@ def quantiles(values: Sequence[float], exact: Sequence[bool]) -> dict[str, float
     }
 
 
-def allele_groups(best: NDArray[np.int64], kept: list[int]) -> NDArray[np.int8]:
-    """Return the groups of `rank_sums`.
-
-    Args:
-        best: int64[reads], the allele that each read clearly supports, -1 if there is none.
-        kept: the written alleles, the reference first.
-    """
-    groups: NDArray[np.int8] = groups_of(best, np.array(kept, np.int64))
-    return groups
-
-
 @compiled
-def groups_of(best, kept):
-    """Run `allele_groups` within a kernel; `kept` is int64[]."""
+def allele_groups(best, kept):
+    """Return the groups of `rank_sums` (int8[reads]) from the results of `best_alleles` and the written alleles."""
     groups = np.full(len(best), -1, np.int8)
     for i in range(len(best)):
         if best[i] == 0:
@@ -171,12 +156,7 @@ def tests_of(reads, placed, groups, start, end):
 
 @compiled
 def mann_whitney(values, is_alternate):
-    """Test whether the alternate's values are larger than the reference's: (z, False), or (p, True) for small groups.
-
-    Args:
-        values: int64[n].
-        is_alternate: bool[n].
-    """
+    """Test if the alternate's values are larger than the reference's; return (z, False), for small groups (p, True)."""
     n = len(values)
     alternates = np.int64(0)
     for alternate in is_alternate:

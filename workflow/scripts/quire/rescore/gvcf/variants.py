@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from quire.rescore.dragen.priors import NON_REFERENCE
 from quire.rescore.genotyping import (
     NO_CALL,
+    GenotypeModel,
     allele_depths,
     best_alleles,
     genotype_members,
@@ -25,7 +26,6 @@ from quire.rescore.genotyping import (
     whole_counts,
 )
 from quire.rescore.genotyping.allele_frequency import no_variant_log10
-from quire.rescore.genotyping.models import GenotypeModel
 from quire.rescore.genotyping.rank_sums import allele_groups
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
@@ -133,7 +133,7 @@ def call_gvcf_site(
         quality, site_quality = posterior.quality, posterior.no_variant
     if len(kept) in genotype:  # <NON_REF> is called: write the reference with PLs of 0, which means no evidence
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
-    groups = allele_groups(clear, [numbers[a] for a in kept])
+    groups = allele_groups(clear, np.array([numbers[a] for a in kept]))
     strands = np.zeros(4, np.int64)
     np.add.at(strands, 2 * groups[groups >= 0] + reverse[groups >= 0], 1)
     return GvcfCall(
