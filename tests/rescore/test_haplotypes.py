@@ -13,10 +13,10 @@ from quire.rescore.haplotypes import (
     align_haplotypes,
     events_of,
     genotyping_span,
+    left_aligned,
     make_haplotypes,
     trim,
 )
-from quire.rescore.haplotypes.left_align import left_aligned
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
 from tests.support.builders import random_bases

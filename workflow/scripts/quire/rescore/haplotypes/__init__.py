@@ -14,14 +14,17 @@ from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
 from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
 from quire.ragged import pack_bytes
 from quire.rescore.engines import CallingEngine
-from quire.rescore.haplotypes.left_align import left_aligned
 from quire.rescore.parameters import INDEL_PADDING, SNV_PADDING
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT, CIGAR_SOFT_CLIP
+from quire.simd.compiled import compiled
 
 _N = 4
 _PAD = bytes([_N] * 10)  # CigarUtils.SW_PAD: both ends are anchored
 _MINIMUM_REFERENCE_LENGTH = 30  # of a haplotype's alignment (ReadThreadingAssembler)
 _LONGEST_UNIT = 100  # bases of an allele in which a repeat unit is searched
+# Typed constants: Numba gives a Python literal a type of its own and would compile every helper again for it.
+_MATCH, _INSERTION, _DELETION = np.uint8(CIGAR_MATCH), np.uint8(CIGAR_INSERTION), np.uint8(CIGAR_DELETION)
+_ZERO = np.int64(0)
 
 Cigar = tuple[tuple[int, int], ...]  # (operation, length)
 
@@ -85,14 +88,9 @@ class Haplotype(NamedTuple):
 def align_haplotypes(
     regions: Sequence[tuple[bytes, Sequence[bytes]]], engine: CallingEngine
 ) -> list[list[Cigar | None]]:
-    """Return left-aligned CIGARs of haplotypes to their region's reference, for many regions at a time.
+    """Return left-aligned CIGARs of each region's (reference, haplotypes); None if no alignment spans the reference.
 
-    Args:
-        regions: (reference, haplotypes) per region.
-        engine: aligns haplotypes that differ by more than two substitutions.
-
-    Returns:
-        The CIGAR of each haplotype of each region; None if no alignment spans the reference.
+    The engine aligns haplotypes that differ by more than two substitutions.
     """
     answers: list[list[Cigar | None]] = [[None] * len(haplotypes) for _, haplotypes in regions]
     waiting: list[tuple[int, int]] = []
@@ -164,15 +162,74 @@ def _usable_cigar(padded: np.ndarray, reference: bytes, bases: bytes) -> Cigar |
     return None if spanned < min(_MINIMUM_REFERENCE_LENGTH, len(reference)) else cigar
 
 
-def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, reference_start: int) -> dict[int, Event]:
-    """Return the variants of an aligned haplotype by start (EventMap.getEventsFromHaplotype).
+@compiled
+def left_aligned(operations, lengths, reference, query):
+    """Move every indel left as far as the bases allow, merging indels that meet (AlignmentUtils.leftAlignIndels).
 
-    Args:
-        bases: codes of the haplotype.
-        cigar: its alignment, from position `start` on.
-        start: 0-based.
-        reference: codes from position `reference_start` on.
-        reference_start: 0-based.
+    Operations (uint8: M, I and D as in `quire.sam`) and their lengths (int64) span both sequences (uint8 codes). Return
+    the operations and lengths of the new alignment.
+    """
+    room = 4 * len(operations) + 4
+    new_operations = np.empty(room, np.uint8)
+    new_lengths = np.empty(room, np.int64)
+    size = _ZERO  # elements are written from the right
+    inserted, deleted = _ZERO, _ZERO  # the current indel, which ends at reference_end, query_end
+    reference_end, query_end = len(reference), len(query)
+    for element in range(len(operations) - 1, -1, -1):
+        length = lengths[element]
+        if operations[element] == _INSERTION:
+            inserted += length
+            continue
+        if operations[element] == _DELETION:
+            deleted += length
+            continue
+        if inserted > 0 and deleted > 0:
+            shared = _ZERO  # the common end of both alleles is not part of the indel
+            while (
+                shared < min(inserted, deleted)
+                and reference[reference_end - 1 - shared] == query[query_end - 1 - shared]
+            ):
+                shared += 1
+            size = _push(new_operations, new_lengths, size, _MATCH, shared)
+            inserted, deleted = inserted - shared, deleted - shared
+            reference_end, query_end = reference_end - shared, query_end - shared
+        shift = _ZERO
+        if (inserted > 0) != (deleted > 0):
+            while shift < length and reference[reference_end - 1 - shift] == query[query_end - 1 - shift]:
+                shift += 1
+        size = _push(new_operations, new_lengths, size, _MATCH, shift)
+        reference_end, query_end = reference_end - shift, query_end - shift
+        if shift == length and element > 0 and length > 0 and inserted + deleted > 0:
+            continue  # the block on the left is used up, so the indel meets the next one
+        size = _push(new_operations, new_lengths, size, _DELETION, deleted)
+        size = _push(new_operations, new_lengths, size, _INSERTION, inserted)
+        reference_end -= deleted
+        query_end -= inserted
+        inserted, deleted = _ZERO, _ZERO
+        size = _push(new_operations, new_lengths, size, _MATCH, length - shift)
+        reference_end -= length - shift
+        query_end -= length - shift
+    size = _push(new_operations, new_lengths, size, _DELETION, deleted)
+    size = _push(new_operations, new_lengths, size, _INSERTION, inserted)
+    return new_operations[:size][::-1].copy(), new_lengths[:size][::-1].copy()
+
+
+@compiled
+def _push(operations, lengths, size, operation, length):
+    if length == 0:
+        return size
+    if size > 0 and operations[size - 1] == operation:
+        lengths[size - 1] += length
+        return size
+    operations[size] = operation
+    lengths[size] = length
+    return size + 1
+
+
+def events_of(bases: bytes, cigar: Cigar, start: int, reference: bytes, reference_start: int) -> dict[int, Event]:
+    """Return the variants of a haplotype, aligned from position `start` on, by start (getEventsFromHaplotype).
+
+    `reference` holds codes from position `reference_start` on.
     """
     events: dict[int, Event] = {}
     if len(cigar) == 1 and start == reference_start and bases == reference:
@@ -232,15 +289,8 @@ def genotyping_span(
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return the span in which variants are called, and the padded span for trimming (AssemblyRegionTrimmer.trim).
 
-    Args:
-        events: of all haplotypes.
-        region: span of the active region.
-        padded: its padded span.
-        reference: codes of the padded span.
-        indel_padding: bases around an indel, in addition to the repeat that contains it.
-
-    Returns:
-        Span and padded span of the variants; None if no variant overlaps the region.
+    The events are those of all haplotypes, and `reference` holds the codes of the padded span. An indel is padded by
+    `indel_padding` bases in addition to the repeat that contains it. Return None if no variant overlaps the region.
     """
     inside = [event for event in events if event.start < region[1] and event.end > region[0]]
     if not inside:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.pairhmm.batch import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
+from quire.algorithms.pairhmm import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
 from quire.ragged import pack_bytes
 from quire.rescore.dragen.disqualification import least_likelihoods as dragen_least_likelihoods
 from quire.rescore.dragen.gaps import gap_qualities
@@ -55,13 +55,6 @@ class TrimmedReads(NamedTuple):
     bases: NDArray[np.uint8]
     base_qualities: NDArray[np.uint8]
     gap_qualities: NDArray[np.uint8]
-
-
-class _RepeatWorkspace(NamedTuple):
-    """Workspace of `count_repeats`: uint64, one value per base of the longest read."""
-
-    backward: NDArray[np.uint64]
-    forward: NDArray[np.uint64]
 
 
 class RegionLikelihoods(NamedTuple):
@@ -106,12 +99,12 @@ def region_likelihoods(
         engine: with its PairHMM.
         repeat_gaps: uint8[samples, 2, 8, 20] of `dragen.gaps.gap_tables`; None for GATK's default error model.
     """
+    qualities = pcr_gap_qualities() if repeat_gaps is None else np.empty(0, np.uint8)
+    trimmed: TrimmedReads = trim_reads(reads, regions, spans, qualities)
     if repeat_gaps is None:
-        trimmed = trim_reads(reads, regions, spans, pcr_gap_qualities())
         continuation = None
         least = least_likelihoods(np.diff(trimmed.base_offsets))
     else:
-        trimmed = trim_reads(reads, regions, spans, np.empty(0, np.uint8))
         opening, continuation = gap_qualities(
             trimmed.bases, trimmed.base_offsets, reads.sample[trimmed.source], repeat_gaps
         )
@@ -156,32 +149,18 @@ def _batch(
     )
 
 
-def trim_reads(
-    reads: RegionReads,
-    regions: NDArray[np.int64],
-    spans: NDArray[np.int64],
-    repeat_qualities: NDArray[np.uint8],
-) -> TrimmedReads:
-    """Cut the reads of some regions to their spans; reads that become shorter than GATK's minimum are dropped.
-
-    Args:
-        reads: clipped reads of all regions.
-        regions: int64[n], indices of the regions.
-        spans: int64[n, 2] of the reference.
-        repeat_qualities: of `pcr_gap_qualities`. If it is empty, base qualities are not capped by mapping quality, and
-            the caller sets gap qualities.
-    """
-    trimmed: TrimmedReads = _trim_reads(reads, regions, spans, repeat_qualities)
-    return trimmed
-
-
 @compiled
-def _trim_reads(reads, regions, spans, repeat_qualities):
+def trim_reads(reads, regions, spans, repeat_qualities):
+    """Cut the reads of some regions to their spans and return `TrimmedReads`; too short reads are dropped.
+
+    `regions` (int64[n]) are indices, `spans` (int64[n, 2]) are of the reference. If `repeat_qualities`, from
+    `pcr_gap_qualities`, is empty, base qualities are not capped by mapping quality, and the caller sets gap qualities.
+    """
     trimmed, longest = _allocate(reads, regions)
-    space = _RepeatWorkspace(np.empty(longest, np.uint64), np.empty(longest, np.uint64))
+    backward, forward = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
     region_offsets, positions, read_usable = reads.region_offsets, reads.positions, reads.usable
     source, start, end, usable = trimmed.source, trimmed.start, trimmed.end, trimmed.usable
-    base_offsets, capped = trimmed.base_offsets, len(repeat_qualities) > 0
+    base_offsets, gap_qualities, capped = trimmed.base_offsets, trimmed.gap_qualities, len(repeat_qualities) > 0
     n = 0
     for r in range(len(regions)):
         for i in range(region_offsets[regions[r]], region_offsets[regions[r] + 1]):
@@ -191,7 +170,11 @@ def _trim_reads(reads, regions, spans, repeat_qualities):
             at = base_offsets[n]
             _copy_bases(reads, i, low, high, trimmed, at, capped)
             if capped:
-                _set_gap_qualities(trimmed.bases, at, at + high - low, space, repeat_qualities, trimmed.gap_qualities)
+                last = at + high - low - 1
+                count_repeats(trimmed.bases, at, last + 1, backward, forward, gap_qualities)
+                for b in range(at, last):  # lower inside short repeats, except at the last base
+                    gap_qualities[b] = min(DEFAULT_GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
+                gap_qualities[last] = DEFAULT_GAP_OPEN_QUALITY
             source[n] = i
             start[n], end[n] = aligned_span(positions, low, high)
             usable[n] = read_usable[i]
@@ -251,15 +234,6 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped):
         )
 
 
-@inlined
-def _set_gap_qualities(bases, begin, end, space, repeat_qualities, gap_qualities):
-    """Write the gap-open quality of each base of a read: lower inside short repeats, except at the last base."""
-    count_repeats(bases, begin, end, space.backward, space.forward, gap_qualities)
-    for b in range(begin, end - 1):
-        gap_qualities[b] = min(DEFAULT_GAP_OPEN_QUALITY, repeat_qualities[gap_qualities[b]])
-    gap_qualities[end - 1] = DEFAULT_GAP_OPEN_QUALITY
-
-
 @compiled
 def _tasks(region_offsets, usable, counts):
     """Return all pairs of a usable read and a haplotype of its region (int32[t, 2]), read-major."""
@@ -288,15 +262,7 @@ def least_likelihoods(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @compiled
 def _matrices(values, usable, region_offsets, counts, least):
-    """Return each region's matrix of `RegionLikelihoods` (float64), row by row, end to end.
-
-    Args:
-        values: float64[tasks], PairHMM's answers to `_tasks`.
-        usable: as in `_tasks`.
-        region_offsets: as in `_tasks`.
-        counts: as in `_tasks`.
-        least: float64[reads], see `cap_and_drop`.
-    """
+    """Return each region's matrix of `RegionLikelihoods`, row by row, from PairHMM's answers to `_tasks`."""
     room = np.int64(0)
     for r in range(len(counts)):
         room += (region_offsets[r + 1] - region_offsets[r]) * counts[r]

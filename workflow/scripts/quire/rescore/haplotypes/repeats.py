@@ -27,13 +27,8 @@ _SHARES = np.array([0, *((1 << 16) // unit + 1 for unit in range(1, _LONGEST_UNI
 def count_repeats(bases, begin, end, backward, forward, repeats):
     """Count the copies of the short tandem repeat that ends at each base or starts at the next, at most MOST_REPEATS.
 
-    Args:
-        bases: uint8[] codes 0 to 4.
-        begin: of the read in `bases`, int64.
-        end: of the read in `bases`, int64.
-        backward: uint64[>= end - begin], workspace.
-        forward: uint64[>= end - begin], workspace.
-        repeats: uint8[], the result, from `begin` to `end`.
+    The read is at [begin, end) in `bases`, and so is the result in `repeats` (uint8). `backward` and `forward` (uint64)
+    are workspace for each base.
     """
     size = end - begin
     if size <= _HIGHEST_RUN:

@@ -17,8 +17,7 @@ from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.chunks import RegionBatch
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping.rank_sums import PlacedReads
-from quire.rescore.haplotypes import Haplotype
-from quire.rescore.haplotypes.left_align import left_aligned
+from quire.rescore.haplotypes import Haplotype, left_aligned
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods, region_likelihoods
 from quire.rescore.job import CallingJob
 from quire.rescore.parameters import INFORMATIVE_LOG10
