@@ -12,7 +12,7 @@ from quire.algorithms.pairwise.paths_gpu import placed_grid
 from quire.algorithms.pairwise.shapes import StripShape
 from quire.algorithms.pairwise.structs import QUERY_ROOM, WORDS_AROUND, StripJob, TilePlan, Walked
 from quire.algorithms.pairwise.sweep_gpu import CardMatrix
-from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.algorithms.scoring import BWA_MEM, Scoring
 from quire.device.card import CardArray, OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
@@ -21,7 +21,7 @@ from tests.oracles import pairwise as oracle
 from tests.support.examples import examples
 from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
-TIES, WIDE = Scoring(1, -1, -1, -1), HAPLOTYPE_TO_REFERENCE
+TIES, LARGE = Scoring(1, -1, -1, -1), Scoring(127, -127, -1100, -100)
 # So narrow that sequences which the oracle can align fill several strips, warps and tiles.
 NARROW_SCORES = (StripShape(2, 2, 16, 1, False),)
 NARROW_VALUES = StripShape(1, 2, 16, 1, True)
@@ -29,8 +29,7 @@ SHORTEST = 48
 
 
 NARROW = {
-    "SCORE_SHAPES": NARROW_SCORES, "WIDE_SCORE_SHAPES": NARROW_SCORES,
-    "VALUE_SHAPE": NARROW_VALUES, "SHORTEST_TILE": SHORTEST,
+    "SCORE_SHAPES": NARROW_SCORES, "VALUE_SHAPE": NARROW_VALUES, "SHORTEST_TILE": SHORTEST,
 }  # fmt: skip
 
 
@@ -58,7 +57,7 @@ def check(card, given: Pair) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
+@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, LARGE])
 def test_real_shapes(card, scoring: Scoring, mode: Mode) -> None:
     random = np.random.default_rng(mode)
     check(card, pair(*edited(random, 60, 90), scoring, mode))
@@ -67,7 +66,7 @@ def test_real_shapes(card, scoring: Scoring, mode: Mode) -> None:
 
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, WIDE])
+@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, LARGE])
 def test_strips_and_tiles(card, scoring: Scoring, mode: Mode) -> None:
     random = np.random.default_rng(10 + mode)
     check(card, pair(*edited(random, 110, 300), scoring, mode))

@@ -8,7 +8,7 @@ from quire.algorithms.pairwise import Mode, Pair
 from quire.algorithms.pairwise.cpu import align
 from quire.algorithms.scoring import BWA_MEM, Scoring
 from quire.pairwise import aligners
-from quire.pairwise.aligners import CardAligner
+from quire.pairwise.aligners import PairAligner
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
@@ -35,7 +35,7 @@ def test_a_card_gives_the_cpus_answers(failing: bool, caplog: pytest.LogCaptureF
     """A card that is full leaves the work to the CPU, and says so."""
     card = EmulatedCard(memory=1000) if failing else EmulatedCard()
     with caplog.at_level(logging.WARNING):
-        found = CardAligner("test", 1, card).align_many(small_pairs())
+        found = PairAligner("test", 1, card).align_many(small_pairs())
     assert [as_oracle(one) for one in found] == [as_oracle(align(one)) for one in small_pairs()]
     assert ("the card has no memory left for this pair" in caplog.text) is failing
 
@@ -45,15 +45,15 @@ def test_a_card_gives_the_cpus_answers(failing: bool, caplog: pytest.LogCaptureF
 def test_scores_that_the_card_has_no_kernel_for(caplog: pytest.LogCaptureFixture) -> None:
     pairs = small_pairs(Scoring(1 << 21, -4, -7, -1))
     with caplog.at_level(logging.WARNING):
-        found = CardAligner("test", 1, EmulatedCard()).align_many(pairs)
+        found = PairAligner("test", 1, EmulatedCard()).align_many(pairs)
     assert [as_oracle(one) for one in found] == [as_oracle(align(one)) for one in pairs]
     assert "aligning the pair on the CPU" in caplog.text
 
 
 def test_small_pairs_and_ends_between_anchors_are_aligned_on_the_cpu() -> None:
     """No card is used."""
-    found = CardAligner("test", 1, None).align_many(small_pairs())
+    found = PairAligner("test", 1).align_many(small_pairs())
     assert [as_oracle(one) for one in found] == [as_oracle(align(one)) for one in small_pairs()]
     local = pair([0, 1, 2, 3], [3, 3, 0, 1, 2, 3], BWA_MEM, Mode.LOCAL)
-    found = CardAligner("test", 1, None).align_to_corner(local)
+    found = PairAligner("test", 1).align_to_corner(local)
     assert (found.query_end, found.target_end, found.score) == (4, 6, 4)

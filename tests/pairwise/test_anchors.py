@@ -13,14 +13,14 @@ from quire.algorithms.pairwise import Mode, Pair, pair_of
 from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
 from quire.algorithms.pairwise.cpu import align
 from quire.algorithms.scoring import BWA_MEM
-from quire.pairwise.aligners import CpuAligner
+from quire.pairwise.aligners import PairAligner
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 from quire.pairwise.anchors import align_between_anchors, find_anchors
 
 from tests.algorithms.test_pairwise import GENOME, check, codes, edited
 from tests.support.examples import examples
 
-ALIGNER = CpuAligner("test", 1)
+ALIGNER = PairAligner("test", 1)
 
 
 def anchors_of(matches: list[tuple[int, int, int]]) -> Anchors:
@@ -146,7 +146,7 @@ def test_files_say_whether_the_alignment_is_optimal(tmp_path: Path, query: str, 
 
 def test_threads_do_not_show(real: np.ndarray) -> None:
     pair = pair_of(edited(real, np.random.default_rng(9)), real, BWA_MEM, Mode.LOCAL)
-    answers = [align_between_anchors(pair, CpuAligner("test", threads))[0].cigar.tolist() for threads in (1, 3)]
+    answers = [align_between_anchors(pair, PairAligner("test", threads))[0].cigar.tolist() for threads in (1, 3)]
     assert answers[0] == answers[1]
 
 
@@ -159,8 +159,8 @@ def test_pairs_of_all_sizes_keep_their_order(monkeypatch: pytest.MonkeyPatch) ->
         pair_of(*(random.integers(0, 4, size).astype(np.uint8) for size in both), BWA_MEM, Mode.GLOBAL)
         for both in sizes
     ]
-    found = CpuAligner("test", 2).align_many(pairs)
+    found = PairAligner("test", 2).align_many(pairs)
     assert [(one.query_end, one.target_end) for one in found] == sizes
     assert [one.score for one in found] == [align(pair).score for pair in pairs]
     empty: list[Pair] = []
-    assert CpuAligner("test", 2).align_many(empty) == []
+    assert PairAligner("test", 2).align_many(empty) == []

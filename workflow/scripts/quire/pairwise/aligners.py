@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from quire.algorithms.pairwise import Pair, PairwiseAlignment, cpu
 from quire.device.card import Card, OutOfDeviceMemory
@@ -16,55 +15,53 @@ LARGE_ON_CARD = 16_000_000
 """Cells from which a card aligns a pair: a short call takes it half a millisecond (H200), a core 6 million cells."""
 
 
-class PairAligner(Protocol):
-    """An engine that aligns pairs."""
-
-    def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """Align pairs.
-
-        Raises:
-            InputError: a pair needs too much memory.
-        """
-
-    def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """Align a pair so that the alignment ends at the end of both sequences in every mode."""
-
-
-class CpuAligner:
-    """An engine on threads of the CPU.
+class PairAligner:
+    """An engine that aligns large pairs on a card, if there is one, and the others on threads of the CPU.
 
     Args:
         name: name of the search, for messages.
-        threads: number of threads.
+        threads: number of threads of the CPU.
+        card: the card, or None.
     """
 
-    def __init__(self, name: str, threads: int) -> None:
-        self._name, self._threads = name, threads
+    def __init__(self, name: str, threads: int, card: Card | None = None) -> None:
+        self._name, self._threads, self._card = name, threads, card
 
     def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """See `PairAligner`."""
-        for pair in pairs:
+        """Align pairs; raise InputError if one needs too much memory."""
+        found = [self._align_on_card(pair) for pair in pairs]
+        rest = [(number, pair) for number, pair in enumerate(pairs) if found[number] is None]
+        for _, pair in rest:
             self._require_room(pair)
-        progress = _Progress(sum(len(pair.query) * len(pair.target) for pair in pairs))
+        progress = _Progress(sum(cells_of(pair) for _, pair in rest))
         with ThreadPoolExecutor(self._threads, "quire-pairwise") as pool:
-            small = {
-                number: pool.submit(cpu.align, pair)
-                for number, pair in enumerate(pairs)
-                if len(pair.query) * len(pair.target) < LARGE
-            }
-            found = []
-            for number, pair in enumerate(pairs):
+            small = {number: pool.submit(cpu.align, pair) for number, pair in rest if cells_of(pair) < LARGE}
+            for number, pair in rest:
                 if number in small:
-                    found.append(small[number].result())
-                    progress(len(pair.query) * len(pair.target))
+                    found[number] = small[number].result()
+                    progress(cells_of(pair))
                 else:
-                    found.append(cpu.align(pair, self._threads, progress=progress))
-        return found
+                    found[number] = cpu.align(pair, self._threads, progress=progress)
+        return [alignment for alignment in found if alignment is not None]
 
     def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """See `PairAligner`."""
+        """Align a short pair on the CPU so that the alignment ends at the end of both sequences in every mode."""
         self._require_room(pair)
         return cpu.align(pair, self._threads, at_corner=True)
+
+    def _align_on_card(self, pair: Pair) -> PairwiseAlignment | None:
+        """Align a pair on the card, or return None if it is small or the card has no room or no kernel for it."""
+        if self._card is None or cells_of(pair) < LARGE_ON_CARD:
+            return None
+        from quire.algorithms.pairwise import gpu
+
+        try:
+            return gpu.align(self._card, pair)
+        except OutOfDeviceMemory:
+            log.warning("the card has no memory left for this pair: aligning it on the CPU")
+        except ValueError as error:
+            log.warning("%s: aligning the pair on the CPU", error)
+        return None
 
     def _require_room(self, pair: Pair) -> None:
         rows, columns = len(pair.query), len(pair.target)
@@ -78,38 +75,9 @@ class CpuAligner:
             )
 
 
-class CardAligner:
-    """An engine that aligns large pairs on a card, and the others on threads of the CPU.
-
-    Args:
-        name: name of the search, for messages.
-        threads: number of threads of the CPU.
-        card: the card.
-    """
-
-    def __init__(self, name: str, threads: int, card: Card) -> None:
-        self._cpu, self._card = CpuAligner(name, threads), card
-
-    def align_many(self, pairs: Sequence[Pair]) -> list[PairwiseAlignment]:
-        """See `PairAligner`; the CPU also aligns pairs for which the card has no room or no kernel."""
-        from quire.algorithms.pairwise import gpu
-
-        found: dict[int, PairwiseAlignment] = {}
-        for number, pair in enumerate(pairs):
-            if len(pair.query) * len(pair.target) >= LARGE_ON_CARD:
-                try:
-                    found[number] = gpu.align(self._card, pair)
-                except OutOfDeviceMemory:
-                    log.warning("the card has no memory left for this pair: aligning it on the CPU")
-                except ValueError as error:
-                    log.warning("%s: aligning the pair on the CPU", error)
-        rest = [number for number in range(len(pairs)) if number not in found]
-        found.update(zip(rest, self._cpu.align_many([pairs[number] for number in rest]), strict=True))
-        return [found[number] for number in range(len(pairs))]
-
-    def align_to_corner(self, pair: Pair) -> PairwiseAlignment:
-        """See `PairAligner`; the ends between anchors are short, and the CPU aligns them."""
-        return self._cpu.align_to_corner(pair)
+def cells_of(pair: Pair) -> int:
+    """Return the number of cells of a pair's matrix."""
+    return len(pair.query) * len(pair.target)
 
 
 class _Progress:

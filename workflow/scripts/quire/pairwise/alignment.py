@@ -2,23 +2,20 @@
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, pair_of
 from quire.algorithms.pairwise.recount import Columns, recount
 from quire.algorithms.scoring import Scoring
-from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.errors import InputError, QuireError
 from quire.io.files import write_json_atomic
 from quire.ledger import require_balance
-from quire.pairwise.aligners import CardAligner, CpuAligner, PairAligner
+from quire.pairwise.aligners import PairAligner
 from quire.pairwise.files import AlignedPair, require_short_name, write_bam, write_dots, write_paf
 from quire.pairwise.sequences import SequenceRegion, read_region
-from quire.run.identity import identify
+from quire.run.inputs import identify
 
 log = logging.getLogger("quire.pairwise")
 MODES = {mode.name.lower(): mode for mode in Mode}
@@ -77,12 +74,9 @@ class PairwiseSettings:
 
 
 def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: PairwiseSettings) -> None:
-    """Align two sequences.
+    """Align two sequences and write the outputs, which appear whole or not at all.
 
-    Args:
-        inputs: two FASTA files and regions of them.
-        outputs: files that appear whole or not at all.
-        settings: scores, mode and hardware; threads, backend and memory do not change the answer.
+    Threads, backend and memory do not change the answer.
 
     Raises:
         InputError: bad FASTA, a missing region, invalid scores, sequences too long for the scores or the memory, or no
@@ -90,20 +84,20 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
         QuireError: an output cannot be written, or the alignment does not have its score.
     """
     begin = time.monotonic()
-    mode = _checked(settings)
     query = read_region(inputs.query, inputs.query_region)
     require_short_name(query)
     target = read_region(inputs.target, inputs.target_region)
     log.info("%s: query %s, target %s, %.3g cells", settings.name, query, target, len(query.codes) * len(target.codes))
     try:
-        pair = pair_of(query.codes, target.codes, settings.scoring, mode)
+        pair = pair_of(query.codes, target.codes, settings.scoring, MODES[settings.mode])
     except ValueError:
         raise InputError(
             f"pairwise {settings.name}: scores of up to {max(map(abs, settings.scoring))} are too large for sequences "
             f"of {len(query.codes):,} and {len(target.codes):,} bases; give smaller scores, or regions."
         ) from None
     anchors = 0
-    with _engine(settings) as (backend, engine):
+    with use_backend(settings.backend, settings.memory) as (backend, open_card):
+        engine = PairAligner(settings.name, settings.threads, open_card() if open_card else None)
         if settings.anchors == "none":
             (alignment,) = engine.align_many([pair])
         else:
@@ -141,44 +135,8 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     write_json_atomic(outputs.summary, summary)
 
 
-def _checked(settings: PairwiseSettings) -> Mode:
-    """Check the settings and return the mode.
-
-    Raises:
-        InputError: an invalid value.
-    """
-    choices = (
-        ("mode", settings.mode, list(MODES)),
-        ("anchors", settings.anchors, ["none", "mems"]),
-    )
-    for key, value, allowed in choices:
-        if value not in allowed:
-            raise InputError(f"pairwise {settings.name}: {key} is {value!r}; give {', '.join(allowed)}.")
-    for key, least in (("match", 1), ("mismatch", 0), ("gap_open", 0), ("gap_extend", 1)):
-        if getattr(settings, key) < least:
-            raise InputError(
-                f"pairwise {settings.name}: {key} is {getattr(settings, key)}; give {least} or more (penalties are "
-                "positive numbers)."
-            )
-    return MODES[settings.mode]
-
-
-@contextmanager
-def _engine(settings: PairwiseSettings) -> Iterator[tuple[Backend, PairAligner]]:
-    """Open the backend and its engine."""
-    with use_backend(settings.backend, settings.memory) as (backend, open_card):
-        if open_card is None:
-            yield backend, CpuAligner(settings.name, settings.threads)
-        else:
-            yield backend, CardAligner(settings.name, settings.threads, open_card())
-
-
 def _check(settings: PairwiseSettings, pair: Pair, alignment: PairwiseAlignment, columns: Columns) -> None:
-    """Check that the columns add up to the score, and that every base is counted.
-
-    Raises:
-        QuireError: they do not (a bug); no output was written.
-    """
+    """Raise QuireError (a bug) unless the columns add up to the score and every base is counted."""
     score = columns.score(pair.scoring)
     if score != alignment.score:
         raise QuireError(

@@ -35,15 +35,7 @@ _LINE = 1 << 16
 
 
 def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlignment, int]:
-    """Align a pair between anchors.
-
-    Args:
-        pair: the sequences, scores and mode.
-        engine: the engine for the parts.
-
-    Returns:
-        The alignment, and the number of its anchors. Without anchors the whole matrix is computed.
-    """
+    """Align a pair between anchors (if there are none, by its whole matrix); return also their number."""
     anchors = find_anchors(pair.query, pair.target)
     if len(anchors.length) == 0:
         return engine.align_many([pair])[0], 0
@@ -86,12 +78,7 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
 
 
 def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors:
-    """Find the best chain of shortened matches that are unique in both sequences.
-
-    Args:
-        query: codes (uint8[]); codes above 3 are ambiguous bases.
-        target: codes as in `query`.
-    """
+    """Find the best chain of shortened matches that are unique in both sequences (uint8 codes; above 3: ambiguous)."""
     if len(query) < ANCHOR_BASES or np.count_nonzero(target < AMBIGUOUS) < ANCHOR_BASES:
         return Anchors(*(np.empty(0, np.int64) for _ in range(3)))
     with tempfile.TemporaryDirectory(prefix="quire_pairwise_") as folder:
@@ -138,12 +125,7 @@ def _part(pair: Pair, rows: slice, columns: slice, mode: Mode = Mode.GLOBAL) -> 
 
 
 def _best_run(anchors: NDArray[np.int64], gaps: NDArray[np.int64]) -> tuple[int, int]:
-    """Return the first and last anchor of the run with the best score: of equal runs the first, then the longest.
-
-    Args:
-        anchors: int64[k], scores of the anchors.
-        gaps: int64[k - 1], scores of the parts between them.
-    """
+    """Return the first and last anchor of the run with the best score: of equal runs the first, then the longest."""
     # A run from i to j scores sums[j] - before[i].
     sums = np.cumsum(anchors) + np.append(0, np.cumsum(gaps))
     before = sums - anchors

@@ -1,7 +1,4 @@
-"""Compile every kernel of the stage once, by aligning two short sequences.
-
-Otherwise parallel jobs that start with an empty cache would each compile the same kernels.
-"""
+"""Compile every kernel of the stage once, before parallel jobs would each do so."""
 
 import random
 import tempfile

@@ -40,10 +40,10 @@ class SequenceRegion:
 
 
 def read_region(fasta: Path, region: str) -> SequenceRegion:
-    """Read a record of a FASTA, or a region of it.
+    """Read a record of a FASTA (plain, gzip or bgzip), or a region of it.
 
     Args:
-        fasta: FASTA, plain, gzip or bgzip.
+        fasta: the file.
         region: "" for the only record; else the name of a record, or `name:start-end` (1-based, end included, commas
             allowed). If this whole text is the name of a record, that record is read.
 

@@ -1,8 +1,6 @@
-"""Steps of a search of an FM-index on the CPU: small functions that Numba kernels inline.
+"""Steps of a search of an FM-index on the CPU, which Numba kernels inline: a call would count references to its arrays.
 
-Numba counts a reference for every array of a call that LLVM does not inline, which takes several times as long as a
-step: hence `inlined`. Rows, positions and counts are int64; `blocks` and `sampled_rows` are flat uint64 arrays; codes
-are 0..3.
+Rows, positions and counts are int64; `blocks` and `sampled_rows` are flat uint64 arrays; codes are 0..3.
 """
 
 import numpy as np

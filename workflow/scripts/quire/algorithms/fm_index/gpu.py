@@ -33,14 +33,7 @@ def arrays_of(index: FmIndex) -> list[np.ndarray]:
 
 
 def upload_page(card: Card, index: FmIndex, start: int, owned_length: int) -> CardPage:
-    """Copy an index to a card.
-
-    Args:
-        card: the card that gets the page.
-        index: the index of the page.
-        start: first axis position of the page.
-        owned_length: position in the page from which on hits belong to the next page.
-    """
+    """Copy an index to a card, with the first axis position of its page and the bases that the page owns."""
     return page_on_card(index, [card.upload(array) for array in arrays_of(index)], start, owned_length)
 
 

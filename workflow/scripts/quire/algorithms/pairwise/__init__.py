@@ -84,11 +84,7 @@ class Pair:
     mode: Mode
 
     def __post_init__(self) -> None:
-        """Check the scores.
-
-        Raises:
-            ValueError: scores of the wrong sign, or too large for 32 bits with sequences of these lengths.
-        """
+        """Raise ValueError for scores of the wrong sign, or too large for 32 bits with sequences of these lengths."""
         match, mismatch, gap_open, gap_extend = self.scoring
         if not (match > 0 >= mismatch and 0 > gap_extend >= gap_open):
             raise ValueError(f"pairwise: {self.scoring} needs match > 0 >= mismatch and 0 > gap_extend >= gap_open")
@@ -107,7 +103,7 @@ def pair_of(query: NDArray[np.uint8], target: NDArray[np.uint8], scoring: Scorin
 
 
 class PairwiseAlignment(NamedTuple):
-    """An alignment of a pair. A tuple is created in a third of the time of a frozen dataclass.
+    """An alignment of a pair.
 
     Attributes:
         score: H at its end.

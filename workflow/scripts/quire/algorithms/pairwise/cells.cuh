@@ -31,7 +31,7 @@ struct Terms {
 };
 
 struct Cells {
-    u32 letter[COLUMNS];  // WIDE: the column's selector; else its scores by the row's letter, a byte each
+    u32 letter[COLUMNS];  // the column's scores by the row's letter, a byte each
     i32 best[COLUMNS];    // H of the row above
     i32 insertion[COLUMNS];
     i32 corner;    // H left of it
@@ -44,8 +44,8 @@ struct Cells {
             int column = first + k;
             bool inside = column < job.columns;
             u32 code = inside ? target[job.target + column] : 5;
-            letter[k] = WIDE ? selector_of(code) : terms.mismatches();
-            if (!WIDE && code < 4) {
+            letter[k] = terms.mismatches();
+            if (code < 4) {
                 u32 shift = 8 * code;
                 letter[k] = (letter[k] & ~(255u << shift)) | (u32)(terms.match & 255) << shift;
             }
@@ -58,7 +58,6 @@ struct Cells {
     }
 
     __device__ __forceinline__ i32 of_letters(int k, u32 row_letter, const Terms& terms) const {
-        if (WIDE) return letter[k] == row_letter ? terms.match : terms.mismatch;
         return (i32)permute_bytes(letter[k], terms.mismatches(), row_letter);
     }
 

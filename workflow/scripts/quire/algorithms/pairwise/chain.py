@@ -1,8 +1,7 @@
 """Chains of exact matches that follow each other on both sequences.
 
-In a chain each match begins at or after the end of the match before, on both the query and the target. The best chain
-is the one with the most bases. One sweep over the query finds it, with a tree of maxima over the target (Abouelhoda and
-Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
+The best chain is the one with the most bases. One sweep over the query finds it, with a tree of maxima over the target
+(Abouelhoda and Ohlebusch 2005, J. Discrete Algorithms 3, without costs of gaps).
 """
 
 from typing import NamedTuple
@@ -23,10 +22,7 @@ class Anchors(NamedTuple):
 
 
 def shortened(matches: Anchors) -> Anchors:
-    """Return the matches without their ends, which may match by chance outside of the best alignment.
-
-    Matches on both sides of a gap often overlap on one sequence; without their ends most can be chained.
-    """
+    """Return the matches without their ends, which may match by chance; matches around a gap often overlap there."""
     cut = np.minimum(SHORTENED, matches.length // SHORTENED_SHARE)
     return Anchors(matches.query + cut, matches.target + cut, matches.length - 2 * cut)
 

@@ -39,9 +39,6 @@ def align(
         tiling: for tests; None: chosen such that borders take at most half of MEMORY.
         progress: called with the number of cells computed since the last call.
         at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be empty.
-
-    Raises:
-        ValueError: `tiling` has several tiles across whose width is odd.
     """
     alignment = without_matrix(pair, at_corner)
     if alignment is not None:

@@ -230,10 +230,10 @@ def direction_words(rows, columns):
 
 @inlined
 def note(directions, word, gap, deletion, cell):
-    """Write the four words of directions of a vector of cells, from `word` on.
+    """Write the four words of directions of a vector of cells (`cpu_tiles._cell`), from `word` on.
 
     They say whether an insertion is better than the diagonal, whether a deletion is better than both, and whether I of
-    the row below and D of the column to the right extend a gap. `cell` is the result of `cpu_tiles._cell`.
+    the row below and D of the column to the right extend a gap.
     """
     _, _, _, value, paired, opened, longer_gap, longer = cell
     store_bits(directions, word, bits_greater(gap, value))

@@ -1,7 +1,4 @@
-"""The traceback of a swept matrix: the alignment's end by the rules for ties, and its path tile by tile.
-
-The directions of the tiles on the path are computed again from the tiles' borders.
-"""
+"""The traceback of a swept matrix: the alignment's end, and its path through tiles whose directions are recomputed."""
 
 from typing import NamedTuple
 
@@ -40,11 +37,7 @@ class Path(NamedTuple):
 
 @compiled
 def trace(matrix, at_corner):
-    """Find the alignment of a swept `Matrix`.
-
-    Args:
-        matrix: a `Matrix` with the borders of all tiles.
-        at_corner: whether the alignment must end at (m, n) in every mode.
+    """Find the alignment of a swept `Matrix`; `at_corner` as in `cpu.align`.
 
     Returns:
         uint32[HEADER + elements]: the score + LARGEST, row and column (from 1) of the last cell and of the cell before
@@ -104,10 +97,7 @@ def _end(matrix, at_corner):
 
 @compiled
 def _follow_tile(tile, directions, scoring, local, path, cigar):
-    """Follow a path from a cell of a tile until it leaves the tile or ends; return the `Path` there.
-
-    Its elements are appended to `cigar` (uint32), the last one first. On the tile's borders row or column is -1.
-    """
+    """Follow a path from a cell of a tile until it ends or leaves the tile; append to `cigar`, last element first."""
     height, query, target = height_of(len(tile.query), LANES), tile.query, tile.target
     upper, left = tile.upper, tile.left
     row, column, state, score, ended, used = path

@@ -115,18 +115,12 @@ def _sweep_tile(spaces, tile, scoring, local, known):
 
 @compiled
 def note_tile(spaces, tile, scoring, local, goal, directions):
-    """Write the directions of all cells of a tile.
-
-    Args:
-        spaces: the result of `spaces_for`.
-        tile: `Tile`.
-        scoring: `Scoring`.
-        local: whether the mode is LOCAL.
-        goal: the score of the cell to find; 0: none.
-        directions: BITS[direction_words(rows, columns)], written.
+    """Write the directions of all cells of a tile (BITS[direction_words(rows, columns)]).
 
     Returns:
-        The row within the tile of the first cell that reaches the goal (smallest column, then smallest row), or -1.
+        The row within the tile of the first cell whose score reaches `goal` (smallest column, then smallest row), or
+        -1;
+        also -1 if `goal` is 0.
     """
     lowest, highest = _range(tile)
     scale, fits = _scale(tile, scoring, local, goal if goal > 0 else np.int64(_NO_GOAL), lowest, highest)
@@ -150,8 +144,8 @@ def _range(tile):
 def _scale(tile, scoring, local, goal, lowest, highest):
     """Return the `TileScale` of a tile, and whether all its scores fit in int16.
 
-    Inside the tile no H exceeds the border's largest H plus a match for each row or column. None is lower than a gap
-    from the border's smallest H, or than 0 in mode LOCAL. An I or D below every gap opened from an H cannot matter.
+    No H exceeds the border's largest H plus a match for each row or column. None is lower than a gap from the border's
+    smallest H, or than 0 in mode LOCAL. An I or D below every gap opened from an H cannot matter.
     """
     shorter = min(len(tile.query), len(tile.target)) + 1
     highest += shorter * scoring.match
@@ -207,8 +201,8 @@ def _solve(space, tile, scoring, scale, letters, directions, purpose):
     """Compute a tile in vectors of the type of `letters`, the result of `letter_scores`.
 
     Returns:
-        The result of `_sweep_tile`; for _NOTE an unused score, and row and column of the first cell above the goal, or
-        -1 for both.
+        As `_sweep_tile`; for _NOTE an unused score, and row and column of the first cell above the goal, or -1 for
+        both.
     """
     _place(space, tile, scoring, scale)
     score, row, column = _steps(space, tile, scale, letters, directions, purpose)
@@ -387,10 +381,7 @@ def _first(carried, step, row, height, goal, tile, found):
 
 @compiled
 def _best_end(carried, step, lanes_found, height, tile, found):
-    """Return the better of `found` and the largest H that lanes have in the two columns of a step.
-
-    `found` holds the score, the last row of its lane, and the column; if the column is -1, a score to exceed.
-    """
+    """Return the better of `found` (score, last row of the lane, column or -1) and the largest H of lanes in a step."""
     lanes = len(carried) // 2
     while lanes_found != 0:
         lane = trailing_zeros(lanes_found)

@@ -16,12 +16,11 @@ from quire.algorithms.pairwise.shapes import (
     SCORE_SHAPES,
     VALUE_BYTES,
     VALUE_SHAPE,
-    WIDE_SCORE_SHAPES,
     StripShape,
     fastest_shape,
 )
 from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables, TilePlan, TileValues, words_of
-from quire.algorithms.pairwise.sweep_gpu import CardMatrix, is_wide
+from quire.algorithms.pairwise.sweep_gpu import CardMatrix
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 
@@ -32,16 +31,14 @@ LITTLE = 4 << 30
 SHORTEST_TILE, MOST_TILES = 1024, 256
 """Fewest rows of a tile and most tiles in a column of tiles, if their borders fit in memory. With shorter tiles less is
 computed again, but planning takes longer and more rows are kept: tiles of 512 rows were slower at 8 to 100 kb."""
+LARGEST_LETTER_SCORE = 127
+"""Largest match and mismatch, of either sign: cells.cuh holds them in signed bytes. The configuration allows 100."""
 MOST_SCORE = 1 << 27
 """Limit of (m + n + 2) times the largest absolute score: kernels compute with up to 16 times as much."""
 
 
 def align(card: Card, pair: Pair) -> PairwiseAlignment:
     """Align two sequences, exactly as `quire.algorithms.pairwise.cpu.align`.
-
-    Args:
-        card: the card.
-        pair: the sequences, scores and mode.
 
     Raises:
         OutOfDeviceMemory: the card has too little free memory.
@@ -66,15 +63,15 @@ def fits(pair: Pair) -> bool:
     match, mismatch, gap_open, _ = pair.scoring
     largest = max(map(abs, pair.scoring))
     return (
-        max(match - 2 * gap_open, match - mismatch) <= LARGEST_DIFFERENCE
+        max(match, -mismatch) <= LARGEST_LETTER_SCORE
+        and max(match - 2 * gap_open, match - mismatch) <= LARGEST_DIFFERENCE
         and (len(pair.query) + len(pair.target) + 2) * largest < MOST_SCORE
     )
 
 
 def matrix_on_card(card: Card, pair: Pair) -> tuple[StripShape, CardMatrix]:
     """Return the shape of the kernel that sweeps a matrix, and the matrix on the card with space for its borders."""
-    shapes = WIDE_SCORE_SHAPES if is_wide(pair.scoring) else SCORE_SHAPES
-    shape = fastest_shape(shapes, card.multiprocessors, len(pair.target))
+    shape = fastest_shape(SCORE_SHAPES, card.multiprocessors, len(pair.target))
     # layout.cuh needs an even number of rows.
     size = max(SHORTEST_TILE, -(-max(len(pair.query), len(pair.target)) // (2 * MOST_TILES)) * 2)
     if _border_bytes(pair, size) > LITTLE:

@@ -1,7 +1,7 @@
 // Memory layout of a launch: rectangles of a matrix ("jobs"), the words on their borders, and values of cells.
 //
 // By -D: COLUMNS (of the matrix, per lane), STEPS (of a chunk: rows that are handed on together), LOCAL (mode LOCAL),
-// VALUES (the values of all cells are kept), WIDE (scores that a signed byte does not hold).
+// VALUES (the values of all cells are kept).
 //
 // A lane owns COLUMNS neighbouring columns, a warp a strip of WIDTH columns, whose rows it computes without barriers.
 // The strip on its right follows with the words on their common border, one per row: H, D of the next column, and a tag

@@ -1,4 +1,4 @@
-"""Shapes, the division of a matrix among the lanes of a card's kernels: their macros, and the fastest for a size."""
+"""Shapes: the division of a matrix among the lanes of a card's kernels, their macros, and the fastest for a size."""
 
 from typing import NamedTuple
 
@@ -56,7 +56,7 @@ class StripShape(NamedTuple):
         """Return the number of words that the values of a rectangle take."""
         return self.strips(columns) * self.values_stride(rows)
 
-    def defines(self, mode: Mode, wide: bool) -> dict[str, int]:
+    def defines(self, mode: Mode) -> dict[str, int]:
         """Return the macros of pairwise.cu."""
         return {
             "COLUMNS": self.columns,
@@ -65,7 +65,6 @@ class StripShape(NamedTuple):
             "RESIDENT": self.resident,
             "VALUES": int(self.values),
             "LOCAL": int(mode == Mode.LOCAL),
-            "WIDE": int(wide),
         }
 
     def trace_defines(self) -> dict[str, int]:
@@ -75,7 +74,6 @@ class StripShape(NamedTuple):
             "STEPS": self.steps,
             "VALUES": 1,
             "LOCAL": 0,
-            "WIDE": 0,
             "NO_LETTER": AMBIGUOUS_QUERY,
             "MODE_LOCAL": int(Mode.LOCAL),
             "MODE_GLOBAL": int(Mode.GLOBAL),
@@ -88,15 +86,13 @@ class StripShape(NamedTuple):
 
 # Blocks of one warp are spread over all multiprocessors and schedulers; larger blocks are not.
 SCORE_SHAPES = tuple(StripShape(columns, 1, 16, 8, False) for columns in (4, 6))
-WIDE_SCORE_SHAPES = (StripShape(4, 1, 16, 8, False),)
 VALUE_SHAPE = StripShape(4, 1, 8, 8, True)
 
 
 def fastest_shape(shapes: tuple[StripShape, ...], multiprocessors: int, columns: int) -> StripShape:
     """Return the shape that takes the fewest cycles per row of the matrix.
 
-    On an H200 it chose the faster of lanes of four and six columns at eight sizes from 8 kb to 1 Mb. Lanes of 9, 12 and
-    16 columns were never faster than that, except by 1 % at 300 kb.
+    On an H200 it chose the faster of lanes of four and six columns at eight sizes from 8 kb to 1 Mb.
     """
 
     def cycles(shape: StripShape) -> float:

@@ -1,13 +1,12 @@
 """Kernel launches of pairwise alignment on a card: the sweep, rectangles of a matrix, and the parts of its path."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import Mode, Pair
-from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, WIDE_SCORE_SHAPES, StripShape
+from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripShape
 from quire.algorithms.pairwise.structs import (
     QUERY_ROOM,
     WORDS_AROUND,
@@ -28,12 +27,7 @@ from quire.device.card import THREADS, Card, CardArray, Kernel, bytes_of, places
 SOURCE = "quire/algorithms/pairwise/pairwise.cu"
 TRACE = "quire/algorithms/pairwise/trace.cu"
 KERNELS = [
-    *(
-        (SOURCE, shape.defines(mode, wide))
-        for wide, shapes in ((False, (*SCORE_SHAPES, VALUE_SHAPE)), (True, (*WIDE_SCORE_SHAPES, VALUE_SHAPE)))
-        for shape in shapes
-        for mode in (Mode.LOCAL, Mode.GLOBAL)
-    ),
+    *((SOURCE, shape.defines(mode)) for shape in (*SCORE_SHAPES, VALUE_SHAPE) for mode in (Mode.LOCAL, Mode.GLOBAL)),
     (TRACE, VALUE_SHAPE.trace_defines()),
 ]
 _FACTORS = 16, 65537  # cells.cuh: Scores
@@ -53,15 +47,7 @@ class CardMatrix:
     """
 
     def __init__(self, card: Card, pair: Pair, tile_rows: int, tile_columns: int, shape: StripShape) -> None:
-        """Upload sequences, and allocate memory for the kept rows and columns.
-
-        Args:
-            card: the card.
-            pair: sequences, neither empty.
-            tile_rows: rows of a tile.
-            tile_columns: columns of a tile.
-            shape: the shape of the kernel that `fill_all` launches.
-        """
+        """Upload a pair, neither sequence empty; allocate kept rows and columns; `shape` is that of the sweep."""
         self.card, self.mode = card, pair.mode
         self.scoring = Scoring(*map(int, pair.scoring))
         stride = shape.strips(len(pair.target)) * shape.width + 2
@@ -93,7 +79,7 @@ class CardMatrix:
     def launch(
         self, shape: StripShape, tables: JobTables, strips: int, borders: CardArray, values: CardArray, track: bool
     ) -> CardArray:
-        """Compute rectangles.
+        """Compute rectangles, and track the largest H (mode LOCAL) if wanted.
 
         Args:
             shape: the shape of the kernel.
@@ -101,7 +87,7 @@ class CardMatrix:
             strips: number of their strips, or more.
             borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
             values: uint32, for the values of cells.
-            track: whether the largest H is wanted (mode LOCAL).
+            track: whether the largest H is wanted.
 
         Returns:
             int32[strips, 4]: largest H, column and row (from 1) of each strip, if wanted.
@@ -111,7 +97,7 @@ class CardMatrix:
         inputs = KernelInputs(self._query, self._target, *self.scoring, *_FACTORS)
         matrices = KernelMatrices(self.words, borders, self.kept, values, ends, int(track))
         # One block per strip, even if a block has several warps: this spreads the strips over the multiprocessors.
-        card.kernel(SOURCE, "fill", **_defines(shape, self.mode, is_wide(self.scoring)))(
+        card.kernel(SOURCE, "fill", **shape.defines(self.mode))(
             min(strips, card.multiprocessors * shape.resident), shape.block, tables, inputs, matrices
         )
         return ends
@@ -162,7 +148,7 @@ class CardMatrix:
         card = self.card
         followed = FollowedParts(card.empty(parts.paths.shape, np.int64), card.empty(parts.room, np.uint32))
         sources = self._sources(tiles.places, tiles.values, tiles.peaks, tiles.ends)
-        kernel = card.kernel(TRACE, "follow", **_trace_defines(tiles.shape))
+        kernel = card.kernel(TRACE, "follow", **tiles.shape.trace_defines())
         kernel(len(parts.paths), _WARP, parts.paths, parts.grid, sources, *followed)
         return followed
 
@@ -170,12 +156,8 @@ class CardMatrix:
              joined: CardArray) -> None:  # fmt: skip
         """Join the parts that follow one another.
 
-        Args:
-            parts: as given to `follow`.
-            followed: as `follow` returned them.
-            walked: int64[10], receives a `Walked`.
-            taken: uint64[1], set to 0 by the caller.
-            joined: uint32, receives the elements.
+        `walked` (int64[10]) receives a `Walked`, `joined` (uint32) the elements; the caller has set `taken` (uint64[1])
+        to 0.
         """
         self._trace("join")(1, _WARP, parts.owns, parts.grid, parts.paths, *followed, walked, taken, joined)
 
@@ -184,7 +166,7 @@ class CardMatrix:
                         *self.scoring, int(self.mode))  # fmt: skip
 
     def _trace(self, entry: str) -> Kernel:
-        return self.card.kernel(TRACE, entry, **_trace_defines(VALUE_SHAPE))
+        return self.card.kernel(TRACE, entry, **VALUE_SHAPE.trace_defines())
 
     def _edges(self) -> tuple[int, ...]:
         """Return the `Edges` of trace.cu."""
@@ -192,21 +174,6 @@ class CardMatrix:
         return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
                 self.mode != Mode.LOCAL, matrix.keep, matrix.keep_stride, QUERY_ROOM, 0, WORDS_AROUND, matrix.top,
                 0)  # fmt: skip
-
-
-def is_wide(scoring: Scoring) -> bool:
-    """Return True if the match or mismatch score does not fit in a signed byte (cells.cuh)."""
-    return any(not -128 <= score <= 127 for score in scoring[:2])
-
-
-@cache
-def _defines(shape: StripShape, mode: Mode, wide: bool) -> dict[str, int]:
-    return shape.defines(mode, wide)
-
-
-@cache
-def _trace_defines(shape: StripShape) -> dict[str, int]:
-    return shape.trace_defines()
 
 
 def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:

@@ -45,11 +45,7 @@ def suffix_array(codes: np.ndarray) -> np.ndarray:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """Load the library of this environment.
-
-    Raises:
-        QuireError: it is missing or cannot be loaded.
-    """
+    """Load the library of this environment; raise QuireError if it is missing or cannot be loaded."""
     folders = [Path(sys.prefix) / "lib"]
     wheel = importlib.util.find_spec("pydivsufsort")
     if wheel is not None:

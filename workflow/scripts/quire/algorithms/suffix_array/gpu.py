@@ -36,8 +36,7 @@ class CardText(NamedTuple):
 
     Attributes:
         words: uint64[>= words_of_text(start, length)].
-        start: offset of the text in `words`, in bases.
-        length: bases of the text.
+        start, length: in bases.
     """
 
     words: CardArray
@@ -65,7 +64,7 @@ def upload_text(card: Card, words: np.ndarray, start: int, length: int) -> CardT
 
 
 def working_bytes(length: int, at_once: int, ties: int = 0) -> int:
-    """Estimate the memory that sorting the suffixes of a text takes in addition to the text, in bytes.
+    """Estimate the bytes that sorting the suffixes of a text takes in addition to the text.
 
     Args:
         length: bases of the text.
@@ -78,14 +77,7 @@ def working_bytes(length: int, at_once: int, ties: int = 0) -> int:
 
 
 def suffix_array(card: Card, text: CardText) -> CardArray:
-    """Sort all suffixes of a text.
-
-    Args:
-        card: the card that holds the text.
-        text: fewer than 2^32 - 1 bases.
-
-    Returns:
-        uint32[length + 1] on the card; see `quire.algorithms.suffix_array`.
+    """Sort all suffixes of a text; return uint32[length + 1] on the card (see `quire.algorithms.suffix_array`).
 
     Raises:
         OutOfDeviceMemory: the card is too small for the text: see `working_bytes`.
@@ -125,8 +117,7 @@ def _order_by_keys(card: Card, text: CardText, budget: int) -> CardArray:
 def _short_suffixes(card: Card, text: CardText, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Return positions (uint32) and keys (uint64, padded with A) of the suffixes from `first` on, in their order.
 
-    A suffix padded with A is the least of the texts that begin with it; of two suffixes that are then equal, the
-    shorter comes first. So (key, length) sorts them.
+    Of two suffixes that are equal when padded, the shorter comes first, so (key, length) sorts them.
     """
     word = (text.start + first) // BASES_PER_WORD
     tail = card.download(text.words[word : word + 2])

@@ -19,17 +19,9 @@ def _kernel(card: Card, entry: str) -> Kernel:
 def occurrence_blocks(
     card: Card, text: CardText, suffix_array: CardArray, words_per_block: int
 ) -> tuple[CardArray, np.ndarray, int]:
-    """Write the Burrows-Wheeler transform straight into occurrence blocks.
+    """Write the Burrows-Wheeler transform straight into occurrence blocks; see `cpu.occurrence_blocks`.
 
-    Args:
-        card: the card that holds the arrays.
-        text: a text of n bases.
-        suffix_array: uint32[n + 1].
-        words_per_block: 4, 8, 16 or 32.
-
-    Returns:
-        blocks (uint64, flat, on the card), counts of the four codes (int64[4] on the host), and the row of the whole
-        text.
+    Blocks stay on the card; the counts are on the host.
     """
     rows = len(suffix_array)
     block_count = rows // (32 * words_per_block - 64) + 1

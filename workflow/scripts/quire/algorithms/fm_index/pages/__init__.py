@@ -1,8 +1,4 @@
-"""The pages of the axis side by side: seeding and all other searches look a query up in every page.
-
-On the CPU all pages are in one table (`cpu.page_table`), and a kernel goes from page to page. On a card all pages stay
-resident if memory allows, else some are uploaded in turn (`gpu.CardPages`).
-"""
+"""The pages of the axis side by side: seeding and all other searches look a query up in every page."""
 
 from dataclasses import dataclass
 
@@ -11,9 +7,7 @@ from quire.algorithms.fm_index import FmIndex
 
 @dataclass(frozen=True)
 class IndexOfPage(FmIndex):
-    """The FM-index of a page (attributes of `FmIndex`), and the place of the page on the axis.
-
-    Positions in the index count from the page's start: axis position = start + position.
+    """The FM-index of a page (attributes of `FmIndex`); axis position = start + position in the index.
 
     Attributes:
         start: first axis position of the page.

@@ -1,7 +1,7 @@
 """Pages as the CPU's kernels see them: any number of pages in one table of numbers.
 
-Numba compiles a kernel for each type of its arguments, and a tuple of pages would be another type for each number of
-pages. So a kernel gets a table of addresses and sizes, and takes the arrays of the page that it works on from there.
+Numba would compile a kernel anew for each number of pages in a tuple. So a kernel gets a table of addresses and sizes,
+and takes the arrays of the page that it works on from there.
 """
 
 from collections.abc import Sequence
@@ -46,13 +46,7 @@ ARRAYS = {
 
 
 def page_arrays(index: FmIndex, start: int, owned_length: int) -> PageArrays:
-    """Return the kernels' view of a page.
-
-    Args:
-        index: the index of the page.
-        start: first axis position of the page.
-        owned_length: position in the page from which on hits belong to the next page.
-    """
+    """Return the kernels' view of the index of a page that starts at an axis position and owns `owned_length` bases."""
     arrays = {name: np.ascontiguousarray(getattr(index, name), dtype).reshape(-1) for name, dtype in ARRAYS.items()}
     return PageArrays(
         words_per_block=int(index.words_per_block),
@@ -133,7 +127,7 @@ def announce_row(page, row):
 
 @inlined
 def walk_to_sampled(page, rows, steps, listed, left):
-    """Walk back from some rows of a page to rows that its sampled suffix array holds, all rows in turn.
+    """Walk back from rows of a page (`PageArrays`) to rows that its sampled suffix array holds, all rows in turn.
 
     Args:
         page: `PageArrays`.

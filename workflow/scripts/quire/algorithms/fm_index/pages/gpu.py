@@ -15,8 +15,7 @@ log = logging.getLogger("quire.align")
 class PagesInTurn(Protocol):
     """Pages of the whole axis in order, of which only the last one requested need be on the card.
 
-    Work on a page must be launched before the next page is requested, but need not be finished: a page's memory is
-    reused in stream order only.
+    Launch the work on a page before the next is requested: its memory is reused in stream order only.
     """
 
     def __len__(self) -> int: ...
@@ -39,16 +38,7 @@ class CardPages:
     """
 
     def __init__(self, card: Card, indexes: Sequence[IndexOfPage], room: int) -> None:
-        """Upload the pages that stay.
-
-        Args:
-            card: the card that gets the pages.
-            indexes: the indexes of all pages of the axis, in order.
-            room: bytes that pages may take.
-
-        Raises:
-            QuireError: not even one page fits.
-        """
+        """Upload the pages that stay within `room` bytes; raise QuireError if not even one page fits."""
         sizes = [page_bytes(index) for index in indexes]
         if max(sizes, default=0) > room:
             raise QuireError(
