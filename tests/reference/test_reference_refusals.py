@@ -30,6 +30,8 @@ BAD_TEXTS = {
     ">a\nACGT\n>b": "record 'b' has no sequence",
     ">a\n \t\n\n>b\nACGT\n": "record 'a' has no sequence",
     ">\nACGT\n": "line 1: a record has no name",
+    "\n \r\n>a\nACGT\nAC-GT\n": "line 5: the record 'a'",
+    "\ufeff>a\nAC-GT\n": "line 2: the record 'a'",
     "> a\nACGT\n": "line 1: a record has no name",
     ">*a\nACGT\n": "not allowed in SAM",
     ">=a\nACGT\n": "not allowed in SAM",

@@ -20,6 +20,7 @@ from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 BLOCK_SIZE = 1 << 22
 PROTEIN_LETTERS = b"EFIJLOPQXZ*"
 _BLANKS = b" \t\r\n"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # SAM 1.6, section 1.2.1, and the comma, which some references still have in names.
 _NAME_PATTERN = re.compile(rb"[0-9A-Za-z!#$%&+./:;?@^_|~,-][0-9A-Za-z!#$%&*+./:;=?@^_|~,-]*")
 # A record in which codes for two or three bases have a larger share is protein, not DNA.
@@ -84,7 +85,7 @@ def lengths_of_contigs(path: str | Path) -> dict[str, int]:
             if is_header:
                 name = (piece.split(maxsplit=1) or [b""])[0].decode("ascii", "backslashreplace")
                 lengths[name] = 0
-            else:
+            elif lengths:
                 lengths[name] += len(piece) - sum(map(piece.count, _BLANKS))
     return lengths
 
@@ -95,10 +96,11 @@ def _pieces(stream: BufferedIOBase, path: str | Path) -> Iterator[tuple[bool, by
     line_start = first = True
     while block := stream.read(BLOCK_SIZE):
         if first:
-            block = block.lstrip()
-            if block and not block.startswith(b">"):
-                raise InputError(_not_fasta(path, block))
-            first = not block
+            text = block.removeprefix(BYTE_ORDER_MARK).lstrip()
+            if text and not text.startswith(b">"):
+                raise InputError(_not_fasta(path, text))
+            yield False, b"\n" * block.count(b"\n", 0, len(block) - len(text))
+            block, first = text, not text
         position = 0
         while position < len(block):
             if header is None and line_start and block.startswith(b">", position):
