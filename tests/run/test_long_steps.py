@@ -15,8 +15,7 @@ from quire.io.fastq import read_batches
 from quire.io.files import BGZF_END
 from quire.progress import DONE, Progress, duration
 from quire.run.job import LINE
-from quire.run.long_steps import lines_of, watch
-from quire.run.short_log import shorten
+from quire.run.short_log import lines_of, shorten, watch
 
 
 def test_the_rest_goes_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

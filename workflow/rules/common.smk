@@ -22,9 +22,8 @@ from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import failure_sentences
-from quire.run.leftovers import leftover_lines
-from quire.run.long_steps import watch
-from quire.run.short_log import shorten
+from quire.run.sheets import leftover_lines
+from quire.run.short_log import shorten, watch
 
 
 @contextmanager

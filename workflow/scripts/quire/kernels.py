@@ -14,12 +14,7 @@ _FOUND = states()  # before Numba and the kernels are imported
 
 
 def compile_stage(stage: str, **options: bool) -> None:
-    """Compile the kernels of a stage, unless they are compiled already.
-
-    Args:
-        stage: a key of `STAGES`.
-        options: settings of the configuration that select additional or other kernels.
-    """
+    """Compile the kernels of a stage (a key of `STAGES`), unless they are; `options` select additional kernels."""
     began, name = time.time(), "-".join([stage, *(option for option, chosen in options.items() if chosen)])
     if stamps.are_compiled(name, SCRIPT):
         log.info("the kernels of %s are compiled already", name)

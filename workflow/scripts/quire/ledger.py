@@ -1,7 +1,6 @@
 """The ledger: counts of a stage's input and output, which show that nothing was lost.
 
-A ledger is a JSON object of integer counts for one unit and one stage. Every stage calls `require_balance` before its
-output gets its final name.
+Every stage calls `require_balance` before its output gets its final name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,17 +12,7 @@ from quire.io.files import write_json_atomic
 
 
 def require_balance(stage: str, unit: str, left: Mapping[str, int], right: Mapping[str, int]) -> None:
-    """Raise an error unless the counts on both sides add up to the same total.
-
-    Args:
-        stage: name of the stage, for the message.
-        unit: name of the unit or sample, for the message.
-        left: counts of the input, by name.
-        right: counts of the output, by name.
-
-    Raises:
-        QuireError: the two totals differ.
-    """
+    """Raise QuireError unless the counts of the input and of the output, by name, add up to the same total."""
     if sum(left.values()) != sum(right.values()):
         raise QuireError(
             f"{stage} of {unit}: the ledger does not balance: {_sum(left)} is not {_sum(right)}; "
@@ -60,8 +49,7 @@ def write_ledger(
         unit: name of the unit or sample.
         counts: counts by name.
         warnings: sentences about the input that the report shows first.
-        backend: the backend that ran the stage's kernels (`Backend.to_json` of quire.device.backend); None without
-            kernels.
+        backend: `Backend.to_json` of the backend that ran the stage's kernels; None without kernels.
         mapped_from: digest of the mapped reads and the mapping settings (`quire.align.origin`); empty without mapping.
     """
     content: dict[str, Any] = {

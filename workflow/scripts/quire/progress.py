@@ -1,4 +1,4 @@
-"""Progress and remaining time of a job, in its log, from which the terminal shows them (`quire.run.long_steps`)."""
+"""Progress and remaining time of a job, in its log, from which the terminal shows them (`quire.run.short_log`)."""
 
 import logging
 import re
@@ -28,12 +28,7 @@ class Progress:
         self.tell(lambda: f"{done} of {total} {what}", lambda: done / total if total else None)
 
     def tell(self, said: Callable[[], str], share_done: Callable[[], float | None]) -> None:
-        """Report what is done and the remaining time, unless the last report is too recent.
-
-        Args:
-            said: returns the text of what is done.
-            share_done: returns the share of the step that is done, from 0 to 1; None if it is unknown.
-        """
+        """Report what is done, and the remaining time if the share is known, unless the last report is too recent."""
         now = time.monotonic()
         if now - self._last < SECONDS_BETWEEN:
             return

@@ -2,14 +2,11 @@
 
 Snakemake checks only a script's own time stamp. The digest of a script is therefore a `params` entry of its rule:
 editing a library module or a kernel reruns exactly the rules whose scripts import it, directly or through other
-modules. A CUDA kernel belongs to the module that names its file, and to the kernel that includes it.
+modules. A CUDA kernel belongs to the module that names its file, and to the kernel that includes it. The digest of a
+module's kernels decides whether compiled ones may be reused (`quire.simd.compiled`), since Numba checks one file alone.
 
-Numba checks only the file that defines a function. The digest of a module's kernels decides whether compiled ones may
-be reused (`quire.simd.compiled`).
-
-Digests cover code without comments and docstrings (`quire.source_text`), so an edit of prose reruns and recompiles
-nothing. Imports are found by regular expressions, since parsing every module takes a process a second. A docstring with
-a line that looks like an import adds one file to a digest, which is harmless.
+Digests cover code without comments and docstrings (`quire.source_text`). Imports are found by regular expressions,
+since parsing every module takes a process a second.
 """
 
 import hashlib
@@ -51,15 +48,10 @@ class SourceState(NamedTuple):
 
 
 def digest(script: str, *others: str) -> str:
-    """Return the digest of everything that a script depends on.
+    """Return the digest (hexadecimal SHA-256) of everything that a script depends on.
 
-    Args:
-        script: name of a script in workflow/scripts, such as "map_unit.py".
-        others: additional files that it reads, relative to workflow/.
-
-    Returns:
-        Hexadecimal SHA-256 of names and code of the script and all library files that it imports, and of names and
-        contents of the other files.
+    These are names and code of the script in workflow/scripts and of all library files that it imports, and names and
+    contents of the other files (relative to workflow/).
     """
     workflow = SCRIPTS.parent
     return _digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
@@ -73,8 +65,7 @@ def kernels_digest(module: Path) -> str:
 def kernel_sources(module: Path) -> frozenset[Path]:
     """Return the sources that the kernels of a module are compiled from.
 
-    A kernel takes functions and constants from its own module and from the modules that this one imports at its top
-    level, and so on. Packages on the way to them add nothing to it.
+    These are its own module, the modules that it imports at its top level, and so on, without the packages on the way.
     """
     found: set[Path] = set()
     waiting = [module]
@@ -118,8 +109,7 @@ def states() -> dict[Path, SourceState]:
 def state(path: Path) -> SourceState | None:
     """Return the properties of a file that change when it is written or replaced; None for a missing file.
 
-    The time of status change (ctime) is left out, because hard links and permissions change it too. No time is compared
-    with this machine's clock, since a file server has its own clock.
+    The time of status change (ctime) is left out, because hard links and permissions change it too.
     """
     try:
         found = path.stat()

@@ -45,7 +45,7 @@ from quire.progress import Progress
 from quire.reads import ReadBatch, Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
-from quire.run.identity import identify
+from quire.run.inputs import identify
 from quire.run.interrupts import worker_threads
 from quire.version import VERSION
 

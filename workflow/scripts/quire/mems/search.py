@@ -23,7 +23,7 @@ from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Search, TextPiece, pre
 from quire.mems.text import contig_columns
 from quire.mems.writing import Counts, Writer
 from quire.reference import Reference
-from quire.run.identity import identify
+from quire.run.inputs import identify
 from quire.run.interrupts import worker_threads
 
 log = logging.getLogger("quire.mems")

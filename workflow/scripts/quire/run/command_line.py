@@ -1,7 +1,6 @@
 """Shared parts of the exact tools' command lines: arguments from the configuration's keys, the index, final messages.
 
-An argument has the name, the description, the default and the limits of the schema's key, so that one search on the
-command line and one entry of a configuration are the same.
+An argument has the name, the description, the default and the limits of the schema's key.
 """
 
 import argparse
@@ -125,10 +124,7 @@ class ToolParser(argparse.ArgumentParser):
 def beside(output: Path, own: str, ending: str) -> Path:
     """Return the path of an additional output: `places.bam` and `counts.tsv` give `places.counts.tsv`.
 
-    Args:
-        output: the requested path.
-        own: its usual ending, which is replaced. Any other ending stays, so that two names never become one.
-        ending: ending of the additional output.
+    Only its usual ending (`own`) is replaced. Any other stays, so that two names never become one.
     """
     name = output.name.removesuffix(f".{own}") or output.name
     return output.with_name(f"{name}.{ending}")
@@ -151,10 +147,7 @@ def _output(text: str) -> Path:
 
 
 def run_tool(main: Callable[[], Path]) -> None:
-    """Run a tool with its log on stderr; print a short summary of its results, or one sentence if it fails.
-
-    Args:
-        main: the tool, which returns the path of its summary.
+    """Run a tool, which returns its summary's path, with its log on stderr; print counts, or one sentence on failure.
 
     Raises:
         SystemExit: status 1 if an input cannot be used or an output cannot be written. Ctrl-C ends the process.

@@ -29,7 +29,7 @@ from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
-from quire.run.contig_names import check_contig_names, contigs_of_index
+from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
@@ -61,11 +61,7 @@ class Configuration:
 
 
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
-    """Validate a configuration and its sheets, first against the schema, then for meaning.
-
-    Args:
-        raw: the configuration as Snakemake read it.
-        schemas: the folder with config.schema.yaml, samples.schema.yaml and units.schema.yaml.
+    """Validate a configuration, as Snakemake read it, and its sheets, first by the schemas, then for meaning.
 
     Raises:
         InputError: the first problem found, as one sentence.
@@ -83,11 +79,7 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
 
 
 def check_before_jobs(run: Configuration) -> None:
-    """Check, once per run and before any job, what requires reading files.
-
-    Raises:
-        InputError: the first problem found, as one sentence.
-    """
+    """Check, once per run and before any job, what requires reading files."""
     check_index(run.settings)
     check_contigs(run.settings)
     check_contig_names(run.settings)
@@ -207,10 +199,7 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
 
 
 def check_first_reads(run: Configuration) -> None:
-    """Check that the first reads of every file match their declaration: interleaving, qualities and UMIs.
-
-    Not part of `load`, because it decompresses every file: once per run is enough, not in every job.
-    """
+    """Check that the first reads of every file match their declaration: interleaving, qualities and UMIs."""
     umis_in_names = run.settings["align"]["umi"] == "name"
     for unit in run.units.to_dict("records"):
         what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column"
@@ -285,29 +274,17 @@ def check_output(settings: Mapping[str, Any]) -> None:
 
 
 def check_index(settings: Mapping[str, Any]) -> None:
-    """Check that an existing packed reference is intact and belongs to this FASTA; it would be overwritten otherwise.
-
-    Not part of `load`, because it reads a FASTA whose time stamp differs: once per run is enough, not in every job.
-    """
+    """Check that an existing packed reference is intact and of this FASTA; it would be overwritten otherwise."""
     directory = Path(settings["reference"]["index_directory"]) / "reference"
     if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
         Reference.open(directory, settings["reference"]["fasta"], verify=False)
 
 
 def check_contigs(settings: Mapping[str, Any]) -> None:
-    """Check that all steps can handle the contigs' names and lengths, if these are known before a job runs.
-
-    They are known from a packed reference, or from the index (.fai) next to the FASTA. Otherwise they are checked when
-    the reference is packed.
-    """
+    """Check that all steps can handle the contigs' names and lengths, if known before the reference is packed."""
     if not settings["samples"]:
         return
-    directory = Path(settings["reference"]["index_directory"]) / "reference"
-    if (directory / MANIFEST).exists():
-        reference = Reference.open(directory, verify=False)
-        contigs = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
-    else:
-        contigs = contigs_of_index(settings["reference"]["fasta"])
+    contigs = known_contigs(settings)
     require_names(contigs)
     align = settings["align"]
     require_index_fits(align["format"], align["index_format"], list(contigs), list(contigs.values()))

@@ -1,15 +1,15 @@
 """The configuration file as text: checks that it exists and is YAML (or JSON), with the line of a mistake.
 
-Snakemake reads a file named by `--configfile` before it reads the workflow, and reports mistakes in it in its own way
-(a traceback for a missing file). Quire's profiles are read earlier still, and call `refuse_unreadable` for it. The
-default file is checked when the workflow is read. Every file is checked for duplicate keys, of which YAML silently
-takes the last.
+Snakemake reads a file named by `--configfile` before the workflow, with a traceback for a missing file. Quire's
+profiles are read earlier still, and call `refuse_unreadable` for it. YAML silently takes the last of duplicate keys, so
+they are refused.
 """
 
 import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     """Read a configuration file.
 
     Raises:
-        InputError: the file is missing, is not text or not YAML, has no keys, or repeats a key; the message names the
-            line.
+        InputError: it is missing, not text, not YAML, has no keys, or repeats a key; the message names the line.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -46,14 +45,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def refuse_unreadable(arguments: Sequence[str]) -> None:
-    """End the process with one sentence if a configuration file is missing or invalid.
-
-    Args:
-        arguments: Snakemake's command line.
-
-    Raises:
-        SystemExit: with the message of `read_config_file`.
-    """
+    """End the process with one sentence if a configuration file that the arguments name is missing or invalid."""
     names, taking = list[str](), False
     for argument in arguments:
         key, given, value = argument.partition("=")
@@ -76,10 +68,8 @@ def _beside(path: Path) -> str:
 
 
 def _parsed(path: Path, text: str) -> Any:
-    try:
+    with suppress(ValueError):
         return json.loads(text, object_pairs_hook=partial(_without_twins, path))
-    except ValueError:
-        pass
     try:
         # The tree is checked as written: merge keys (<<) and aliases are resolved only when objects are constructed.
         _refuse_twins(yaml.compose(text, yaml.SafeLoader))
@@ -133,11 +123,7 @@ def _refuse_twins(root: yaml.Node | None) -> None:
 
 
 def _without_twins(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object from its keys and values.
-
-    Raises:
-        InputError: a key occurs twice.
-    """
+    """Return a JSON object from its keys and values; raise InputError if a key occurs twice."""
     content: dict[str, Any] = {}
     for key, value in pairs:
         if key in content:

@@ -54,11 +54,16 @@ def check_contig_names(settings: Mapping[str, Any]) -> None:
 
 def contig_lengths(settings: Mapping[str, Any]) -> dict[str, int]:
     """Return the contigs and their lengths, from the packed reference, the FASTA's index, or the whole FASTA."""
-    directory, fasta = Path(settings["reference"]["index_directory"]) / "reference", settings["reference"]["fasta"]
+    return known_contigs(settings) or lengths_of_contigs(settings["reference"]["fasta"])
+
+
+def known_contigs(settings: Mapping[str, Any]) -> dict[str, int]:
+    """Return the contigs and their lengths from the packed reference or the FASTA's index; empty without both."""
+    directory = Path(settings["reference"]["index_directory"]) / "reference"
     if (directory / MANIFEST).exists():
         reference = Reference.open(directory, verify=False)
         return dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
-    return contigs_of_index(fasta) or lengths_of_contigs(fasta)
+    return contigs_of_index(settings["reference"]["fasta"])
 
 
 def contigs_of_index(fasta: str) -> dict[str, int]:

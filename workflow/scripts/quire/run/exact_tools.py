@@ -15,11 +15,7 @@ _SPAN = re.compile(r".:(?P<start>[0-9][0-9,]*)-(?P<end>[0-9][0-9,]*)$")
 
 
 def check_exact_tools(settings: Mapping[str, Any]) -> None:
-    """Check that the searches of a tool have unique names, and that their files exist and have the right kind.
-
-    Raises:
-        InputError: the first problem found.
-    """
+    """Check that the searches of a tool have unique names, and that their files exist and have the right kind."""
     for tool in EXACT_TOOLS:
         names: dict[str, str] = {}
         for search in settings[tool]:
@@ -70,8 +66,7 @@ def require_sequence_of_pair(text: str, what: str) -> None:
 def fasta_and_region(text: str) -> tuple[str, str | None]:
     """Split FASTA, FASTA:contig or FASTA:contig:start-end into the path and the region (None without one).
 
-    Paths and names of contigs may contain colons: the path is the longest prefix that is a file or, if there is none,
-    everything before the first colon.
+    Names may contain colons: the path is the longest prefix that is a file, else everything before the first colon.
     """
     if os.path.exists(text):
         return text, None

@@ -1,9 +1,13 @@
-"""Checks of files and folders named by a configuration or a command line, before their content is read."""
+"""Files and folders named by a configuration or a command line: checks before they are read, and their identity."""
 
 import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from quire.errors import InputError
+from quire.reference import Reference
 
 
 def listed_files(text: str) -> list[str]:
@@ -35,3 +39,25 @@ def require_writable(folder: Path, what: str) -> None:
         raise InputError(f"configuration: {what} is {folder}, but {existing} is not a folder; choose another.")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise InputError(f"configuration: {what} is {folder}, but {existing} cannot be written; choose another.")
+
+
+def identify(files: Mapping[str, Path], reference: Reference | None = None) -> dict[str, dict[str, Any]]:
+    """Return, by key, the `bytes` of each file and the time when it was `modified` (UTC, whole seconds).
+
+    Args:
+        files: paths by key.
+        reference: the searched reference, described under the key `reference`: `md5` of its contigs (each as a line
+            `>name` and its letters in upper case without line ends), the number of `contigs`, and `bases` of all.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for key, path in files.items():
+        status = path.stat()
+        modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
+        found[key] = {"bytes": status.st_size, "modified": modified.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    if reference is not None:
+        found["reference"] = {
+            "md5": reference.manifest["fasta"]["md5"],
+            "contigs": len(reference.contig_names),
+            "bases": int(reference.contig_lengths.sum()),
+        }
+    return found

@@ -24,7 +24,7 @@ def end_interrupted(*_signal: object) -> NoReturn:
 def loading() -> Iterator[None]:
     """End the process at once on Ctrl-C while modules load, since they would turn it into another error or a traceback.
 
-    Nothing needs to be cleaned up yet. A process that was started with Ctrl-C ignored keeps ignoring it.
+    A process that was started with Ctrl-C ignored keeps ignoring it.
     """
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -39,14 +39,7 @@ def loading() -> Iterator[None]:
 
 @contextmanager
 def worker_threads(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool of threads whose work is waited for, unless an exception ends the block.
-
-    After an exception, work in progress continues in the background, and the rest is not started.
-
-    Args:
-        threads: number of threads.
-        name: prefix of the threads' names.
-    """
+    """Yield a pool of threads whose work is waited for; after an exception, the rest of it is not started."""
     pool = ThreadPoolExecutor(threads, name)
     try:
         yield pool

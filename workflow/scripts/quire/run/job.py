@@ -1,11 +1,11 @@
 """The frame of every rule's script around its one library call: the log, and errors as one sentence.
 
-Snakemake gives a script the object `snakemake`. `run_job` sends logging and stderr to the job's log file, and ends it
-with one sentence if the job fails. `failure_sentences` collects these sentences for the end of the terminal output.
+`run_job` sends logging and stderr to the job's log file, and ends it with one sentence if the job fails.
+`failure_sentences` collects these sentences for the end of the terminal output.
 
-Snakemake's `retries` restarts a failed job for any reason. More memory helps only a job that was killed or ran out of
-memory. A job that fails for another reason therefore leaves a note (`LOG.failed`), and its next attempt in the same run
-repeats the sentence at once instead of the work.
+Snakemake's `retries` restarts a failed job for any reason, but more memory helps only a job that was killed or ran out
+of memory. A job that fails for another reason therefore leaves a note (`LOG.failed`), and its next attempt in the same
+run repeats the sentence at once instead of the work.
 """
 
 import errno
@@ -36,11 +36,7 @@ _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandl
 
 
 def run_job(snakemake: Any, main: Callable[[], None]) -> None:
-    """Run `main` with the log of the job, whose last line is one sentence if it fails.
-
-    Args:
-        snakemake: the object that Snakemake injects into scripts; only `log` and `rule` are used.
-        main: the job, without arguments.
+    """Run `main` with the log of the job (Snakemake's object), whose last line is one sentence if it fails.
 
     Raises:
         SystemExit: status 1 after any exception; except for QuireError and OSError its traceback is logged.
@@ -83,11 +79,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
 
 
 def _fail(log: Path, sentence: str) -> NoReturn:
-    """End the job with a sentence, and note it for a further attempt unless more memory may help.
-
-    Raises:
-        SystemExit: always, status 1.
-    """
+    """End the job with a sentence and status 1, and note it for a further attempt unless more memory may help."""
     if MEMORY not in sentence:
         with suppress(OSError):  # a full disk: the next attempt repeats the work and fails again
             _note(log).write_text(f"{_run_line()}\n{SENTENCE}{sentence}")
@@ -117,9 +109,7 @@ def _run_line() -> str:
 def failure_sentences(failed: Iterable[Any]) -> list[str]:
     """Return the last sentences of failed jobs' logs, each once, in alphabetical order.
 
-    Args:
-        failed: Snakemake's jobs, or groups of jobs. Of a group, only jobs with a sentence count: the others had ended
-            before, or were never started.
+    Of a group of jobs, only those with a sentence count: the others had ended before, or were never started.
     """
     sentences: set[str] = set()
     for job in failed:
@@ -164,10 +154,7 @@ def crash_of_log(log: Path) -> str | None:
 
 
 def _text_of(log: Path) -> str:
-    """Return the text of a log of this run; empty for a missing log and for the log of an earlier run.
-
-    A job that the scheduler refuses leaves the log of an earlier run in place.
-    """
+    """Return the text of a log of this run; empty for a missing log, and for that of an earlier run (a refused job)."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text if _run_line() in text else ""
 
@@ -175,11 +162,8 @@ def _text_of(log: Path) -> str:
 def describe(error: Exception, output: Path = Path()) -> str:
     """Return one sentence for an error: the message of a QuireError, or the file and reason of an OSError.
 
-    Lack of memory gets the same words in every case: os.fork, for example, reports it as ENOMEM.
-
-    Args:
-        error: the error that ended the job.
-        output: the job's output folder, named with its free space if an OSError names no file.
+    Lack of memory gets the same words in every case (os.fork reports it as ENOMEM). If an OSError names no file, the
+    sentence gives the free space of the job's output folder.
     """
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         named = f"{error.filename}: " if error.filename is not None else ""

@@ -55,12 +55,9 @@ def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> 
 
 
 def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
-    """Copy `value` and add the defaults of missing keys; an empty block counts as a block without keys.
+    """Copy a value, or a block of keys, and add the defaults of missing keys; an empty block has no keys.
 
-    Args:
-        value: a single value, or a block of keys.
-        schema: its schema.
-        around: values of the keys on the same level and of the enclosing blocks.
+    `around` holds the values of the keys on the same level and of the enclosing blocks.
     """
     if schema.get("type") == "array" and isinstance(value, list):
         return [_with_defaults(one, schema["items"]) for one in value]
@@ -145,11 +142,7 @@ def _place(path: Iterable[str | int]) -> str:
 
 
 def value_of(text: str, part: Mapping[str, Any]) -> Any:
-    """Return the value of a key that a command line gives as text.
-
-    Args:
-        text: text of the argument.
-        part: the schema of the key.
+    """Return the value of a key that a command line gives as text, by the schema of the key.
 
     Raises:
         InputError: the violation of the schema, as the end of a sentence that begins with the key.

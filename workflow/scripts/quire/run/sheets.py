@@ -4,8 +4,10 @@ import csv
 import difflib
 import io
 import re
-from collections.abc import Callable, Hashable, Mapping
+import shlex
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -46,11 +48,7 @@ def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
     """Read a sheet, whatever its line ends, byte order mark, spaces around values, empty lines and comments.
 
     A line that begins with `#` is a comment, unless it names the columns as in PED files (`#sample`). Columns that are
-    not in the schema are kept as metadata; a column whose name resembles that of a missing column is refused.
-
-    Args:
-        path: the sheet.
-        schema: JSON schema of a row; its properties are the columns that Quire uses.
+    not in the schema of a row are kept as metadata; one whose name resembles that of a missing column is refused.
 
     Raises:
         InputError: the sheet is missing, is not tab-separated text, or has wrong columns, no rows or a value that the
@@ -98,10 +96,7 @@ def _is_comment(line: str, required: list[str]) -> bool:
 
 
 def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataFrame]:
-    """Return the lines of the sheet without comments: their numbers, and their stripped text, the header first.
-
-    Missing trailing fields are empty.
-    """
+    """Return the lines without comments: their numbers, and their stripped text, the header first."""
     try:
         # Spreadsheets end lines with the tabs of deleted columns.
         text = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
@@ -175,3 +170,25 @@ def _check_values(row: Row, schema: Mapping[str, Any]) -> None:
             raise InputError(f"{row.place}: {column} {value!r} is not one of {', '.join(part['enum'])}.")
         allowed = part["errorMessage"]
         raise InputError(f"{row.place}: {column} {value!r} {allowed}.")
+
+
+def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[str]:
+    """Return one line for each sample or unit of earlier runs that this run (units by sample) does not have."""
+    lines = []
+    for counts in sorted((output / "align").glob("*.counts.json")):
+        sample = counts.name.removesuffix(".counts.json")
+        if sample not in units:
+            lines.append(_leftover_line(sample, output))
+    for ledger in sorted((output / "ledger").glob("*.*.json")):
+        sample, unit, _ = ledger.name.split(".", 2)
+        if sample in units and unit not in units[sample]:
+            lines.append(_leftover_line(f"{sample}.{unit}", output))
+    return lines
+
+
+def _leftover_line(name: str, output: Path) -> str:
+    """Return a line in the format of the summary at the end of a run."""
+    return (
+        f"{'leftover':<12}{name} is from an earlier run and no longer in the sheets; its files are kept "
+        f"(find {shlex.quote(str(output))} -name '{name}.*' lists them)"
+    )

@@ -1,22 +1,29 @@
 """Short terminal output: one line when a job begins and one when it ends, with its time and its reads per second.
 
-Snakemake prints a dozen lines for each job, and two dozen for a failed one. They stay in its own log file, which it
-names at the end of a run. Warnings, and errors of no job with a log, are printed unchanged. Records are distinguished
-by their `event`, which Snakemake's interface for logger plugins defines.
+Snakemake prints a dozen lines for each job. They stay in its own log file, which it names at the end of a run.
+Warnings, and errors of no job with a log, are printed unchanged. Records are distinguished by their `event`, which
+Snakemake's interface for logger plugins defines.
+
+Jobs write their progress into their logs (`quire.progress`), which on a cluster lie on a shared file system. A thread
+of the first Snakemake process reads them periodically and logs it. Nothing waits for the thread.
 """
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from quire.progress import DONE
 from quire.run.job import why_it_failed
 
 # Exceptions with which Snakemake reports the rule's location and the command of a failed job.
 _FAILED = ("RuleException", "CalledProcessError")
 PROGRESS = "quire_progress"  # attribute of the records about long jobs, which are printed
+SECONDS_BETWEEN_LOOKS = 30
+_TAIL = 1 << 16  # bytes read from the end of a log
 _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records recovered from .*)")
 
 
@@ -137,12 +144,52 @@ def _rates(log: Path) -> list[str]:
 def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: False, kept: str = "") -> None:
     """Make the terminal's handler print short lines from now on.
 
-    Args:
-        logger: Snakemake's logger.
-        whole_words: returns True while the full output is wanted (a dry run).
-        kept: Snakemake's message for a run without jobs, which is printed.
+    `whole_words` returns True while the full output is wanted (a dry run). `kept` is Snakemake's message for a run
+    without jobs, which is printed.
     """
     for handler in logger.handlers:
         to_terminal = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
         if to_terminal and handler.formatter is not None and not isinstance(handler.formatter, ShortFormatter):
             handler.setFormatter(ShortFormatter(handler, whole_words, kept))
+
+
+def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> None:
+    """Log periodically the progress of the jobs that a logger's handlers have seen begin (`short_log.shorten`)."""
+    formatters = [handler.formatter for handler in logger.handlers if isinstance(handler.formatter, ShortFormatter)]
+    said: dict[str, str] = {}
+
+    def look_again() -> None:
+        while True:
+            time.sleep(seconds)
+            for formatter in formatters:
+                for line in lines_of(formatter.begun, said):
+                    logger.info(line, extra={PROGRESS: True})
+
+    if formatters:
+        threading.Thread(target=look_again, name="quire-progress", daemon=True).start()
+
+
+def lines_of(begun: Mapping[int, logging.LogRecord], said: dict[str, str]) -> list[str]:
+    """Return a line for each job whose log has new progress; `said` holds the last progress by log and is updated."""
+    lines = []
+    for job in list(begun.values()):
+        for log in job.__dict__["log"]:
+            far = _last_said(Path(log), job.created)
+            if far and said.get(log) != far:
+                said[log] = far
+                lines.append(f"{time.strftime('%H:%M:%S')}  {name_of(job)}: {far}")
+    return lines
+
+
+def _last_said(log: Path, begun: float) -> str | None:
+    """Return the last progress in a log; None if there is none, or if the log is of an earlier run."""
+    try:
+        with log.open("rb") as stream:
+            size = log.stat().st_size
+            if log.stat().st_mtime < begun - 1:
+                return None
+            stream.seek(max(0, size - _TAIL))
+            found = DONE.findall(stream.read().decode(errors="replace"))
+    except OSError:
+        return None
+    return found[-1] if found else None
