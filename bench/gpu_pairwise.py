@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gpu, pair_of
 from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripShape
 from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables
-from quire.algorithms.pairwise.sweep_gpu import CardMatrix
+from quire.algorithms.pairwise.sweep_gpu import CardMatrix, upload_together
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
@@ -94,9 +94,9 @@ def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[Stri
 
     def launch() -> None:
         matrix.words[WORDS_AROUND + rows :] = 0
-        table = card.upload(np.array([0, strips, 0, *job], np.int64))
-        tables = JobTables.of_one(card.pointer(table))
-        matrix.launch(shape, tables, strips, matrix.words, values, pair.mode == Mode.LOCAL)
+        tables = [np.array([0, strips]), np.array([job], np.int64), np.zeros(1, np.uint32)]
+        before, jobs, ticket = upload_together(card, tables)
+        matrix.launch(shape, JobTables(before, jobs, 1, ticket), strips, matrix.words, values, pair.mode == Mode.LOCAL)
 
     return shape, launch
 

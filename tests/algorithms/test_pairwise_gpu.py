@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from quire.algorithms.pairwise import Mode, Pair, gpu, shapes
-from quire.algorithms.pairwise.gpu import align
-from quire.algorithms.pairwise.paths_gpu import placed_grid
+from quire.algorithms.pairwise.gpu import Walk, align, placed_grid
 from quire.algorithms.pairwise.shapes import StripShape
 from quire.algorithms.pairwise.structs import QUERY_ROOM, WORDS_AROUND, StripJob, TilePlan, Walked
 from quire.algorithms.pairwise.sweep_gpu import CardMatrix
 from quire.algorithms.scoring import BWA_MEM, Scoring
-from quire.device.card import CardArray, OutOfDeviceMemory
+from quire.device.card import OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
@@ -112,17 +111,17 @@ def test_parts_of_paths(card) -> None:
     """Parts of paths between kept rows follow each other, as in similar sequences."""
     random = np.random.default_rng(40)
     follow = []
-    real = CardMatrix.join
+    real = Walk.advance
 
-    def join(matrix: CardMatrix, *arrays: CardArray) -> None:
-        real(matrix, *arrays)
-        follow.append(Walked(*card.download(arrays[2]).tolist()))
+    def advance(walk: Walk, walked: Walked, part: np.ndarray) -> None:
+        real(walk, walked, part)
+        follow.append(walked)
 
     for rows in (420, 300, 90):
         query = random.integers(0, 4, rows)
         target = np.delete(query, random.integers(0, rows, 4))
         target[random.integers(0, len(target), 6)] = 3
-        with mock.patch.object(CardMatrix, "join", join):
+        with mock.patch.object(Walk, "advance", advance):
             check(card, pair(query.tolist(), target.tolist(), BWA_MEM, Mode.GLOBAL))
     assert len(follow) == 3, "not joined at once"
     assert all(walked.ended for walked in follow)

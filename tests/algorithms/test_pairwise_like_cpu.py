@@ -6,9 +6,9 @@ import pytest
 pytest.importorskip("numba", reason="the CPU's functions are Numba's")
 
 from quire.algorithms.pairwise import Mode, Pair, cpu, gpu
-from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
+from quire.algorithms.scoring import BWA_MEM, Scoring
 
-from tests.algorithms.test_pairwise_gpu import edited
+from tests.algorithms.test_pairwise_gpu import LARGE, edited
 from tests.emulator.emulated_card import EmulatedCard
 from tests.support.pairwise_cases import pair
 
@@ -22,7 +22,7 @@ def check(card, given: Pair) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("scoring", [BWA_MEM, HAPLOTYPE_TO_REFERENCE])
+@pytest.mark.parametrize("scoring", [BWA_MEM, LARGE])
 def test_edited_pairs(card, scoring: Scoring, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     emulated = isinstance(card, EmulatedCard)
     monkeypatch.setattr(gpu, "SHORTEST_TILE", 100 if emulated else 700)

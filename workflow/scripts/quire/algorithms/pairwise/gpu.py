@@ -3,31 +3,43 @@
 The sweep computes only scores and keeps rows and columns at intervals. From these, the values of all tiles that the
 path goes through are computed again at once. The largest H of each kept row predicts these tiles. A wrong prediction
 costs another round and never changes the answer.
+
+Many warps follow parts of the path at once: a part begins at the largest H of each kept row. If the path goes through
+that cell, the parts above and below meet there, and one warp joins them. A part that meets no other is followed alone.
 """
 
-from contextlib import suppress
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gap_element, joined, nothing, without_matrix
-from quire.algorithms.pairwise.paths_gpu import Walk, follow, placed_grid
 from quire.algorithms.pairwise.shapes import (
     LARGEST_DIFFERENCE,
     SCORE_SHAPES,
     VALUE_BYTES,
     VALUE_SHAPE,
+    WARP,
     StripShape,
     fastest_shape,
 )
-from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables, TilePlan, TileValues, words_of
-from quire.algorithms.pairwise.sweep_gpu import CardMatrix
-from quire.device.card import Card, CardArray, OutOfDeviceMemory
+from quire.algorithms.pairwise.structs import (
+    QUERY_ROOM,
+    WORDS_AROUND,
+    JobTables,
+    PathState,
+    TileGrid,
+    TilePlan,
+    TileValues,
+    Walked,
+    words_of,
+)
+from quire.algorithms.pairwise.sweep_gpu import CardMatrix, upload_together
+from quire.device.card import Card, CardArray
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 
 MOST_VALUES = 16 << 30
 """Most bytes of values on the card at once."""
-LITTLE = 4 << 30
-"""Most bytes to allocate without a query of the free memory, which takes as long as a small alignment."""
 SHORTEST_TILE, MOST_TILES = 1024, 256
 """Fewest rows of a tile and most tiles in a column of tiles, if their borders fit in memory. With shorter tiles less is
 computed again, but planning takes longer and more rows are kept: tiles of 512 rows were slower at 8 to 100 kb."""
@@ -35,6 +47,43 @@ LARGEST_LETTER_SCORE = 127
 """Largest match and mismatch, of either sign: cells.cuh holds them in signed bytes. The configuration allows 100."""
 MOST_SCORE = 1 << 27
 """Limit of (m + n + 2) times the largest absolute score: kernels compute with up to 16 times as much."""
+
+IN_BEST, UNKNOWN = 0, -1  # trace.cu: a path's state, and its place before it is known
+ROWS_PER_ELEMENT, FEWEST_ELEMENTS = 4, 64
+"""A predicted part has space for an element per ROWS_PER_ELEMENT rows between kept rows, and for FEWEST_ELEMENTS more.
+A part that needs more is continued later."""
+_FIELDS = len(PathState._fields)
+_ROW, _FIRST, _ROOM = (PathState._fields.index(name) for name in ("row", "first", "room"))
+
+
+@dataclass
+class Walk:
+    """The known part of a path.
+
+    Attributes:
+        row, column: of the cell that it has reached, from 1; UNKNOWN: the cell where the alignment ends.
+        score: H there; in a gap, see trace.cu.
+        state: IN_BEST, or the gap that the path is in and that may be extended (trace.cu).
+        complete: whether it has ended, or is in row 0 or column 0.
+        parts: uint32[] each, its elements, the last one first.
+        end: row, column and score of the cell where it began.
+    """
+
+    row: int = UNKNOWN
+    column: int = UNKNOWN
+    score: int = 0
+    state: int = IN_BEST
+    complete: bool = False
+    parts: list[NDArray[np.uint32]] = field(default_factory=list)
+    end: tuple[int, int, int] = (0, 0, 0)
+
+    def advance(self, walked: Walked, part: NDArray[np.uint32]) -> None:
+        """Append a part that was followed from here."""
+        if self.row == UNKNOWN:
+            self.end = walked.begin_row, walked.begin_column, walked.begin_score
+        self.parts.append(part)
+        self.row, self.column, self.score, self.state = walked.row, walked.column, walked.score, walked.state
+        self.complete = bool(walked.ended)
 
 
 def align(card: Card, pair: Pair) -> PairwiseAlignment:
@@ -72,28 +121,12 @@ def fits(pair: Pair) -> bool:
 def matrix_on_card(card: Card, pair: Pair) -> tuple[StripShape, CardMatrix]:
     """Return the shape of the kernel that sweeps a matrix, and the matrix on the card with space for its borders."""
     shape = fastest_shape(SCORE_SHAPES, card.multiprocessors, len(pair.target))
+    longest, free = max(len(pair.query), len(pair.target)), card.free_bytes()
     # layout.cuh needs an even number of rows.
-    size = max(SHORTEST_TILE, -(-max(len(pair.query), len(pair.target)) // (2 * MOST_TILES)) * 2)
-    if _border_bytes(pair, size) > LITTLE:
-        size = _larger_tile(card, pair, size)
-    with suppress(OutOfDeviceMemory):
-        return shape, _tiled(card, pair, shape, size)
-    return shape, _tiled(card, pair, shape, _larger_tile(card, pair, size))
-
-
-def _larger_tile(card: Card, pair: Pair, size: int) -> int:
-    """Return the rows of a tile whose borders fit in the card's free memory."""
-    while size < max(len(pair.query), len(pair.target)) and _border_bytes(pair, size) > card.free_bytes() // 3:
+    size = max(SHORTEST_TILE, -(-longest // (2 * MOST_TILES)) * 2)
+    while size < longest and 16 * len(pair.query) * len(pair.target) // size > free // 3:  # bytes of borders
         size *= 2
-    return size
-
-
-def _border_bytes(pair: Pair, size: int) -> int:
-    return 16 * len(pair.query) * len(pair.target) // size
-
-
-def _tiled(card: Card, pair: Pair, shape: StripShape, size: int) -> CardMatrix:
-    return CardMatrix(card, pair, min(size, len(pair.query)), -(-size // shape.width) * shape.width, shape)
+    return shape, CardMatrix(card, pair, min(size, len(pair.query)), -(-size // shape.width) * shape.width, shape)
 
 
 def _compute_tiles(matrix: CardMatrix, swept: StripShape, walk: Walk, peaks: CardArray, ends: CardArray) -> TileValues:
@@ -101,13 +134,8 @@ def _compute_tiles(matrix: CardMatrix, swept: StripShape, walk: Walk, peaks: Car
     card, placed, shape = matrix.card, matrix.placed, VALUE_SHAPE
     most = placed.down + placed.across  # a path goes up and to the left
     size = shape.values_size(placed.keep, placed.tile_columns)
-    values = None
-    if most * size * VALUE_BYTES <= LITTLE:
-        with suppress(OutOfDeviceMemory):
-            values = card.empty(most * size, np.uint32)
-    if values is None:
-        most = max(1, min(most, min(card.free_bytes() // 2, MOST_VALUES) // (size * VALUE_BYTES)))
-        values = card.empty(most * size, np.uint32)
+    most = max(1, min(most, min(card.free_bytes() // 2, MOST_VALUES) // (size * VALUE_BYTES)))
+    values = card.empty(most * size, np.uint32)
     stride = words_of(placed.keep)
     plan = TilePlan(walk.row, walk.column, most, swept.width, shape.width, WORDS_AROUND, stride, size)
     grid = placed_grid(matrix, swept, shape)
@@ -132,3 +160,44 @@ def _alignment(mode: Mode, walk: Walk) -> PairwiseAlignment:
         parts.append(gap_element(column, CIGAR_DELETION))
         column = 0
     return PairwiseAlignment(score, row, end_row, column, end_column, joined(parts)[::-1].copy())
+
+
+def follow(matrix: CardMatrix, tiles: TileValues, walk: Walk) -> None:
+    """Follow a path as far as the values of `tiles` and the space for elements allow, by at least one base."""
+    card = matrix.card
+    planned = _plan(matrix, walk)
+    room = int(planned[:, _ROOM].sum())
+    tables = [planned, np.array([0, len(planned)]), np.array([tiles.grid], np.int64)]
+    paths, owns, grid = upload_together(card, tables)
+    followed, elements = card.empty(paths.shape, np.int64), card.empty(room, np.uint32)
+    sources = matrix.sources(tiles.places, tiles.values, tiles.peaks, tiles.ends)
+    matrix.trace("follow", tiles.shape)(len(planned), WARP, paths, grid, sources, followed, elements)
+    found, taken = card.empty(len(Walked._fields), np.int64), card.zeros(1, np.uint64)
+    joined_elements = card.empty(room, np.uint32)
+    matrix.trace("join")(1, WARP, owns, grid, paths, followed, elements, found, taken, joined_elements)
+    walked = Walked(*card.download(found).tolist())
+    walk.advance(walked, card.download(joined_elements[: walked.elements]))
+
+
+def _plan(matrix: CardMatrix, walk: Walk) -> NDArray[np.int64]:
+    """Return int64[parts, 12], `PathState`s: the walk's own part, then one per kept row above it, the lowest first."""
+    placed, known = matrix.placed, walk.row != UNKNOWN
+    row, column = (walk.row, walk.column) if known else (placed.rows, placed.columns)
+    kept = np.arange((row - 1) // placed.keep, 0, -1)
+    table = np.zeros((1 + len(kept), _FIELDS), np.int64)
+    own_room, room = 2 * min(row, column) + 4, placed.keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
+    table[0] = PathState(0, walk.row, walk.column, walk.state, walk.score, 0, own_room, 0, 0, 0, 0, 0)
+    table[1:] = PathState(0, 0, UNKNOWN, IN_BEST, 0, 0, room, 0, 0, 0, 0, 0)
+    table[1:, _ROW] = kept * placed.keep
+    table[1:, _FIRST] = np.cumsum(table[:-1, _ROOM])
+    return table
+
+
+def placed_grid(matrix: CardMatrix, swept: StripShape, computed: StripShape) -> TileGrid:
+    """Return the `TileGrid` of a matrix, given the shapes of the kernels that swept it and that compute values."""
+    placed = matrix.placed
+    return TileGrid(
+        placed.rows, placed.columns, QUERY_ROOM, 0, placed.keep, placed.tile_columns, placed.across, 0,
+        computed.values_stride(placed.keep), placed.keep, 0, placed.top, placed.keep_stride, WORDS_AROUND,
+        placed.stride, 0, swept.strips(placed.columns),
+    )  # fmt: skip

@@ -51,10 +51,10 @@ class Columns(NamedTuple):
 
 
 class Stretches(NamedTuple):
-    """Parts of an alignment between its gaps: int64[k] each."""
+    """Parts of both sequences without gaps: int64[k] each, 0-based starts and lengths."""
 
-    query_begin: NDArray[np.int64]
-    target_begin: NDArray[np.int64]
+    query: NDArray[np.int64]
+    target: NDArray[np.int64]
     length: NDArray[np.int64]
 
 

@@ -135,7 +135,7 @@ class Walked(NamedTuple):
 
 
 class JobTables(NamedTuple):
-    """Rectangles to fill, on the card (layout.cuh: Jobs): arrays, or their addresses.
+    """Rectangles to fill, on the card (layout.cuh: Jobs).
 
     Attributes:
         strips_before: int64[owners + 1], number of strips of all jobs before each.
@@ -144,15 +144,10 @@ class JobTables(NamedTuple):
         ticket: uint32[1], 0.
     """
 
-    strips_before: CardArray | int
-    jobs: CardArray | int
+    strips_before: CardArray
+    jobs: CardArray
     owners: int
-    ticket: CardArray | int
-
-    @classmethod
-    def of_one(cls, address: int) -> "JobTables":
-        """Return the tables of one job, given the address of int64 items: 0, its strips, 0 (ticket), and the job."""
-        return cls(address, address + 24, 1, address + 16)
+    ticket: CardArray
 
 
 class KernelInputs(NamedTuple):
@@ -215,29 +210,6 @@ class TileValues(NamedTuple):
     places: CardArray
     peaks: CardArray
     ends: CardArray
-
-
-class PathParts(NamedTuple):
-    """Parts of a path to follow, on the card.
-
-    Attributes:
-        paths: int64[parts, 12], `PathState`.
-        owns: int64[2], 0 and the number of parts.
-        grid: int64[1, 17], `TileGrid`.
-        room: most elements of all parts together.
-    """
-
-    paths: CardArray
-    owns: CardArray
-    grid: CardArray
-    room: int
-
-
-class FollowedParts(NamedTuple):
-    """Followed parts of a path: int64[parts, 12], `PathState`; uint32[], their elements, the last one first."""
-
-    paths: CardArray
-    elements: CardArray
 
 
 def words_of(rows: int) -> int:

@@ -10,16 +10,13 @@ from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripSha
 from quire.algorithms.pairwise.structs import (
     QUERY_ROOM,
     WORDS_AROUND,
-    FollowedParts,
     JobTables,
     KernelInputs,
     KernelMatrices,
-    PathParts,
     PathSources,
     PlacedMatrix,
     StripJob,
     TilePlan,
-    TileValues,
 )
 from quire.algorithms.scoring import Scoring
 from quire.device.card import THREADS, Card, CardArray, Kernel, bytes_of, places_in
@@ -31,7 +28,6 @@ KERNELS = [
     (TRACE, VALUE_SHAPE.trace_defines()),
 ]
 _FACTORS = 16, 65537  # cells.cuh: Scores
-_WORD = 8  # bytes
 _EVERY_STRIP = 1 << 40  # strips that share a column of words: all
 _PEAK_THREADS, _AHEAD, _WARP = 1024, 8, 32  # trace.cu: peaks
 
@@ -57,17 +53,15 @@ class CardMatrix:
         self.kept = card.empty((matrix.top + (matrix.down + 1) * stride, 2), np.int32)
         self._query = card.empty(matrix.rows + 2 * QUERY_ROOM, np.uint16)
         self._shape, self._strips = shape, shape.strips(matrix.columns)
-        # One copy uploads everything that the card waits for before it begins.
-        edges = self._edges()
-        tables = np.array([*edges, 0, self._strips, 0, *self.sweep(shape)], np.int64).view(np.uint8)
+        tables = [np.array(table, np.int64) for table in (self._edges(), [0, self._strips], [self.sweep(shape)])]
         sequences = [np.asarray(codes, np.uint8) for codes in (pair.target, pair.query)]
-        self._uploaded = card.upload(np.concatenate([tables, *sequences]))
-        self._edges_table = self._uploaded[: _WORD * len(edges)].view(np.int64)
-        self._target = self._uploaded[len(tables) :]
-        self._tables = JobTables.of_one(card.pointer(self._uploaded) + _WORD * len(edges))
+        self._edges_table, before, jobs, ticket, self._target, letters = upload_together(
+            card, [*tables, np.zeros(1, np.uint32), *sequences]
+        )
+        self._tables = JobTables(before, jobs, 1, ticket)
         longest = max(matrix.rows + 2 * QUERY_ROOM, matrix.columns + 1)
-        self._trace("begin")(
-            -(-longest // THREADS), THREADS, self._edges_table, self._target[matrix.columns :], self._query, self.words,
+        self.trace("begin")(
+            -(-longest // THREADS), THREADS, self._edges_table, letters, self._query, self.words,
             self.kept,
         )  # fmt: skip
 
@@ -117,9 +111,7 @@ class CardMatrix:
         matrix = self.placed
         found = self.card.empty((matrix.down + 1, 4), np.int32)
         warps = min(matrix.columns // (_AHEAD * _WARP) + 1, _PEAK_THREADS // _WARP)
-        self._trace("peaks")(
-            matrix.down + 1, warps * _WARP, self._edges_table, self.kept, found, shared_bytes=warps * 8
-        )
+        self.trace("peaks")(matrix.down + 1, warps * _WARP, self._edges_table, self.kept, found, shared_bytes=warps * 8)
         return found
 
     def plan_tiles(
@@ -139,34 +131,18 @@ class CardMatrix:
         """
         jobs = self.card.empty((plan.most, len(StripJob._fields)), np.int64)
         before = self.card.empty(plan.most + 1, np.int64)
-        sources = self._sources(tiles, tiles, peaks, ends)
-        self._trace("plan_tiles")(1, _WARP, plan, grid, sources, jobs, before, tiles)
+        sources = self.sources(tiles, tiles, peaks, ends)
+        self.trace("plan_tiles")(1, _WARP, plan, grid, sources, jobs, before, tiles)
         return before, jobs
 
-    def follow(self, tiles: TileValues, parts: PathParts) -> FollowedParts:
-        """Follow parts of the path through tiles; a part ends where another one begins, at a kept row's largest H."""
-        card = self.card
-        followed = FollowedParts(card.empty(parts.paths.shape, np.int64), card.empty(parts.room, np.uint32))
-        sources = self._sources(tiles.places, tiles.values, tiles.peaks, tiles.ends)
-        kernel = card.kernel(TRACE, "follow", **tiles.shape.trace_defines())
-        kernel(len(parts.paths), _WARP, parts.paths, parts.grid, sources, *followed)
-        return followed
-
-    def join(self, parts: PathParts, followed: FollowedParts, walked: CardArray, taken: CardArray,
-             joined: CardArray) -> None:  # fmt: skip
-        """Join the parts that follow one another.
-
-        `walked` (int64[10]) receives a `Walked`, `joined` (uint32) the elements; the caller has set `taken` (uint64[1])
-        to 0.
-        """
-        self._trace("join")(1, _WARP, parts.owns, parts.grid, parts.paths, *followed, walked, taken, joined)
-
-    def _sources(self, tiles: CardArray, values: CardArray, peaks: CardArray, ends: CardArray) -> PathSources:
+    def sources(self, tiles: CardArray, values: CardArray, peaks: CardArray, ends: CardArray) -> PathSources:
+        """Return the sources of trace.cu with these tables of tiles (see `TileValues`)."""
         return PathSources(self._query, self._target, self.words, self.kept, tiles, values, peaks, ends,
                         *self.scoring, int(self.mode))  # fmt: skip
 
-    def _trace(self, entry: str) -> Kernel:
-        return self.card.kernel(TRACE, entry, **VALUE_SHAPE.trace_defines())
+    def trace(self, entry: str, shape: StripShape = VALUE_SHAPE) -> Kernel:
+        """Return a kernel of trace.cu for values of a shape."""
+        return self.card.kernel(TRACE, entry, **shape.trace_defines())
 
     def _edges(self) -> tuple[int, ...]:
         """Return the `Edges` of trace.cu."""
