@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairwise import Mode, Pair, pair_of
-from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
 from quire.algorithms.pairwise.cpu import align
+from quire.algorithms.pairwise.recount import Stretches
 from quire.algorithms.scoring import BWA_MEM
 from quire.pairwise.aligners import PairAligner
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
-from quire.pairwise.anchors import align_between_anchors, find_anchors
+from quire.pairwise.anchors import align_between_anchors, best_chain, find_anchors, shortened
 
 from tests.algorithms.test_pairwise import GENOME, check, codes, edited
 from tests.support.examples import examples
@@ -23,8 +23,8 @@ from tests.support.examples import examples
 ALIGNER = PairAligner("test", 1)
 
 
-def anchors_of(matches: list[tuple[int, int, int]]) -> Anchors:
-    return Anchors(*np.array(matches, np.int64).reshape(-1, 3).T)
+def anchors_of(matches: list[tuple[int, int, int]]) -> Stretches:
+    return Stretches(*np.array(matches, np.int64).reshape(-1, 3).T)
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -1,7 +1,7 @@
 """Alignment between anchors: maximal exact matches are kept, and only the parts between them are aligned.
 
 1. Find matches of ANCHOR_BASES or more that are unique in both sequences (`quire.algorithms.mems`); cut their ends.
-2. Choose the chain of them with the most bases (`quire.algorithms.pairwise.chain`); its matches are the anchors.
+2. Choose the chain of them with the most bases (`best_chain`); its matches are the anchors.
 3. Align the parts. The part between two anchors is aligned in mode GLOBAL. In modes GLOBAL and GLOCAL the parts before
    the first and after the last anchor are aligned by the mode's rules. In mode LOCAL the run of anchors with the best
    score, including the parts between them, is extended at both ends by at most LONGEST_END bases.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from quire import index, reference
 from quire.algorithms import mems
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, joined, nothing
-from quire.algorithms.pairwise.chain import Anchors, best_chain, shortened
+from quire.algorithms.pairwise.recount import Stretches
 from quire.algorithms.scoring import Scoring
 from quire.index import PageIndex
 from quire.mems import reference_text
@@ -32,6 +32,8 @@ LONGEST_END = 20_000
 _MOST_MATCHES = 1 << 16  # matches found at a time
 _INDEX = {"sampling_distance": 64, "sa_sampling": 4}
 _LINE = 1 << 16
+SHORTENED = 10  # bases at each end of a match
+SHORTENED_SHARE = 4  # at most a quarter of a match at each end
 
 
 def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlignment, int]:
@@ -77,10 +79,10 @@ def align_between_anchors(pair: Pair, engine: PairAligner) -> tuple[PairwiseAlig
     return alignment, last - first + 1
 
 
-def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors:
+def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Stretches:
     """Find the best chain of shortened matches that are unique in both sequences (uint8 codes; above 3: ambiguous)."""
     if len(query) < ANCHOR_BASES or np.count_nonzero(target < AMBIGUOUS) < ANCHOR_BASES:
-        return Anchors(*(np.empty(0, np.int64) for _ in range(3)))
+        return Stretches(*(np.empty(0, np.int64) for _ in range(3)))
     with tempfile.TemporaryDirectory(prefix="quire_pairwise_") as folder:
         root = Path(folder)
         _write_fasta(root / "target.fa", target)
@@ -93,7 +95,65 @@ def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Anchors
         matches = _unique_matches(opened, pages, np.minimum(query, np.uint8(AMBIGUOUS)))
         island = np.searchsorted(opened.island_axis, matches.axis, side="right") - 1
         on_target = matches.axis - opened.island_axis[island] + opened.island_start[island]
-    return best_chain(shortened(Anchors(matches.start, on_target.astype(np.int64), matches.length)))
+    return best_chain(shortened(Stretches(matches.start, on_target.astype(np.int64), matches.length)))
+
+
+def shortened(matches: Stretches) -> Stretches:
+    """Return the matches without their ends, which may match by chance; matches around a gap often overlap there."""
+    cut = np.minimum(SHORTENED, matches.length // SHORTENED_SHARE)
+    return Stretches(matches.query + cut, matches.target + cut, matches.length - 2 * cut)
+
+
+def best_chain(matches: Stretches) -> Stretches:
+    """Return the matches of a chain with the most bases in order; of several always the same one.
+
+    In a chain each match begins at or after the end of the match before, on both sequences. One sweep over the query
+    finds it, with a tree of maxima over the target (Abouelhoda and Ohlebusch 2005, J. Discrete Algorithms 3, without
+    costs of gaps).
+    """
+    count = len(matches.length)
+    query_end, target_end = matches.query + matches.length, matches.target + matches.length
+    # Ranks of the matches' ends on the target. A match can follow all matches that end at or before its begin.
+    ends = np.unique(target_end)
+    rank_of_end = np.searchsorted(ends, target_end).tolist()
+    reachable = np.searchsorted(ends, matches.target, side="right").tolist()
+    lengths = matches.length.tolist()
+    # At one position of the query ends come before starts.
+    places = np.concatenate([query_end, matches.query])
+    is_begin = np.repeat([False, True], count)
+    number = np.tile(np.arange(count), 2)
+    tree: list[tuple[int, int]] = [(0, -1)] * (len(ends) + 1)
+    bases, before = [0] * count, [-1] * count
+    for event in np.lexsort((number, is_begin, places)).tolist():
+        match = int(number[event])
+        if is_begin[event]:
+            best, before[match] = _largest(tree, reachable[match])
+            bases[match] = best + lengths[match]
+        else:
+            _raise(tree, rank_of_end[match], (bases[match], match))
+    chain = []
+    match = max(range(count), key=lambda one: (bases[one], -one), default=-1)
+    while match >= 0:
+        chain.append(match)
+        match = before[match]
+    return Stretches(*(array[chain[::-1]] for array in matches))
+
+
+def _largest(tree: list[tuple[int, int]], count: int) -> tuple[int, int]:
+    """Return the largest entry of the first `count` ranks (Fenwick 1994)."""
+    best = (0, -1)
+    while count > 0:
+        best = max(best, tree[count])
+        count &= count - 1
+    return best
+
+
+def _raise(tree: list[tuple[int, int]], rank: int, entry: tuple[int, int]) -> None:
+    """Raise the entry of a rank."""
+    rank += 1
+    while rank < len(tree):
+        tree[rank] = max(tree[rank], entry)
+        rank += rank & -rank
 
 
 def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np.uint8]) -> mems.Matches:

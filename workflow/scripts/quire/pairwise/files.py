@@ -186,5 +186,5 @@ def segments(alignment: PairwiseAlignment, most: int = MOST_SEGMENTS) -> NDArray
     first = np.arange(0, len(parts.length), together)
     last = np.minimum(first + together, len(parts.length)) - 1
     lengths = parts.length[last]
-    ends = parts.query_begin[last] + lengths, parts.target_begin[last] + lengths
-    return np.stack([parts.query_begin[first], parts.target_begin[first], *ends], axis=1)
+    ends = parts.query[last] + lengths, parts.target[last] + lengths
+    return np.stack([parts.query[first], parts.target[first], *ends], axis=1)
