@@ -662,7 +662,7 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     (b"align:\n  umi: name\n  umi: none\n", "line 3: the key umi is already in line 2; remove one of the two."),
     (b"a: [{b: 1,\n b: 2}]\n", "line 2: the key b is already in line 1; remove one of the two."),
     (b"a: {<<: &x {k: 1}, k: 2,\n  <<: *x}\n", "line 2: the key << is already in line 1; remove one of the two."),
-    (b'{"align": {"umi": "name",\n"umi": "none"}}', "the key umi occurs twice in one object; remove one of the two."),
+    (b'{"align": {"umi": "name",\n"umi": "none"}}', ", line 2: the key umi is already in line 1"),
     (b"", "holds no keys"),
     (b"- reference\n", "holds no keys"),
     (b"\xff\xfe", "is not text"),

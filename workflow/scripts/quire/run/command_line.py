@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from quire.errors import InputError, QuireError
-from quire.index.on_demand import ensure_index
+from quire.index.construction import ensure_index
 from quire.io.sniff import require_fasta
 from quire.ledger import in_words
 from quire.run.inputs import require_file

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +67,14 @@ def _beside(path: Path) -> str:
 
 
 def _parsed(path: Path, text: str) -> Any:
+    content = None
     with suppress(ValueError):
-        return json.loads(text, object_pairs_hook=partial(_without_twins, path))
+        content = json.loads(text)
+        text = text.replace("\t", " ")  # JSON may be indented by tabs, YAML may not
     try:
         # The tree is checked as written: merge keys (<<) and aliases are resolved only when objects are constructed.
         _refuse_twins(yaml.compose(text, yaml.SafeLoader))
-        return yaml.safe_load(text)
+        return yaml.safe_load(text) if content is None else content
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
@@ -120,13 +121,3 @@ def _refuse_twins(root: yaml.Node | None) -> None:
         key, line = min(twins, key=lambda twin: twin[0].start_mark.index)
         said = f"the key {key.value} is already in line {line}; remove one of the two."
         raise _Twice(problem=said, problem_mark=key.start_mark)
-
-
-def _without_twins(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object from its keys and values; raise InputError if a key occurs twice."""
-    content: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in content:
-            raise InputError(f"{path}: the key {key} occurs twice in one object; remove one of the two.")
-        content[key] = value
-    return content

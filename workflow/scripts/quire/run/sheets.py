@@ -1,8 +1,7 @@
 """The sheets of samples and units: tab-separated text as users save it, read into rows that know their line."""
 
-import csv
 import difflib
-import io
+import itertools
 import re
 import shlex
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pandas
 
 from quire.errors import InputError
 
@@ -54,13 +52,12 @@ def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
         InputError: the sheet is missing, is not tab-separated text, or has wrong columns, no rows or a value that the
             schema does not allow; the message names the line.
     """
-    lines, table = _read_table(path, schema["required"])
-    header = list(table.iloc[0])
+    (_, header), *lines = _read_table(path, schema["required"])
     _check_header(path, header, schema)
     columns = schema["properties"]
     rows = []
-    for line, fields in zip(lines[1:], table.iloc[1:].itertuples(index=False), strict=True):
-        given = dict(zip(header, fields, strict=True))
+    for line, fields in lines:
+        given = dict(itertools.zip_longest(header, fields, fillvalue=""))
         if not any(given.values()):
             continue
         values = {
@@ -95,44 +92,28 @@ def _is_comment(line: str, required: list[str]) -> bool:
     return line.startswith("#") and not set(required) <= set(fields)
 
 
-def _read_table(path: str, required: list[str]) -> tuple[list[int], pandas.DataFrame]:
-    """Return the lines without comments: their numbers, and their stripped text, the header first."""
+def _read_table(path: str, required: list[str]) -> list[tuple[int, list[str]]]:
+    """Return the lines without comments: their numbers, and their stripped fields, the header first."""
     try:
         # Spreadsheets end lines with the tabs of deleted columns.
         text = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
-        kept = [(number, line) for number, line in enumerate(text, 1) if not _is_comment(line, required)]
-        while kept and not kept[0][1]:
-            kept.pop(0)
-        lines = [line.removeprefix("#") if index == 0 else line for index, (_, line) in enumerate(kept)]
-        for (number, _), line in zip(kept, lines, strict=True):
-            if line.count("\t") > lines[0].count("\t"):
-                raise InputError(
-                    f"{path}, line {number}: the row has more fields than the header; remove the extra tab."
-                )
-        table = pandas.read_csv(
-            io.StringIO("\n".join(lines)),
-            sep="\t",
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skip_blank_lines=False,
-            quoting=csv.QUOTE_NONE,
-        )
     except FileNotFoundError:
         raise InputError(f"{path}: the sheet does not exist; correct its path in the configuration.") from None
-    except pandas.errors.EmptyDataError:
-        raise InputError(f"{path}: the sheet is empty; its first line must name the columns.") from None
-    except pandas.errors.ParserError as error:
-        detail = str(error).split("C error: ")[-1].strip().rstrip(".")
-        raise InputError(
-            f"{path}: the sheet is not a table ({detail}); save it as tab-separated text (UTF-8)."
-        ) from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: the sheet is not text; save it as tab-separated text (UTF-8).") from None
     except OSError as error:
         raise InputError(f"{path}: the sheet cannot be read ({error.strerror}).") from None
-    # Empty lines at the end are not rows of the table.
-    return [number for number, _ in kept[: len(table)]], table.fillna("").map(str.strip)
+    lines = [(number, line) for number, line in enumerate(text, 1) if not _is_comment(line, required)]
+    while lines and not lines[0][1]:
+        lines.pop(0)
+    if not lines:
+        raise InputError(f"{path}: the sheet is empty; its first line must name the columns.")
+    lines[0] = lines[0][0], lines[0][1].removeprefix("#")
+    table = [(number, [field.strip() for field in line.split("\t")]) for number, line in lines]
+    for number, fields in table:
+        if len(fields) > len(table[0][1]):
+            raise InputError(f"{path}, line {number}: the row has more fields than the header; remove the extra tab.")
+    return table
 
 
 def _check_header(path: str, header: list[str], schema: Mapping[str, Any]) -> None:
