@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
-from quire.index.on_demand import ensure_index
+from quire.index.construction import ensure_index
 from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 

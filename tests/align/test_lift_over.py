@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from quire.align.lift_over.cpu import lift_over
-from quire.reference.alternate import read_alternate
-from quire.reference.lifts import Lifts
+from quire.reference.alternate import Lifts, read_alternate
 
 from tests.oracles import lift_over as oracle
 from tests.support.lift_cases import ALTERNATE, LENGTHS, NAMES, READ_LENGTH, Case, random_case, random_list, reported_of

@@ -13,7 +13,6 @@ from quire.algorithms.suffix_array.cpu import suffix_array
 from quire.algorithms.suffix_array.gpu import suffix_array as sort_on_card
 from quire.algorithms.suffix_array.gpu import upload_text
 from quire.errors import QuireError
-from quire.index import construction
 from quire.reference import Reference
 
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
@@ -107,15 +106,3 @@ def test_longer_texts(schedule: str) -> None:
     card = EmulatedCard(schedule)
     rows = card.download(sort_on_card(card, upload_text(card, pack(codes), 0, len(codes))))
     assert np.array_equal(rows, suffix_array(codes))
-
-
-def test_parameters_are_checked_before_the_card_is_asked(tmp_path: Path) -> None:
-    """A wrong parameter raises the same error on every backend."""
-    with pytest.raises(construction.InputError, match="sa_sampling"):
-        index.build(
-            tmp_path / "reference",
-            0,
-            tmp_path / "card",
-            INDEX_PARAMETERS | {"sa_sampling": 0},
-            EmulatedCard(),
-        )

@@ -66,7 +66,7 @@ def test_pages_add_up_to_the_whole_text(
     """Owned counts and owned positions, summed over pages, equal those of the whole axis."""
     parameters = {"sampling_distance": sampling_distance, "sa_sampling": sa_sampling}
     opened, pages = build_pages(tmp_path, genomes()[kind], page_size, **parameters)
-    axis = np.concatenate([opened.page_codes(page.page_number)[: page.owned_end - page.start] for page in pages])
+    axis = np.concatenate([opened.page_codes(number)[: page.owned_length] for number, page in enumerate(pages)])
     patterns = patterns_of(axis, np.random.default_rng(5))
     offsets = np.cumsum([0] + [pattern.size for pattern in patterns])
     counts = np.zeros(len(patterns), dtype=np.int64)
@@ -87,8 +87,8 @@ def test_pages_add_up_to_the_whole_text(
 def test_arrays_against_their_definitions(tmp_path: Path, sa_sampling: int) -> None:
     """Covers suffix array, C, sampled and unowned rows of every page; the arrays are read-only."""
     opened, pages = build_pages(tmp_path, genomes()["random"], 3000, sa_sampling=sa_sampling)
-    for page in pages:
-        codes = opened.page_codes(page.page_number)
+    for number, page in enumerate(pages):
+        codes = opened.page_codes(number)
         rows = naive_suffix_array(codes)
         assert page.length == codes.size
         assert page.primary == rows.tolist().index(0)
@@ -143,27 +143,6 @@ def test_a_reference_is_not_an_index(small: Path) -> None:
     """The message names the wrong folder."""
     with pytest.raises(InputError, match=r"manifest.json: is the manifest of kind 'reference', not 'index'"):
         PageIndex.open(small / "reference", Reference.open(small / "reference"))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        (INDEX_PARAMETERS | {"sampling_distance": 128}, "sampling_distance is 128"),
-        (INDEX_PARAMETERS | {"sa_sampling": 0}, "sa_sampling is 0"),
-        (INDEX_PARAMETERS | {"samplingdistance": 64}, "'samplingdistance' is unknown"),
-        ({"sampling_distance": 64}, "'sa_sampling' is missing"),
-    ],
-)
-def test_wrong_parameters(small: Path, tmp_path: Path, parameters: dict[str, int], message: str) -> None:
-    """Wrong parameters are refused before work starts."""
-    with pytest.raises(InputError, match=message):
-        index.build(small / "reference", 0, tmp_path / "page", parameters)
-
-
-def test_wrong_page_number(small: Path, tmp_path: Path) -> None:
-    """A reference of two pages has no third."""
-    with pytest.raises(InputError, match="has no page 2, only 0 to 1"):
-        index.build(small / "reference", 2, tmp_path / "page", INDEX_PARAMETERS)
 
 
 def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,13 +143,6 @@ def test_pages(tmp_path: Path) -> None:
     assert (opened.page_codes(1) == opened.codes(4000, 9280)).all()
 
 
-@pytest.mark.parametrize("page_size", [0, -5, 1023, LARGEST + 1])
-def test_page_size_out_of_range(tmp_path: Path, page_size: int) -> None:
-    """Refused before anything is read."""
-    with pytest.raises(InputError, match="page_size"):
-        reference.build(tmp_path / "missing.fa", tmp_path / "reference", page_size)
-
-
 def test_many_small_contigs(tmp_path: Path) -> None:
     """Records shorter than a word of the packed axis, several in one block."""
     generator = random.Random(3)

@@ -9,7 +9,7 @@ from quire.algorithms.fm_index.pages.cpu import page_arrays
 from quire.complete.finders import axis_of
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 from quire.index import PageIndex
-from quire.index.on_demand import ensure_index
+from quire.index.construction import ensure_index
 from quire.io.fastq import read_batches
 from quire.reads.cpu import orient
 from quire.reference import Reference

@@ -1,21 +1,20 @@
-"""Construction of the index of one page; each array is written as soon as it is complete, which frees its memory."""
+"""Construction of the index of a page, and of all that a FASTA lacks."""
 
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from quire.algorithms.fm_index import SAMPLING_DISTANCES
+from quire import reference as references
 from quire.device.card import Card, OutOfDeviceMemory
-from quire.errors import InputError, QuireError
+from quire.device.choice import use_backend
+from quire.errors import QuireError
 from quire.io.files import atomic_directory
 from quire.reference import Page, Reference
-from quire.reference.storage import checksum_of_bytes, write_manifest
+from quire.reference.storage import MANIFEST, checksum_of_bytes, write_manifest
 from quire.sequence.packing import BASES_PER_WORD
 
 FORMAT_VERSION = 1
-PARAMETERS = ("sampling_distance", "sa_sampling")  # the schema of the configuration holds their defaults
-_LARGEST_SAMPLING = 1024
 
 logger = logging.getLogger("quire.index")
 
@@ -43,27 +42,24 @@ def build(
             CPU takes over.
 
     Raises:
-        InputError: a wrong parameter or page number, or a damaged reference.
+        InputError: a damaged reference.
         QuireError: the directory cannot be written, or memory is not sufficient.
     """
-    chosen = checked_parameters(parameters)
     if not isinstance(reference, Reference):
         reference = Reference.open(reference)
-    if not 0 <= page_number < len(reference.pages):
-        raise InputError(f"{reference.directory}: has no page {page_number}, only 0 to {len(reference.pages) - 1}.")
     page = reference.pages[page_number]
     logger.info(
         "page %d: %d bases, %d of them its own", page_number, page.end - page.start, page.owned_end - page.start
     )
     try:
         with atomic_directory(directory) as temporary:
-            facts = _write_arrays(reference, page_number, temporary, chosen, card, requested)
+            facts = _write_arrays(reference, page_number, temporary, parameters, card, requested)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "page_number": page_number,
                 "page": {"start": page.start, "owned_end": page.owned_end, "end": page.end},
                 "text_checksum": page_checksum(reference, page),
-                "parameters": chosen,
+                "parameters": dict(parameters),
                 **facts,
             }
             write_manifest(temporary, "index", manifest)
@@ -73,19 +69,6 @@ def build(
             "or use a smaller reference.page_size."
         ) from error
     logger.info("page %d: index written", page_number)
-
-
-def checked_parameters(parameters: Mapping[str, int]) -> dict[str, int]:
-    """Return a copy of the parameters; raise InputError for an unknown or missing name, or a wrong value."""
-    chosen = dict(parameters)
-    for name in sorted(set(chosen) ^ set(PARAMETERS)):
-        wrong = "unknown" if name in chosen else "missing"
-        raise InputError(f"index parameter {name!r} is {wrong}; give {' and '.join(PARAMETERS)}.")
-    if chosen["sampling_distance"] not in SAMPLING_DISTANCES:
-        raise InputError(f"sampling_distance is {chosen['sampling_distance']}; give one of {SAMPLING_DISTANCES}.")
-    if not 1 <= chosen["sa_sampling"] <= _LARGEST_SAMPLING:
-        raise InputError(f"sa_sampling is {chosen['sa_sampling']}; give a number from 1 to {_LARGEST_SAMPLING}.")
-    return chosen
 
 
 def page_checksum(reference: Reference, page: Page) -> str:
@@ -118,3 +101,30 @@ def _write_arrays(
     from quire.index.arrays import cpu  # imported here, since a machine with a card needs no Numba
 
     return cpu.write_arrays(reference, page_number, directory, parameters)
+
+
+def ensure_index(
+    fasta: str | Path, directory: Path, page_size: int, parameters: Mapping[str, int], backend: str, memory: str
+) -> tuple[Path, list[Path]]:
+    """Build the missing parts of the reference and index of a FASTA in a folder; return the folders of the parts.
+
+    Existing parts are used unchanged, whatever their page size. `page_size`, `parameters`, `backend` and `memory` are
+    the configuration's `reference.page_size`, `index`, `device.backend` and `device.memory`.
+
+    Raises:
+        InputError: the FASTA cannot be used, or the folder holds the index of another FASTA.
+        QuireError: the folder cannot be written, or memory is not sufficient.
+    """
+    packed = directory / "reference"
+    if not (packed / MANIFEST).exists():
+        references.build(fasta, packed, page_size)
+    opened = Reference.open(packed, fasta)
+    pages = [directory / f"page_{number}" for number in range(len(opened.pages))]
+    missing = [number for number, page in enumerate(pages) if not (page / MANIFEST).exists()]
+    if missing:
+        logger.info("%s: indexing %d of %d pages", directory, len(missing), len(pages))
+        with use_backend(backend, memory) as (_, open_card):
+            card = open_card() if open_card else None
+            for number in missing:
+                build(opened, number, pages[number], parameters, card, backend)
+    return packed, pages

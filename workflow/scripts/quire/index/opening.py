@@ -12,15 +12,7 @@ from quire.reference.storage import open_array, read_manifest
 
 @dataclass(frozen=True)
 class PageIndex(IndexOfPage):
-    """The FM-index of a page, opened and checked (attributes of `IndexOfPage`); arrays are read-only.
-
-    Attributes:
-        page_number: number of the page, 0-based.
-        end: axis end of the page's text; length = end - start.
-    """
-
-    page_number: int
-    end: int
+    """The FM-index of a page, opened and checked (attributes of `IndexOfPage`); arrays are read-only."""
 
     @classmethod
     def open(cls, directory: str | Path, reference: Reference, verify: bool = True) -> "PageIndex":
@@ -43,16 +35,9 @@ class PageIndex(IndexOfPage):
         words_per_block = arrays["blocks"].shape[1]
         arrays["blocks"] = arrays["blocks"].reshape(-1)
         return cls(
-            blocks=arrays["blocks"],
-            C=arrays["C"],
-            prefix_table=arrays["prefix_table"],
-            suffix_array=arrays["suffix_array"],
-            sampled_rows=arrays["sampled_rows"],
-            unowned_rows=arrays["unowned_rows"],
+            **arrays,
             start=page.start,
             owned_end=page.owned_end,
-            end=page.end,
-            page_number=number,
             length=manifest["length"],
             words_per_block=words_per_block,
             primary=manifest["primary"],

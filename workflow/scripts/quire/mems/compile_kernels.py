@@ -4,7 +4,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from quire.index.on_demand import ensure_index
+from quire.index.construction import ensure_index
 from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
 
 _BASES = 6000

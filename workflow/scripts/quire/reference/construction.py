@@ -17,8 +17,6 @@ from quire.reference.storage import write_manifest
 
 FORMAT_VERSION = 1
 PAGE_OVERLAP = 1280  # the longest read (1,024 bases) and 256 more
-SMALLEST_PAGE = 1024
-LARGEST_PAGE = 1 << 30
 _PROGRESS_EVERY = 1 << 28
 
 logger = logging.getLogger("quire.reference")
@@ -40,11 +38,9 @@ def build(
             directory is left.
 
     Raises:
-        InputError: the FASTA cannot be used, or the page size is out of range.
+        InputError: the FASTA cannot be used.
         QuireError: the directory cannot be written.
     """
-    if not SMALLEST_PAGE <= page_size <= LARGEST_PAGE:
-        raise InputError(f"reference.page_size is {page_size}; give a number from {SMALLEST_PAGE} to {LARGEST_PAGE}.")
     with atomic_directory(directory) as temporary:
         axis = AxisWriter(temporary / "text.npy")
         contigs, fasta_md5 = _lay_contigs(fasta_path, axis)

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
-from quire.reference.alternate import read_alternate
+from quire.reference.alternate import Lifts, read_alternate
 from quire.reference.construction import FORMAT_VERSION
 from quire.reference.fasta import fasta_digest
-from quire.reference.lifts import Lifts
 from quire.reference.storage import open_array, read_manifest
 from quire.sequence.codes import AMBIGUOUS, LETTERS
 from quire.sequence.packing import unpack

@@ -6,8 +6,8 @@ score more than 4/5 of its score. If there are more than five and none lies on a
 rivals. Nothing changes if neither the alignment nor a rival lies on an alternate contig, or if the alignment is
 hard-clipped.
 
-1. The alignment and its rivals are lifted over by each alignment of their contig (`quire.reference.lifts`) that they
-   overlap, unless it clips their first base. The place from the first of these lifts replaces their place.
+1. The alignment and its rivals are lifted over by each alignment of their contig (`quire.reference.alternate`) that
+   they overlap, unless it clips their first base. The place from the first of these lifts replaces their place.
 2. They are grouped by overlapping places, on either strand.
 3. If the group of the alignment has other members, its quality is 6 times the difference between the best score of the
    group and the best score of all other groups, at most 60; it is 60 without other groups, and 0 if another group is

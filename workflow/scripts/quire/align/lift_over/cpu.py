@@ -17,7 +17,7 @@ from quire.align.parameters import (
 )
 from quire.align.texts import ContigNames, names_of
 from quire.reference import Reference
-from quire.reference.lifts import Lifts
+from quire.reference.alternate import Lifts
 from quire.simd.compiled import compiled, inlined
 
 _NO_QUALITY = -1
@@ -46,7 +46,7 @@ class _Read(NamedTuple):
 
 
 class _Contigs(NamedTuple):
-    """The contigs: uint8[contigs], 1 if alternate; their lifts (`quire.reference.lifts`); their names."""
+    """The contigs: uint8[contigs], 1 if alternate; their lifts (`quire.reference.alternate`); their names."""
 
     alternate: np.ndarray
     lifts: Lifts | None
