@@ -23,11 +23,6 @@ class CountedFile(FileIO):
         return got
 
 
-def note_place(path: str | Path, place: int) -> None:
-    """Set the position up to which a file was read without a `CountedFile`."""
-    _bytes[str(path)] = place
-
-
 def share_read(paths: Iterable[str | Path]) -> float | None:
     """Return the share of the files' bytes that were read, from 0 to 1; None before the first byte.
 

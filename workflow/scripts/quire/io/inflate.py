@@ -1,5 +1,10 @@
 """BGZF blocks (SAM specification, section 4.1), inflated and checked by ISA-L without the interpreter's lock."""
 
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+from io import FileIO
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,12 +22,61 @@ class DamagedBlock(ValueError):
     """Bytes that are not a BGZF block, or a block whose data do not match its checksum.
 
     Attributes:
-        offset: offset of the block in the given bytes.
+        offset: offset of the block in the given bytes or file.
     """
 
     def __init__(self, offset: int) -> None:
         super().__init__(f"a damaged block at byte {offset}")
         self.offset = offset
+
+
+class NoBlock(DamagedBlock):
+    """Bytes that are not a BGZF block."""
+
+
+def inflate_ahead(file: FileIO, executor: Executor, size: int, ahead: int) -> Iterator[NDArray[np.uint8]]:
+    """Yield the inflated blocks of a file, from its position on, in stretches that an executor inflates ahead.
+
+    Errors are raised after the text before them.
+
+    Args:
+        file: file that is read when a stretch is needed.
+        executor: inflates the stretches.
+        size: compressed bytes of a stretch, at least as large as a block.
+        ahead: number of stretches to inflate ahead.
+
+    Raises:
+        DamagedBlock: a block is damaged, or (NoBlock) no block begins where one should.
+        EOFError: the file ends within a block.
+    """
+    waiting: deque[tuple[int, Future[tuple[NDArray[np.uint8], int]]]] = deque()
+    left, place = np.empty(0, np.uint8), file.tell()
+    failure: Exception | None = None
+    at_end = False
+    while True:
+        while len(waiting) < ahead and not at_end and failure is None:
+            content = np.empty(len(left) + size, np.uint8)
+            content[: len(left)] = left
+            got = file.readinto(content[len(left) :].data) or 0
+            content, at_end = content[: len(left) + got], got == 0
+            try:
+                used = whole_blocks(content)
+                failure = EOFError("the file ends within a block") if at_end and used < len(content) else None
+            except NoBlock as error:
+                used, failure = error.offset, NoBlock(place + error.offset)
+            if used:
+                waiting.append((place, executor.submit(inflate_blocks, content[:used])))
+            place, left = place + used, content[used:]
+        if not waiting:
+            if failure is not None:
+                raise failure
+            return
+        start, future = waiting.popleft()
+        try:
+            text, _ = future.result()
+        except DamagedBlock as error:
+            raise DamagedBlock(start + error.offset) from None
+        yield text
 
 
 def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = None) -> tuple[NDArray[np.uint8], int]:
@@ -41,7 +95,7 @@ def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = N
     table = np.empty((len(data) // (_GZIP_BYTES + TRAILER_BYTES) + 1, 3), np.int64)
     count, used = _find_blocks(data, table)
     if count < 0:
-        raise DamagedBlock(used)
+        raise NoBlock(used)
     table = table[:count]
     head = 0 if before is None else len(before)
     starts = head + np.concatenate([[0], np.cumsum(table[:, 2])])
@@ -59,11 +113,11 @@ def whole_blocks(data: NDArray[np.uint8]) -> int:
     """Return the size of the whole blocks at the beginning of `data`, without inflating them.
 
     Raises:
-        DamagedBlock: no block begins where one should.
+        NoBlock: no block begins where one should.
     """
     count, used = _find_blocks(data, np.empty((len(data) // (_GZIP_BYTES + TRAILER_BYTES) + 1, 3), np.int64))
     if count < 0:
-        raise DamagedBlock(used)
+        raise NoBlock(used)
     return int(used)
 
 

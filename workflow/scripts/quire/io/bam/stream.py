@@ -1,10 +1,8 @@
 """Reading of a whole BAM file in order, in stretches that several threads inflate ahead of the reader."""
 
-import os
 import struct
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +12,9 @@ from numpy.typing import NDArray
 from quire.errors import QuireError
 from quire.io.bam.decode import header_bytes
 from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
-from quire.io.bytes_read import note_place
+from quire.io.bytes_read import CountedFile
 from quire.io.files import lacks_bgzip_end
-from quire.io.inflate import DamagedBlock, inflate_blocks, whole_blocks
+from quire.io.inflate import DamagedBlock, inflate_ahead, inflate_blocks
 from quire.io.sniff import BAM_MAGIC
 from quire.simd.compiled import compiled
 
@@ -65,7 +63,7 @@ class BamStream:
         try:
             if lacks_bgzip_end(self.path):
                 raise self._not_whole("its closing block is missing")
-            self._file = open(self.path, "rb")
+            self._file = CountedFile(self.path)
         except OSError as error:
             raise self._not_whole(error.strerror) from error
         self._read_header()
@@ -81,20 +79,9 @@ class BamStream:
         Raises:
             QuireError: the file is damaged or truncated.
         """
-        waiting: deque[Future[NDArray[np.uint8]]] = deque()
-        place, carry = self._place, self._rest
-        while True:
-            while len(waiting) < ahead:
-                content = self._read(place, size)
-                used = self._whole_blocks(content, place)
-                if used == 0:
-                    break
-                waiting.append(executor.submit(self._inflate, content[:used], place))
-                place += used
-                note_place(self.path, place)
-            if not waiting:
-                break
-            text = waiting.popleft().result()
+        self._file.seek(self._place)
+        carry = self._rest
+        for text in self._inflated(executor, size, ahead):
             end = self._end_of_whole_records(carry, text) - len(carry)
             if end <= 0:
                 carry = np.concatenate([carry, text])
@@ -107,12 +94,26 @@ class BamStream:
         if len(carry):
             yield RecordStretch(nothing, carry)
 
+    def _inflated(self, executor: Executor, size: int, ahead: int) -> Iterator[NDArray[np.uint8]]:
+        """Yield the text of the blocks from the file's position on."""
+        try:
+            yield from inflate_ahead(self._file, executor, size, ahead)
+        except DamagedBlock as error:
+            raise self._damaged(error) from None
+        except EOFError:
+            raise self._not_whole("it ends in the middle of a block") from None
+        except OSError as error:
+            raise self._not_whole(error.strerror) from error
+
     def _read_header(self) -> None:
         size = _FIRST_READ
         while True:
-            content = self._read(0, size)
-            used = self._whole_blocks(content, 0)
-            text = self._inflate(content[:used], 0)
+            self._file.seek(0)
+            content = np.frombuffer(bytearray(self._file.read(size)), np.uint8)
+            try:
+                text, used = inflate_blocks(content)
+            except DamagedBlock as error:
+                raise self._damaged(error) from None
             if text[: len(BAM_MAGIC)].tobytes() != BAM_MAGIC:
                 raise self._not_whole("it does not begin like one")
             end = header_bytes(text.data)
@@ -135,43 +136,14 @@ class BamStream:
             self.contig_lengths.append(struct.unpack_from("<i", header, at + 4 + size)[0])
             at += 8 + size
 
-    def _read(self, place: int, size: int) -> NDArray[np.uint8]:
-        """Return `size` bytes of the file, fewer at its end."""
-        content = np.empty(size, np.uint8)
-        got = 0
-        while got < size:
-            try:
-                more = os.preadv(self._file.fileno(), [content[got:].data], place + got)
-            except OSError as error:
-                raise self._not_whole(error.strerror) from error
-            if more == 0:
-                break
-            got += more
-        return content[:got]
-
-    def _whole_blocks(self, content: NDArray[np.uint8], place: int) -> int:
-        try:
-            used = whole_blocks(content)
-        except DamagedBlock as error:
-            raise self._damaged(place + error.offset) from None
-        if used == 0 and len(content):
-            raise self._not_whole("it ends in the middle of a block")
-        return used
-
-    def _inflate(self, content: NDArray[np.uint8], place: int) -> NDArray[np.uint8]:
-        try:
-            return inflate_blocks(content)[0]
-        except DamagedBlock as error:
-            raise self._damaged(place + error.offset) from None
-
     def _end_of_whole_records(self, head: NDArray[np.uint8], text: NDArray[np.uint8]) -> int:
         end = int(_end_of_whole_records(head, text))
         if end < 0:
             raise self._not_whole("a record has an impossible size")
         return end
 
-    def _damaged(self, place: int) -> QuireError:
-        return self._not_whole(f"the block at byte {place} is damaged")
+    def _damaged(self, error: DamagedBlock) -> QuireError:
+        return self._not_whole(f"the block at byte {error.offset} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
         return self._error(f"{self.path}: is not a complete BAM file ({why}); {self._remedy}.")

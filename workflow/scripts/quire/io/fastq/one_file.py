@@ -1,15 +1,8 @@
-"""The reads of one FASTQ file in batches.
-
-While records have four lines, several threads parse stretches of text while another one reads (kernels release the
-interpreter's lock). From the first stretch with another record on, the careful parser reads the text sequentially and
-reports errors.
-"""
+"""The reads of one FASTQ file in batches."""
 
 import logging
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from io import BufferedIOBase, RawIOBase
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +10,14 @@ from numpy.typing import NDArray
 
 import quire.io.fastq.parser as parser
 from quire.errors import InputError
-from quire.io.bgzf_text import BgzfText
-from quire.io.fastq.text import MOST_RECORD_BYTES, TextWindow
-from quire.io.files import lacks_bgzip_end, open_input, read_errors
-from quire.io.gzip_text import GzipText
-from quire.io.sniff import is_bgzip, is_gzip
+from quire.io import sniff
+from quire.io.files import lacks_bgzip_end, read_errors
+from quire.io.text_chunks import text_chunks
 from quire.reads import ReadBatch
 
 CHUNK_BYTES = 4 << 20
 CHECKED_BEYOND = 1 << 28  # bytes of text after a wrong record that are searched for damage
-PARSERS = 2  # threads that parse a file
-LINES_PER_RECORD = 4
+MOST_RECORD_BYTES = 64 << 20  # no FASTQ record is larger
 log = logging.getLogger("quire.fastq")
 
 
@@ -38,106 +28,90 @@ def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, ch
         path: FASTQ, plain, gzip or bgzip.
         reads_per_batch: reads in a batch.
         maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: bytes of text in memory at a time; more for larger records.
+        chunk_bytes: bytes of text read at a time.
 
     Raises:
         InputError: a record is wrong, or the file has no reads.
     """
-    with read_errors(path), _open_text(path) as stream:
+    with read_errors(path), closing(text_chunks(path, chunk_bytes)) as chunks:
+        text = _Text(path, chunks)
         if lacks_bgzip_end(path):
             log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
-        text = TextWindow(path, stream, chunk_bytes)
         try:
-            yield from _batches(path, text, reads_per_batch, maximum_length)
+            yield from _batches(text, reads_per_batch, maximum_length, 4 * chunk_bytes)
         except InputError:
             # A damaged gzip file yields wrong records before its checksum is read.
-            if is_gzip(path):
-                text.raise_damage(CHECKED_BEYOND)
+            if sniff.is_gzip(path):
+                checked = 0
+                while checked < CHECKED_BEYOND and (chunk := next(chunks, None)) is not None:
+                    checked += len(chunk)
             raise
 
 
-def _batches(path: str | Path, text: TextWindow, reads_per_batch: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """Yield the batches of a text; raise as `file_batches` does."""
-    first_ordinal = 0
-    for batch in _plain_batches(text, reads_per_batch, maximum_length):
-        yield batch
-        first_ordinal += len(batch)
-    for batch in _careful_batches(text, first_ordinal, reads_per_batch, maximum_length):
-        yield batch
-        first_ordinal += len(batch)
-    if first_ordinal == 0:
-        raise InputError(f"{path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
+class _Text:
+    """The unparsed text of a file, as far as it was read.
+
+    Attributes:
+        data: uint8[], text that begins with a record.
+        at_end: True if nothing follows `data` in the file; it then ends with a newline.
+
+    Raises:
+        InputError: the text begins like another format.
+    """
+
+    def __init__(self, path: str | Path, chunks: Iterator[NDArray[np.uint8]]) -> None:
+        self.path = path
+        self._chunks = chunks
+        self.data = np.empty(0, np.uint8)
+        self.at_end = False
+        while len(self.data) < sniff.LONGEST_MAGIC and not self.at_end:
+            self.more()
+        head = self.data[: sniff.LONGEST_MAGIC].tobytes()
+        if head.startswith(sniff.GZIP_MAGIC):
+            raise InputError(f"{path}: this is not FASTQ but compressed twice; decompress it once.")
+        other = sniff.file_type(head)
+        if other is not None:
+            raise InputError(f"{path}: this is not FASTQ but {other.description}; {other.remedy}.")
+
+    def more(self) -> None:
+        """Append a chunk; at the end of the file, append a missing last newline."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            self.at_end = True
+            complete = len(self.data) == 0 or self.data[-1] == parser.NEWLINE
+            chunk = np.full(0 if complete else 1, parser.NEWLINE, np.uint8)
+        self.data = np.concatenate([self.data, chunk]) if len(self.data) else chunk
 
 
-def _open_text(path: str | Path) -> BufferedIOBase | RawIOBase:
-    """Open the file's text; several threads inflate bgzip, and one inflates plain gzip."""
-    stream = open_input(path)
-    if is_bgzip(path):
-        stream.close()
-        return BgzfText(path)
-    if is_gzip(path):
-        stream.close()
-        return GzipText(path)
-    return stream
-
-
-def _plain_batches(text: TextWindow, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """Yield batches while records have four lines and no errors; the rest stays in `text`."""
-    parsing: deque[tuple[NDArray[np.uint8], Future[ReadBatch | None]]] = deque()
-    ordinal = 0
-    with ThreadPoolExecutor(PARSERS, "quire-parse") as pool:
-        while True:
-            while len(parsing) <= PARSERS and (lines := text.take_lines(LINES_PER_RECORD * wanted)) is not None:
-                parsing.append((lines, pool.submit(_parse_plain, lines, ordinal, wanted, maximum_length)))
-                ordinal += wanted
-            if not parsing:
-                return
-            lines, future = parsing.popleft()
-            batch = future.result()
-            if batch is None:
-                text.put_back([lines, *(later for later, _ in parsing)])
-                return
-            yield batch
-            text.reuse(lines)
-
-
-def _parse_plain(text: NDArray[np.uint8], ordinal: int, wanted: int, maximum_length: int) -> ReadBatch | None:
-    """Parse lines; return None unless they are `wanted` whole and correct records."""
-    reads = _empty_reads(wanted, len(text), len(text))
-    status, _, position = parser.parse(text, 0, len(text), False, maximum_length, 0, reads)
-    return _batch(reads, wanted, ordinal) if status == parser.DONE and position == len(text) else None
-
-
-def _careful_batches(text: TextWindow, first_ordinal: int, wanted: int, maximum_length: int) -> Iterator[ReadBatch]:
-    """Yield batches of the rest of the text, parsed record by record."""
-    room_for_letters = room_for_bases = 4 * text.chunk_bytes
-    while True:
-        reads = _empty_reads(wanted, room_for_letters, room_for_bases)
+def _batches(text: _Text, wanted: int, maximum_length: int, room: int) -> Iterator[ReadBatch]:
+    """Yield the batches of a text; `room` is the first size of a batch's flat arrays. See `file_batches`."""
+    ordinal, count = 0, wanted
+    while count == wanted:
+        reads = _empty_reads(wanted, room)
         count, status = 0, parser.MORE
         while status == parser.MORE:
-            reads = _with_room(reads, count, text.end - text.start)
-            status, count, text.start = parser.parse(
-                text.data, text.start, text.end, text.at_end, maximum_length, count, reads
-            )
-            if status == parser.MORE and not text.at_end and text.end - text.start < MOST_RECORD_BYTES:
+            reads = _with_room(reads, count, len(text.data))
+            status, count, used = parser.parse(text.data, text.at_end, maximum_length, count, reads)
+            text.data = text.data[used:]
+            if status == parser.MORE and not text.at_end and len(text.data) < MOST_RECORD_BYTES:
                 text.more()
             elif status not in (parser.DONE, parser.END):
-                raise InputError(_sentence(status, text, first_ordinal + count + 1, reads.detail, maximum_length))
-        room_for_letters, room_for_bases = len(reads.names), len(reads.bases)
+                raise InputError(_sentence(status, text, ordinal + count + 1, reads.detail, maximum_length))
+        room = max(len(reads.names), len(reads.bases))
         if count:
-            yield _batch(reads, count, first_ordinal)
-        first_ordinal += count
-        if count < wanted:
-            return
+            yield _batch(reads, count, ordinal)
+        ordinal += count
+    if ordinal == 0:
+        raise InputError(f"{text.path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
 
 
-def _empty_reads(wanted: int, letters: int, bases: int) -> parser.ParsedReads:
+def _empty_reads(wanted: int, room: int) -> parser.ParsedReads:
     """Return arrays for `wanted` reads; unwritten pages of the flat arrays take no memory."""
     return parser.ParsedReads(
-        names=np.empty(letters, np.uint8),
+        names=np.empty(room, np.uint8),
         name_offsets=np.zeros(wanted + 1, np.int64),
-        bases=np.empty(bases, np.uint8),
-        qualities=np.empty(bases, np.uint8),
+        bases=np.empty(room, np.uint8),
+        qualities=np.empty(room, np.uint8),
         offsets=np.zeros(wanted + 1, np.int64),
         detail=np.zeros(2, np.int64),
     )
@@ -172,9 +146,9 @@ def _batch(reads: parser.ParsedReads, count: int, ordinal: int) -> ReadBatch:
     )
 
 
-def _sentence(status: int, text: TextWindow, record: int, detail: NDArray[np.int64], maximum_length: int) -> str:
+def _sentence(status: int, text: _Text, record: int, detail: NDArray[np.int64], maximum_length: int) -> str:
     """Return the error message for a record that the kernel refused."""
-    line = text.data[text.start : min(text.end, text.start + 300)].tobytes().split(b"\n")[0].decode("ascii", "replace")
+    line = text.data[:300].tobytes().split(b"\n")[0].decode("ascii", "replace")
     words = line[1:].split()
     name = words[0] if words else ""
     here = f"{text.path}: record {record}" + (f" ({name})" if status not in (parser.NOT_AT, parser.NO_NAME) else "")

