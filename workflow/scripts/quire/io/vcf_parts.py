@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pysam
-from numpy.typing import NDArray
 
 from quire.errors import QuireError
 from quire.io.bgzf import HEADER_BYTES
@@ -18,8 +17,6 @@ from quire.io.inflate import DamagedBlock, inflate_blocks
 from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
 
 _WINDOW = 8 << 20  # bytes of a part in memory at a time
-_POSITION_BITS = 40
-_TAB, _LINE_END = b"\t\n"
 _HEAD_END = re.compile(rb"^#CHROM.*\n", re.MULTILINE)
 
 TakesLines = Callable[[bytes], None]
@@ -45,7 +42,8 @@ def join(
             disk is full.
     """
     head = read_head(parts[0])
-    ranks, records, last = contig_ranks(head), 0, -1
+    ranks = {name.encode(): rank for name, rank in contig_ranks(head).items()}
+    records, last = 0, (-1, 0)
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
         with temporary.open("wb") as out:
             for number, part in enumerate(parts):
@@ -82,63 +80,21 @@ def _check_head(part: str | Path, head: Sequence[str], first: str | Path, expect
         raise QuireError(f"{part}: its contigs are not those of {first}; delete the parts and run again.")
 
 
-def _last_place(part: str | Path, lines: bytes, ranks: dict[str, int], last: int) -> int:
-    """Check that lines are in genome order after the place `last`, and return the place of the last line.
-
-    A place has the contig's rank in its upper bits and the position in its lower bits.
-    """
-    data = np.frombuffer(lines, np.uint8)
-    begins = np.concatenate([[0], np.flatnonzero(data == _LINE_END)[:-1] + 1])
-    ends = _ends_of_names(data, begins)
-    if (data[ends] != _TAB).any():
-        raise QuireError(f"{part}: has a line that is no record; delete the parts and run again.")
-    # Names are looked up only where they change, which is rare.
-    firsts = np.concatenate([[0], np.flatnonzero(_changes(data, begins, ends - begins)) + 1])
-    own = []
-    for begin, end in zip(begins[firsts].tolist(), ends[firsts].tolist(), strict=True):
-        name = lines[begin:end].decode()
+def _last_place(part: str | Path, lines: bytes, ranks: dict[bytes, int], last: tuple[int, int]) -> tuple[int, int]:
+    """Check that lines are in genome order after the place `last` (contig's rank, position); return the last place."""
+    for line in lines.splitlines():
+        name, _, rest = line.partition(b"\t")
+        if not rest:
+            raise QuireError(f"{part}: has a line that is no record; delete the parts and run again.")
         if name not in ranks:
-            raise QuireError(f"{part}: its header lacks the contig {name} of a record; delete the parts and run again.")
-        own.append(ranks[name])
-    rank = np.repeat(np.array(own, np.int64), np.diff(firsts, append=len(begins)))
-    position = _numbers(data, ends + 1)
-    places = np.concatenate([[last], rank << _POSITION_BITS | position])
-    wrong = np.flatnonzero(places[1:] < places[:-1])
-    if wrong.size:
-        at = int(wrong[0])
-        name = lines[int(begins[at]) : int(ends[at])].decode()
-        raise QuireError(f"{part}: out of genome order at {name}:{int(position[at])}; run rescore again.")
-    return int(places[-1])
-
-
-def _ends_of_names(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where the first column of each line ends: at its tab, or at the end of a line without tabs."""
-    ends, going = begins.copy(), np.arange(len(begins))
-    while going.size:
-        going = going[data[ends[going]] >= ord(" ")]
-        ends[going] += 1
-    return ends
-
-
-def _changes(data: NDArray[np.uint8], begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True for each line, from the second on, whose name differs from that of the previous line."""
-    changes: NDArray[np.bool_] = lengths[1:] != lengths[:-1]
-    for letter in range(int(lengths.max())):
-        lines = np.flatnonzero(~changes & (lengths[1:] > letter))
-        changes[lines] = data[begins[lines + 1] + letter] != data[begins[lines] + letter]
-    return changes
-
-
-def _numbers(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimal numbers that begin at the given bytes."""
-    numbers, at, going = np.zeros(len(begins), np.int64), begins.copy(), np.arange(len(begins))
-    while going.size:
-        letters = data[at[going]].astype(np.int64) - ord("0")
-        is_digit = (letters >= 0) & (letters <= 9)
-        going = going[is_digit]
-        numbers[going] = 10 * numbers[going] + letters[is_digit]
-        at[going] += 1
-    return numbers
+            raise QuireError(
+                f"{part}: its header lacks the contig {name.decode()} of a record; delete the parts and run again."
+            )
+        place = ranks[name], int(rest[: rest.index(b"\t")])
+        if place < last:
+            raise QuireError(f"{part}: out of genome order at {name.decode()}:{place[1]}; run rescore again.")
+        last = place
+    return last
 
 
 def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
