@@ -13,8 +13,7 @@ from quire.buckets import pieces
 from quire.buckets.cpu import Dealt, deal, joined
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.buckets.layout import SPAN, layout
-from quire.buckets.packing.cpu import unpack
-from quire.buckets.packing.parts import SLACK
+from quire.buckets.packing import SLACK, unpack
 from quire.errors import QuireError
 from quire.io.bam.decode import records_of
 
@@ -191,7 +190,7 @@ def test_other_records_than_the_contents_say(tmp_path: Path) -> None:
 def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = unit_folder(tmp_path, 3)
     monkeypatch.setattr(bucket_file, "FORMAT_VERSION", 9)
-    with pytest.raises(QuireError, match=re.escape("(format version 3, not 9); delete it and run again")):
+    with pytest.raises(QuireError, match=re.escape("(format version 4, not 9); delete it and run again")):
         BucketFile(path)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.layout import SPAN, BucketLayout
-from quire.buckets.packing.parts import SLACK
+from quire.buckets.packing import SLACK
 from quire.io.bam.decode import Records, unclipped, unclipped_by
 from quire.io.bam.encode import RecordAssembly
 from quire.sam import FLAG_FAILED_QUALITY_CHECK, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, joined
 from quire.buckets.layout import layout
-from quire.buckets.packing.cpu import pack, unpack
-from quire.buckets.packing.parts import SLACK
+from quire.buckets.packing import SLACK, pack, unpack
 from quire.buckets.pieces import checksums, read_pieces
 from quire.errors import QuireError
 from quire.io.bam.decode import Records, records_of
@@ -42,7 +41,7 @@ from quire.io.files import atomic_directory
 from quire.ragged import offsets_from_lengths
 
 MAGIC = b"QBUCKETS"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 CONTENTS = "contents"  # name of the table of contents
 PIECE_BYTES = 1 << 16  # average size of a piece, within the limits of a stretch below
 LEAST_STRETCH, LARGEST_STRETCH = 1 << 23, 1 << 27  # bytes
