@@ -93,7 +93,7 @@ def _without_short_reads(number: int) -> tuple[str, str, str]:
 
 
 _PAIRING, _RESCUE, _VOTES = "align/pairing/cpu.py", "align/rescue/cpu.py", "align/rescue/votes.py"
-_SIMPLE, _JOINING = "align/pairing/simple_sequence.py", "align/candidates/joining.py"
+_SIMPLE, _JOINING = "align/pairing/mapping_quality.py", "align/candidates/joining.py"
 _WEIGHTS = "WEIGHT_SUPPORTED if stands_alone(mate_score, _length_of(batch, mate)) else WEIGHT_PROPER"
 # Changes (file in the library, text, replacement) that remove each rule.
 RULES: dict[str, list[tuple[str, str, str]]] = {
@@ -120,9 +120,9 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
     ],
     "widest bundle": [("align/candidates/bundles.py", " or diagonal - bundle.lowest > WIDEST_BUNDLE", "")],
     "crowded reads": [
-        ("align/pairing/crowded.py", "last - first >= MOST_CANDIDATES and length < SHORTEST_CERTAIN", "False"),
+        ("align/pairing/competition.py", "last - first >= MOST_CANDIDATES and length < SHORTEST_CERTAIN", "False"),
     ],
-    "crowded pairs": [("align/pairing/crowded.py", "return as_good >= MOST_CANDIDATES", "return as_good < 0")],
+    "crowded pairs": [("align/pairing/competition.py", "return as_good >= MOST_CANDIDATES", "return as_good < 0")],
     "weight alone": [(_PAIRING, "    weight = WEIGHT_ALONE\n", "    weight = 1000\n")],
     "weight supported": [(_PAIRING, _WEIGHTS, "WEIGHT_PROPER")],
     "weight proper": [(_PAIRING, _WEIGHTS, "WEIGHT_SUPPORTED")],

@@ -110,8 +110,7 @@ def test_the_order_and_company_of_jobs_do_not_matter(card) -> None:
     case = random_case(8, 50, 60, [16, 32, 64])
     whole = extend_case(card, case)
     chosen = np.random.default_rng(8).permutation(50)[:23]
-    names = ExtensionJobs.__dataclass_fields__
-    part = extend_case(card, replace(case, jobs=ExtensionJobs(*(getattr(case.jobs, name)[chosen] for name in names))))
+    part = extend_case(card, replace(case, jobs=ExtensionJobs(*(column[chosen] for column in case.jobs))))
     assert [alignment(part, i) for i in range(23)] == [alignment(whole, int(job)) for job in chosen]
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.extension import ExtensionJobs, Extensions
-from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
+from quire.align.alignments.gpu import best_scores, collect, poorly_aligned, unique_template_lengths
 from quire.align.insert_size import ORIENTATIONS
 from quire.align.model import Alignments
-from quire.align.pairing.template_length_gpu import unique_template_lengths
 from quire.align.parameters import LEAST_SCORE, LONGEST_INSERT, SEEDING, SeedingPass
 from quire.reference.gpu import upload_reference
 

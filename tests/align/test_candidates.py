@@ -134,5 +134,5 @@ def test_reads_do_not_interact(genome):
 def test_reads_without_hits_have_no_candidates(genome):
     foreign = np.array(random.Random(99).choices(range(4), k=100), np.uint8)
     jobs = genome.candidates(make_reads([np.full(50, 4, np.uint8), np.empty(0, np.uint8), foreign, foreign[:19]]))
-    assert len(jobs) == 0
-    assert len(genome.candidates(make_reads([]))) == 0
+    assert len(jobs.read) == 0
+    assert len(genome.candidates(make_reads([])).read) == 0

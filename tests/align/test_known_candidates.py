@@ -30,8 +30,8 @@ def test_jobs_of_earlier_rounds_are_left_out_and_no_others() -> None:
         known = {job for earlier in rounds for job in earlier}
         expected = [job for job in jobs if job not in known]
         found = leave_out_known(as_arrays(jobs), [(as_arrays(earlier), NO_EXTENSIONS) for earlier in rounds])
-        columns = [column.tolist() for column in vars(found).values()]
+        columns = [column.tolist() for column in found]
         assert list(zip(*columns, strict=True)) == expected
-        assert [column.dtype for column in vars(found).values()] == list(DTYPES)
+        assert [column.dtype for column in found] == list(DTYPES)
         left_out, kept = left_out + len(jobs) - len(expected), kept + len(expected)
     assert min(left_out, kept) > 400

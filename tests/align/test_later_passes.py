@@ -16,7 +16,7 @@ MATES, ALONE, SHORTEST = [32, 128, 64, 512], [32, 128, 256, 512], [0, 0, 60]
 
 @pytest.mark.parametrize(("paired", "places"), [(True, MATES), (False, ALONE)])
 def test_places_and_short_reads(paired: bool, places: list[int]) -> None:
-    jobs = ExtensionJobs(*(np.zeros(0, np.int64) for _ in fields(ExtensionJobs)))
+    jobs = ExtensionJobs(*(np.zeros(0, np.int64) for _ in ExtensionJobs._fields))
     steps: dict[str, Any] = {field.name: Mock() for field in fields(Steps)}
     steps |= {
         "flatnonzero": np.flatnonzero,

@@ -107,16 +107,17 @@ def test_no_job_beside_a_proper_partner_without_a_model_or_for_a_short_mate(stra
     assert rescue_jobs(alignments_of([[], [anchor]]), make_reads([mate], [read]), reference, MODELS).read.tolist() == [
         0
     ]
-    assert len(rescue_jobs(alignments_of([[anchor], []]), reads, reference, NO_INSERT_SIZES)) == 0
-    assert len(rescue_jobs(alignments_of([[anchor], [partner]]), reads, reference, MODELS)) == 0
-    assert len(rescue_jobs(alignments_of([[], []]), reads, reference, MODELS)) == 0
+    assert len(rescue_jobs(alignments_of([[anchor], []]), reads, reference, NO_INSERT_SIZES).read) == 0
+    assert len(rescue_jobs(alignments_of([[anchor], [partner]]), reads, reference, MODELS).read) == 0
+    assert len(rescue_jobs(alignments_of([[], []]), reads, reference, MODELS).read) == 0
     for short in (0, 1, KMER - 1):
         assert (
-            len(rescue_jobs(alignments_of([[anchor], []]), make_reads([read], [mate[:short]]), reference, MODELS)) == 0
+            len(rescue_jobs(alignments_of([[anchor], []]), make_reads([read], [mate[:short]]), reference, MODELS).read)
+            == 0
         )
     weak = Place(anchor.score - 18, strand, 5000, 0, 100)  # worse than the best by more than UNPAIRED_COST
-    assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODELS)) == 1
-    assert len(rescue_jobs(alignments_of([[weak, anchor], []]), reads, reference, MODELS)) == 1
+    assert len(rescue_jobs(alignments_of([[anchor, weak], []]), reads, reference, MODELS).read) == 1
+    assert len(rescue_jobs(alignments_of([[weak, anchor], []]), reads, reference, MODELS).read) == 1
 
 
 @pytest.mark.parametrize("model", [MODEL, replace(MODEL, low=1, high=520), replace(MODEL, low=290)])
@@ -135,12 +136,12 @@ def test_of_places_in_a_tandem_repeat_that_of_the_mean_template_length_is_taken(
     found = best_diagonals(mate, axis[begin:end], 1000 + model.mean - length - begin)
     assert jobs.diagonal.tolist() == [begin + diagonal for diagonal in found]
     if length < KMER + FEWEST_KMERS - 1:
-        assert len(jobs) == 0
+        assert len(jobs.read) == 0
     else:
         first = int(jobs.diagonal[0])
         assert (axis[first : first + length] == mate).all()
         assert abs(first + length - (1000 + model.mean)) <= len(word) / 2
-        assert len(jobs) == 2
+        assert len(jobs.read) == 2
 
 
 @pytest.mark.parametrize("ends", [(100, 500), (180, 420), (200, 220), (330, 400)])

@@ -7,8 +7,7 @@ import time
 import pysam
 import pytest
 from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
-from quire.align.reading import UnitReads
-from quire.align.unit import map_unit
+from quire.align.unit import UnitReads, map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.errors import InputError
 from quire.io import ahead, samtools

@@ -1,7 +1,7 @@
 """Alignments as readable objects, and their flat form; NumPy only, so that kernel tests can use them."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from quire.algorithms.extension import ExtensionJobs
@@ -56,6 +56,6 @@ def alignments_of(places: Sequence[Sequence[Place]]) -> Alignments:
 
 def rows_of(jobs: ExtensionJobs) -> list[tuple[int, ...]]:
     """Return jobs as tuples of their fields, in order."""
-    columns = astuple(jobs)
+    columns = tuple(jobs)
     assert [column.dtype for column in columns] == [np.int32, np.uint8, *[np.int64] * 5]
     return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -2,7 +2,7 @@
 
 import random
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -95,5 +95,5 @@ def _round(pages, reads: Reads, chosen: np.ndarray, reference: Reference, seedin
     offsets, hits = find_hits(pages, part, reference.text, seeding)
     candidates = find_candidates(offsets, hits, part, reference, seeding)
     extensions = extend(candidates, part, reference.text, reference.ambiguous)
-    jobs = replace(candidates, read=chosen[candidates.read].astype(np.int32))
+    jobs = candidates._replace(read=chosen[candidates.read].astype(np.int32))
     return Round(part, chosen, seeding, offsets, hits, candidates, (jobs, extensions))

@@ -1,10 +1,11 @@
 """Mapping of one unit (lane): from its reads to unsorted records, a ledger and insert sizes."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quire.algorithms.fm_index.pages.cpu import page_arrays
@@ -12,9 +13,10 @@ from quire.align.command import command_line
 from quire.align.engines.cpu import CpuEngine
 from quire.align.mapper import Mapper
 from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
-from quire.align.read_ends import NO_CLIPPING, Clipping
-from quire.align.reading import UnitReads
+from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
+from quire.align.read_ends.cpu import clip_ends
 from quire.align.sink import open_sink
+from quire.align.umis import with_umis
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.device.backend import may_have_card
 from quire.device.card import Card
@@ -27,6 +29,7 @@ from quire.io.bytes_read import share_read
 from quire.io.files import write_json_atomic
 from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
+from quire.reads import PairBatch
 from quire.reference import Reference
 from quire.version import VERSION
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from quire.align.engines.gpu import CardEngine
 
 log = logging.getLogger("quire.align")
+BATCHES_AHEAD = 3  # that are read, also while a card is opened and the index is copied
 WRITES_AHEAD = 4  # pieces of batches that may wait for the file
 OPENED_AT_ONCE = 4  # pages that are opened, and their checksums compared, at a time
 USUAL_LENGTH = 150  # bases of a read, to plan memory with
@@ -170,3 +174,42 @@ def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:
     if not reads.bam:
         return {}
     return {"secondary_left_out": records.secondary, "supplementary_left_out": records.supplementary}
+
+
+class UnitReads:
+    """The reads of a unit, read ahead by a thread.
+
+    Attributes:
+        reads_per_batch: reads or pairs in a batch.
+        records: counts of the alignment records read so far (BAM and CRAM inputs).
+        clipped: counts of the reads clipped so far.
+        batches: the batches, with UMIs and clipped ends.
+    """
+
+    def __init__(
+        self, inputs: UnitInputs, reads_per_batch: int, clipping: Clipping, umis: bool, temporary: Path, threads: int
+    ) -> None:
+        """Start reading.
+
+        Args:
+            inputs: inputs of the unit.
+            reads_per_batch: reads or pairs in a batch.
+            clipping: ends of reads that are not mapped.
+            umis: True if the names end in UMIs.
+            temporary: folder for temporary files (see `quire.io.alignment_reads`).
+            threads: number of threads for files of alignments.
+        """
+        self.reads_per_batch, self.records, self.clipped = reads_per_batch, RecordCounts(), ClippedCounts(clipping)
+
+        def reading() -> Iterator[PairBatch]:
+            batches = inputs.reads.batches(reads_per_batch, self.records, inputs.fasta, temporary, threads)
+            # Close explicitly, since a failure's traceback would keep the generator and its copy of a BAM file alive.
+            with closing(batches) as found:
+                named = with_umis(found) if umis else found
+                yield from clip_ends(named, self.clipped) if self.clipped.counts else named
+
+        self.batches = ahead(reading, BATCHES_AHEAD)
+
+    def close(self) -> None:
+        """Stop the threads that read."""
+        self.batches.close()

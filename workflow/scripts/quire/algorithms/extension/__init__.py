@@ -9,7 +9,7 @@ Jobs are flat arrays, one entry for each candidate. The results do not depend on
 `gpu.extend` align them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ END_BONUS = 5
 BAND_STEP = 16
 
 
-@dataclass
-class ExtensionJobs:
+class ExtensionJobs(NamedTuple):
     """Jobs of extension: n entries.
 
     Attributes:
@@ -44,12 +43,8 @@ class ExtensionJobs:
     axis_low: np.ndarray
     axis_high: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.read)
 
-
-@dataclass
-class Extensions:
+class Extensions(NamedTuple):
     """Alignments in the order of their jobs.
 
     Attributes:

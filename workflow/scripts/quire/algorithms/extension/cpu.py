@@ -20,11 +20,6 @@ from quire.algorithms.extension import (
     ExtensionJobs,
     Extensions,
 )
-from quire.algorithms.extension.cpu_arrays import (
-    JobArrays,
-    ResultArrays,
-    SequenceArrays,
-)
 from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar import append_operation
@@ -42,6 +37,18 @@ _STOP = 0
 _DIAGONAL, _INSERTION, _DELETION = CIGAR_MATCH + 1, CIGAR_INSERTION + 1, CIGAR_DELETION + 1
 _INSERTION_EXTENDS, _DELETION_EXTENDS = 4, 8
 _PAIRS = np.uint64(0x5555555555555555)
+
+
+class _Sequences(NamedTuple):
+    """The arrays of `Reads` that the kernels read, the packed axis and its ambiguous spans."""
+
+    offsets: np.ndarray
+    codes: np.ndarray
+    word_offsets: np.ndarray
+    packed: np.ndarray
+    has_ambiguous: np.ndarray
+    text: np.ndarray
+    ambiguous: np.ndarray
 
 
 class _Bands(NamedTuple):
@@ -102,8 +109,8 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         text: uint64[], the packed axis.
         ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
     """
-    count = len(jobs)
-    results = ResultArrays(
+    count = len(jobs.read)
+    results = Extensions(
         score=np.zeros(count, np.int32),
         read_begin=np.zeros(count, np.int32),
         read_end=np.zeros(count, np.int32),
@@ -111,12 +118,12 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         axis_end=np.zeros(count, np.int64),
         cigar_begin=np.arange(count, dtype=np.int64),
         cigar_length=np.zeros(count, np.int32),
+        cigar=np.empty(0, np.uint32),
     )
-    job_arrays = JobArrays(jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.axis_low, jobs.axis_high)
-    sequences = SequenceArrays(
+    sequences = _Sequences(
         reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous
     )
-    solved = _align_without_gaps(job_arrays, sequences, results)
+    solved = _align_without_gaps(jobs, sequences, results)
     cigar = results.read_end.astype(np.uint32) << CIGAR_SHIFT | CIGAR_MATCH
 
     rest = np.flatnonzero(~solved)
@@ -127,9 +134,9 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
         order = np.argsort(widths << 16 | lengths, kind="stable")
         bands = _Bands(rest[order], widths[order], lengths[order])
         room = _room(int(lengths.max()), int(widths.max()))
-        with_gaps = _align_in_bands(job_arrays, sequences, bands, results, *room)
+        with_gaps = _align_in_bands(jobs, sequences, bands, results, *room)
         cigar = np.concatenate([cigar, with_gaps])
-    return Extensions(*results, cigar=cigar)
+    return results._replace(cigar=cigar)
 
 
 def _room(longest: int, widest: int) -> tuple[_Lanes, _Matrices]:
@@ -168,9 +175,9 @@ def mismatches(packed, word, length, text, position, limit):
 @compiled
 def _align_without_gaps(jobs, sequences, results):
     """Fill the results of jobs with at most one mismatch on their diagonal; return True for each of them (bool[n])."""
-    read, strand, diagonal, _, axis_low, axis_high = borrowed(jobs)
+    read, strand, diagonal, _, _, axis_low, axis_high = borrowed(jobs)
     offsets, _, word_offsets, packed, has_ambiguous, text, ambiguous = borrowed(sequences)
-    score, _, read_end, axis_begin, axis_end, _, cigar_length = borrowed(results)
+    score, _, read_end, axis_begin, axis_end, _, cigar_length, _ = borrowed(results)
     solved = np.zeros(len(read), np.bool_)
     for job in range(len(read)):
         r = read[job]
@@ -226,7 +233,7 @@ def _align_in_bands(jobs, sequences, bands, results, lanes, matrices):
 @compiled
 def _fill_lanes(jobs, sequences, group, rows, width, lanes):
     """Write the reads, references and end bonuses of a group of jobs to its lanes, padded to equal lengths."""
-    read, strand, _, diagonal_low, axis_low, axis_high = jobs
+    read, strand, _, diagonal_low, _, axis_low, axis_high = jobs
     offsets, codes, _, _, _, text, ambiguous = sequences
     query, target, bonus = lanes
     query[: rows * LANES] = _PADDING
@@ -327,7 +334,7 @@ def _fill_matrices(lanes, rows, width, matrices):
 def _trace(matrices, alignment, cigar, used, results):
     """Trace the path to the best cell of a lane, write its operations from `used` on, and return their end."""
     job, lane, origin, width, length = alignment
-    score, read_begin, read_end, axis_begin, axis_end, _, cigar_length = results
+    score, read_begin, read_end, axis_begin, axis_end, _, cigar_length, _ = results
     directions, best_score = matrices.directions, matrices.best_score[lane]
     if best_score <= 0:
         return used

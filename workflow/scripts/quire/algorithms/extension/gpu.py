@@ -112,7 +112,7 @@ def extend(
     Raises:
         OutOfDeviceMemory: not enough for the results, or for one warp's matrices.
     """
-    xp, count = card.xp, len(jobs)
+    xp, count = card.xp, len(jobs.read)
     results = Extensions(
         score=card.empty(count, np.int32),
         read_begin=card.empty(count, np.int32),
@@ -146,8 +146,7 @@ def extend(
             if len(waiting) > 1:  # reading the number of operations waits for the card, which has the next chunk by now
                 _gather(card, waiting.pop(0), parts, results)
     _gather(card, waiting.pop(), parts, results)
-    results.cigar = xp.concatenate(parts)
-    return results
+    return results._replace(cigar=xp.concatenate(parts))
 
 
 def _alike_together(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages.cpu import PageArrays, announce_row, page_of, page_table
+from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,
@@ -16,7 +16,6 @@ from quire.algorithms.seeding import (
 )
 from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
 from quire.algorithms.seeding.cpu_together import (
-    MANY,
     choose_depths,
     lay_seeds,
     make_together,
@@ -28,7 +27,6 @@ from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
 ROOM_OF_A_READ = 256  # initial memory for the hits of a read, usually more than enough
-ROWS_ANNOUNCED, ROWS_IN_LINE = 64, 16  # rows of an interval that are prefetched; places in a cache line
 FEW_TO_SORT = 16  # most hits that are sorted by insertion only; more are first put into about twice as many boxes
 FEWEST_BOXES, MOST_BOXES = 64, 4096
 
@@ -77,8 +75,6 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
         for number in range(len(table)):
             search_page(page_of(table, number), number, batch, count, text, together)
         choose_depths(table, batch, count, together)
-        for number in range(len(table)):
-            _announce_rows(page_of(table, number), number, together, count)
         seed = 0
         while read < last:
             if used + room > len(hits):
@@ -90,16 +86,6 @@ def hits_of_reads(table, batch, text, together, begin_read, offsets, hits):
             read, seed = read + 1, end
             offsets[read] = used
     return read
-
-
-@inlined
-def _announce_rows(page, number, together, count):
-    """Prefetch the first places of large intervals on a page; this changes no result."""
-    for index in range(count):
-        if together.places[number, index, 0] == MANY:
-            low, high = together.found[number, index].low, together.found[number, index].high
-            for row in range(low, min(low + ROWS_ANNOUNCED, high), ROWS_IN_LINE):
-                announce_row(page, row)
 
 
 @compiled

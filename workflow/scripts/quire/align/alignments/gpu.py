@@ -2,32 +2,22 @@
 
 from collections.abc import Callable
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
+from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments
-from quire.align.parameters import (
-    LEAST_SCORE,
-    LONGEST_INSERT,
-    SHORT_READ_MARGIN,
-    UNIQUE_DENOMINATOR,
-    UNIQUE_NUMERATOR,
-    SeedingPass,
-)
+from quire.align.parameters import MACROS, SeedingPass
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 from quire.reference.gpu import CardReference
 
 SOURCE = "quire/align/alignments/alignments.cu"
-DEFINES = {
-    "END_BONUS": END_BONUS,
-    "LEAST_SCORE": LEAST_SCORE,
-    "LONGEST_INSERT": LONGEST_INSERT,
-    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
-    "UNIQUE_DENOMINATOR": UNIQUE_DENOMINATOR,
-    "UNIQUE_NUMERATOR": UNIQUE_NUMERATOR,
-}
+DEFINES = {**MACROS, "END_BONUS": END_BONUS}
+# The models of insert sizes last used on each card.
+_models: WeakKeyDictionary[Card, tuple[InsertSizes, ProperLengths]] = WeakKeyDictionary()
 
 
 class Found(NamedTuple):
@@ -113,6 +103,22 @@ def poorly_aligned(card: Card, best: CardArray, reads: CardReads, seeding_pass: 
     )
     find_poor.for_each(len(reads), best, reads, *limits, poor)
     return poor
+
+
+def unique_template_lengths(card: Card, alignments: Alignments, reads: CardReads) -> CardArray:
+    """Return 4 * template length + orientation of each pair (int64[pairs]); -1 unless both are unique on one contig."""
+    pairs = len(reads) // 2
+    lengths = card.empty(pairs, np.int64)
+    _kernels(card)("unique_lengths").for_each(pairs, alignments, reads, pairs, lengths)
+    return lengths
+
+
+def proper_lengths_on(card: Card, insert_sizes: InsertSizes) -> ProperLengths:
+    """Return the models as arrays on the card (alignments.cuh: ProperLengths)."""
+    if card not in _models or _models[card][0] != insert_sizes:
+        arrays = ProperLengths(*(card.upload(array) for array in proper_lengths(insert_sizes)))
+        _models[card] = insert_sizes, arrays
+    return _models[card][1]
 
 
 def _kernels(card: Card) -> Callable[[str], Kernel]:

@@ -18,9 +18,17 @@ import numpy as np
 
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.seeding import SeedingParameters
-from quire.align.candidates.best import are_apart, keep, leave_out_half, part_of
 from quire.align.candidates.bundles import BUNDLE, IslandAxis, Query, bundle_hits, compare_alone, find_island
-from quire.align.candidates.joining import CANDIDATE, estimate, join, take_alone
+from quire.align.candidates.joining import (
+    CANDIDATE,
+    are_apart,
+    estimate,
+    join,
+    keep,
+    leave_out_half,
+    part_of,
+    take_alone,
+)
 from quire.align.parameters import BAND_MARGIN, MOST_CANDIDATES, SHORTEST_SCORE
 from quire.reads import Reads
 from quire.reference import Reference
@@ -41,18 +49,6 @@ class _Hits(NamedTuple):
     hits: np.ndarray
     seed_length: int
     stride: int
-
-
-class _Jobs(NamedTuple):
-    """The arrays of `ExtensionJobs`."""
-
-    read: np.ndarray
-    strand: np.ndarray
-    diagonal: np.ndarray
-    diagonal_low: np.ndarray
-    diagonal_high: np.ndarray
-    axis_low: np.ndarray
-    axis_high: np.ndarray
 
 
 class _Reads(NamedTuple):
@@ -99,7 +95,6 @@ def find_candidates(
         np.empty(room, np.int32), np.empty(room, np.uint8), *(np.empty(room, np.int64) for _ in range(5))
     )
     read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed.reshape(-1), reads.name_hash)
-    columns = _Jobs(*vars(jobs).values())
     used = _cluster(
         _Hits(offsets, hits, seeding.seed_length, seeding.stride),
         read_arrays,
@@ -116,9 +111,9 @@ def find_candidates(
             np.empty(int(np.diff(reads.offsets).max(initial=0)) + 1, np.int64),
             np.empty(most_hits + 1, np.int64),
         ),
-        columns,
+        jobs,
     )
-    return ExtensionJobs(*(column[:used] for column in columns))
+    return ExtensionJobs(*(column[:used] for column in jobs))
 
 
 @compiled

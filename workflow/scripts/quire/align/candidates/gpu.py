@@ -4,14 +4,7 @@ import numpy as np
 
 from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTHS, SeedingParameters
-from quire.align.parameters import (
-    BAND_MARGIN,
-    BUNDLE_GAP,
-    LARGEST_GAP,
-    MOST_CANDIDATES,
-    SHORTEST_SCORE,
-    WIDEST_BUNDLE,
-)
+from quire.align.parameters import MACROS, MOST_CANDIDATES
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 from quire.reference.gpu import CardReference
@@ -22,23 +15,18 @@ LOCAL_BUNDLES = 64
 THREADS = 128  # few reads per block, so that one read in a repeat delays few others
 BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # sizes of the structs in candidates.cu
 DEFINES = {
-    "BAND_MARGIN": BAND_MARGIN,
+    **MACROS,
     "BUNDLE_BYTES": BUNDLE_BYTES,
-    "BUNDLE_GAP": BUNDLE_GAP,
     "CANDIDATE_BYTES": CANDIDATE_BYTES,
     "DIAGONAL_BIAS": DIAGONAL_BIAS,
     "GAP_COST": abs(GAP_OPEN),
     "GAP_COST_PER_BASE": abs(GAP_EXTEND),
-    "LARGEST_GAP": LARGEST_GAP,
     "LOCAL_BUNDLES": LOCAL_BUNDLES,
     "MATCH": MATCH,
     "MAXIMUM_SEEDS": MAXIMUM_SEEDS,
     "MISMATCH": MISMATCH,
-    "MOST_CANDIDATES": MOST_CANDIDATES,
     "RANKED_BYTES": RANKED_BYTES,
-    "SHORTEST_SCORE": SHORTEST_SCORE,
     "THREADS": THREADS,
-    "WIDEST_BUNDLE": WIDEST_BUNDLE,
 }
 KERNELS = [(SOURCE, {"SEED_LENGTH": length, **DEFINES}) for length in SEED_LENGTHS]
 

@@ -13,18 +13,11 @@ def leave_out_known(jobs: ExtensionJobs, rounds: list[tuple[ExtensionJobs, Exten
         jobs: jobs in ascending order of reads.
         rounds: earlier rounds, each in ascending order of reads, with the same numbers of reads.
     """
-    is_new = np.ones(len(jobs), np.bool_)
-    columns = _columns(jobs)
+    is_new = np.ones(len(jobs.read), np.bool_)
     for earlier, _ in rounds:
-        _strike_known(columns, _columns(earlier), is_new)
+        _strike_known(jobs, earlier, is_new)
     chosen = np.flatnonzero(is_new)
-    return ExtensionJobs(*(column.take(chosen) for column in columns))
-
-
-def _columns(jobs: ExtensionJobs) -> tuple[np.ndarray, ...]:
-    return (
-        jobs.read, jobs.strand, jobs.diagonal, jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low, jobs.axis_high,
-    )  # fmt: skip
+    return ExtensionJobs(*(column.take(chosen) for column in jobs))
 
 
 @compiled

@@ -4,7 +4,7 @@ Nothing here needs Numba or CuPy.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -83,7 +83,7 @@ def find_alignments(
             continue
         few = steps.subset(reads, poor)
         jobs = _seed(steps, few, pages, reference, seeding_pass.seeding)
-        jobs = steps.leave_out_known(replace(jobs, read=poor[jobs.read].astype(np.int32)), rounds)
+        jobs = steps.leave_out_known(jobs._replace(read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
     return FoundAlignments(rounds, steps.collect(rounds, reads, reference))
 
@@ -120,7 +120,7 @@ def rescue_and_select(
     alignments = found.alignments
     if paired:
         jobs = steps.rescue_jobs(alignments, reads, reference, insert_sizes)
-        if len(jobs):
+        if len(jobs.read):
             rescued = steps.extend(jobs, reads, reference.text, reference.ambiguous)
             alignments = steps.collect([*found.rounds, (jobs, rescued)], reads, reference)
     return alignments, steps.select(alignments, reads, paired, insert_sizes, reference.alternate)

@@ -6,11 +6,10 @@ from quire.algorithms.extension import ExtensionJobs
 from quire.algorithms.extension.gpu import MOST_BYTES, extend
 from quire.algorithms.seeding.gpu import bytes_per_read as seeding_bytes_per_read
 from quire.algorithms.seeding.gpu import find_hits
-from quire.align.alignments.gpu import best_scores, collect, poorly_aligned
+from quire.align.alignments.gpu import best_scores, collect, poorly_aligned, unique_template_lengths
 from quire.align.candidates.gpu import find_candidates
 from quire.align.engines.steps import Rounds, Steps
 from quire.align.pairing.gpu import select
-from quire.align.pairing.template_length_gpu import unique_template_lengths
 from quire.align.parameters import SEEDING
 from quire.align.reported.gpu import take_reported
 from quire.align.rescue.gpu import rescue_jobs

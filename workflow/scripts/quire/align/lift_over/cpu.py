@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quire.align.alignments.cpu import overlaps
 from quire.align.lift_over import LiftedOver
 from quire.align.lift_over.places import lifts_of, place_of, write_lifts
 from quire.align.model import Reported
-from quire.align.pairing.overlap import overlaps
 from quire.align.parameters import (
     MOST_QUALITY,
     MOST_RIVALS_ON_PRIMARY,

@@ -11,14 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.align.alignments.cpu import stands_alone
+from quire.align.alignments.cpu import overlaps, stands_alone
 from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments, Selection
-from quire.align.pairing.competition import Competition, compete
-from quire.align.pairing.crowded import has_many_places, is_crowded, primary_end
-from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
-from quire.align.pairing.overlap import overlaps
-from quire.align.pairing.simple_sequence import is_simple_alignment
+from quire.align.pairing.competition import Competition, compete, has_many_places, is_crowded, primary_end
+from quire.align.pairing.mapping_quality import count_cost, is_simple_alignment, lowered, raw_quality, single_quality
 from quire.align.pairing.template_length import orientation_of, pair_distance
 from quire.align.parameters import (
     MOST_QUALITY,

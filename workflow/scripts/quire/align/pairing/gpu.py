@@ -5,60 +5,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from quire.align.alignments.gpu import proper_lengths_on
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments, Selection
-from quire.align.pairing.template_length_gpu import proper_lengths_on
-from quire.align.parameters import (
-    CHANCE_SCORE,
-    COUNT_COST,
-    CROWDED_PARTS,
-    LENGTH_FACTOR,
-    LONGEST_SPAN,
-    MOST_CANDIDATES,
-    MOST_QUALITY,
-    MOST_SUPPLEMENTARY,
-    NEAR_BEST,
-    PAIR_BONUS_LIMIT,
-    QUALITY_SHIFT,
-    SHORT_READ_MARGIN,
-    SHORTEST_CERTAIN,
-    SHORTEST_SCORE,
-    SIMPLE_SCORE,
-    SIMPLE_SHARE,
-    SIMPLE_SHARE_OF_SHORT,
-    SIMPLE_WORD,
-    UNPAIRED_COST,
-    WEIGHT_ALONE,
-    WEIGHT_PROPER,
-    WEIGHT_SUPPORTED,
-)
+from quire.align.parameters import COUNT_COST, LENGTH_FACTOR, MACROS, MOST_SUPPLEMENTARY
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 
 SOURCE = "quire/align/pairing/pairing.cu"
-DEFINES = {
-    "CHANCE_SCORE": CHANCE_SCORE,
-    "CROWDED_PARTS": CROWDED_PARTS,
-    "LONGEST_SPAN": LONGEST_SPAN,
-    "MOST_CANDIDATES": MOST_CANDIDATES,
-    "MOST_COUNT": len(COUNT_COST) - 1,
-    "MOST_QUALITY": MOST_QUALITY,
-    "MOST_SUPPLEMENTARY": MOST_SUPPLEMENTARY,
-    "NEAR_BEST": NEAR_BEST,
-    "PAIR_BONUS_LIMIT": PAIR_BONUS_LIMIT,
-    "QUALITY_SHIFT": QUALITY_SHIFT,
-    "SHORTEST_CERTAIN": SHORTEST_CERTAIN,
-    "SHORTEST_SCORE": SHORTEST_SCORE,
-    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
-    "SIMPLE_SCORE": SIMPLE_SCORE,
-    "SIMPLE_WORD": SIMPLE_WORD,
-    "SIMPLE_SHARE": SIMPLE_SHARE,
-    "SIMPLE_SHARE_OF_SHORT": SIMPLE_SHARE_OF_SHORT,
-    "UNPAIRED_COST": UNPAIRED_COST,
-    "WEIGHT_ALONE": WEIGHT_ALONE,
-    "WEIGHT_PROPER": WEIGHT_PROPER,
-    "WEIGHT_SUPPORTED": WEIGHT_SUPPORTED,
-}
+DEFINES = {**MACROS, "MOST_COUNT": len(COUNT_COST) - 1}
 THREADS = 128
 
 

@@ -11,7 +11,6 @@ from quire.align.lift_over.cpu import lift_over
 from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import cpu as kernels
-from quire.align.records.alternate import alternate_shares, lifted_tags
 from quire.align.records.md import RecordSequences, differences
 from quire.align.reported import on_whole_reads
 from quire.align.sink import Encoded, RecordSink
@@ -89,8 +88,8 @@ def build_records(
     sa, sa_offsets = kernels.supplementary_texts(reported, offsets, layout, fields, names, lifted.added)
     share = np.empty(0, np.float32)
     if len(reference.alternate):
-        share = alternate_shares(reported, offsets, layout, reference.alternate)
-    original_quality, lifts, lifts_offsets = lifted_tags(lifted, layout.row)
+        share = kernels.alternate_shares(reported, offsets, layout, reference.alternate)
+    original_quality, lifts, lifts_offsets = kernels.lifted_tags(lifted, layout.row)
     pairs = reads // 2 if paired else reads
     return RecordBatch(
         mate=(layout.read >= pairs).astype(np.uint8),

@@ -8,15 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.align.model import Alignments, Reported, Selection
-from quire.align.parameters import MOST_SUPPLEMENTARY, RIVAL_DENOMINATOR, RIVAL_NUMERATOR
+from quire.align.parameters import MACROS
 from quire.device.card import Card, CardArray
 
 SOURCE = "quire/align/reported/reported.cu"
-DEFINES = {
-    "MOST_SUPPLEMENTARY": MOST_SUPPLEMENTARY,
-    "RIVAL_DENOMINATOR": RIVAL_DENOMINATOR,
-    "RIVAL_NUMERATOR": RIVAL_NUMERATOR,
-}
+DEFINES = MACROS
 
 
 class _Contigs(NamedTuple):

@@ -5,37 +5,17 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
+from quire.align.alignments.gpu import proper_lengths_on
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments
-from quire.align.pairing.template_length_gpu import proper_lengths_on
-from quire.align.parameters import (
-    BAND_MARGIN,
-    FEWEST_KMERS,
-    KMER,
-    MOST_ANCHORS,
-    MOST_CANDIDATES,
-    SECOND_KMERS,
-    SHORT_READ_MARGIN,
-    SHORTEST_SCORE,
-    UNPAIRED_COST,
-)
+from quire.align.parameters import MACROS
 from quire.device.card import Card, CardArray
 from quire.reads.gpu import CardReads
 from quire.reference.gpu import CardReference
 from quire.sequence.packing import BASES_PER_WORD
 
 SOURCE = "quire/align/rescue/rescue.cu"
-DEFINES = {
-    "BAND_MARGIN": BAND_MARGIN,
-    "FEWEST_KMERS": FEWEST_KMERS,
-    "KMER": KMER,
-    "MOST_ANCHORS": MOST_ANCHORS,
-    "MOST_CANDIDATES": MOST_CANDIDATES,
-    "SECOND_KMERS": SECOND_KMERS,
-    "SHORTEST_SCORE": SHORTEST_SCORE,
-    "SHORT_READ_MARGIN": SHORT_READ_MARGIN,
-    "UNPAIRED_COST": UNPAIRED_COST,
-}
+DEFINES = MACROS
 WARP = 32
 # Warps in a block, one per task; fewer if the shared memory of a block is too small.
 WARPS = 4
