@@ -31,16 +31,16 @@ ALLELE = "HLA-A*01:01:01:01"
 def test_first_columns_name_alternate_contigs(tmp_path, text, wanted, aligned):
     path = tmp_path / "genome.fa.alt"
     path.write_bytes(text.encode())
-    found = read_alternate(path, CONTIGS, SIZES)
-    assert found.contigs.dtype == np.uint8
-    assert found.contigs.tolist() == wanted
-    assert (found.lifts is not None) == aligned
+    contigs, lifts = read_alternate(path, CONTIGS, SIZES)
+    assert contigs.dtype == np.uint8
+    assert contigs.tolist() == wanted
+    assert (lifts is not None) == aligned
 
 
 def test_alignments_are_read(tmp_path):
     path = tmp_path / "genome.fa.alt"
     path.write_text(SAM)
-    lifts = read_alternate(path, CONTIGS, SIZES).lifts
+    lifts = read_alternate(path, CONTIGS, SIZES)[1]
     assert lifts.offsets.tolist() == [0, 0, 0, 1, 1, 1]
     assert [column.tolist() for column in lifts[1:7]] == [[5], [17], [20], [1], [40], [1]]
     assert lifts.piece_begin.tolist() == [0, 3, 7, 9, 14, 15]
@@ -51,7 +51,7 @@ def test_alignments_are_read(tmp_path):
 def test_hard_and_soft_clips_of_one_end_are_both_before_the_aligned_part(tmp_path):
     path = tmp_path / "genome.fa.alt"
     path.write_text("".join(f"{ALLELE}\t{flag}\tchr6\t41\t60\t2H3S21M4S{END}" for flag in (0, 16)))
-    lifts = read_alternate(path, CONTIGS, SIZES).lifts
+    lifts = read_alternate(path, CONTIGS, SIZES)[1]
     assert list(zip(lifts.begin.tolist(), lifts.end.tolist(), strict=True)) == [(4, 25), (5, 26)]
 
 
@@ -61,7 +61,7 @@ def test_every_base_is_lifted_over_to_its_place(tmp_path):
         alignments, text = random_list(random.Random(seed))
         path = tmp_path / "genome.fa.alt"
         path.write_text(text)
-        lifts = read_alternate(path, NAMES, np.array([*LENGTHS.values()])).lifts
+        lifts = read_alternate(path, NAMES, np.array([*LENGTHS.values()]))[1]
         for contig, found in alignments.items():
             numbers = range(lifts.offsets[contig], lifts.offsets[contig + 1])
             ordered = sorted(found, key=lambda alignment: alignment.aligned.start)

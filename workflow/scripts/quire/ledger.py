@@ -41,16 +41,10 @@ def write_ledger(
     backend: Mapping[str, Any] | None = None,
     mapped_from: str = "",
 ) -> None:
-    """Write the ledger of one stage and unit as JSON under its final name.
+    """Write the ledger of one stage and unit (or sample) as JSON under its final name.
 
-    Args:
-        path: final name of the file.
-        stage: name of the stage.
-        unit: name of the unit or sample.
-        counts: counts by name.
-        warnings: sentences about the input that the report shows first.
-        backend: `Backend.to_json` of the backend that ran the stage's kernels; None without kernels.
-        mapped_from: digest of the mapped reads and the mapping settings (`quire.align.origin`); empty without mapping.
+    The report shows `warnings` first. `backend` is the `Backend.to_json` of the backend that ran the stage's kernels,
+    `mapped_from` the digest of the mapped reads and the mapping settings (`quire.align.origin`).
     """
     content: dict[str, Any] = {
         "stage": stage,

@@ -122,16 +122,7 @@ def _visible(probe: Any) -> list[VisibleCard]:
 def resolve(
     requested: str, memory: str = "auto", load_probe: Callable[[], Any] = _load_probe
 ) -> tuple[Backend, list[VisibleCard]]:
-    """Return the backend of a job, and the cards that it may take one of (none on the CPU).
-
-    Args:
-        requested: the configuration's device.backend: "auto", "gpu" or "cpu".
-        memory: the configuration's device.memory: "auto", or a number with its unit ("4GB").
-        load_probe: as `_load_probe`.
-
-    Raises:
-        InputError: "gpu" without a usable card, with the reason and a remedy; or an invalid value.
-    """
+    """Return the backend of a job, and the cards that it may take one of (none on the CPU); see `use_backend`."""
     budget = parse_memory(memory)
     if requested not in ("auto", "gpu", "cpu"):
         raise InputError(f"device.backend is {requested!r}; give auto, gpu or cpu.")
@@ -167,9 +158,9 @@ def use_backend(
     If other jobs of this user hold all cards, it waits for one, or takes the CPU.
 
     Args:
-        requested: as for `resolve`.
-        memory: as for `resolve`.
-        load_probe: as for `resolve`.
+        requested: the configuration's device.backend: "auto", "gpu" or "cpu".
+        memory: the configuration's device.memory: "auto", or a number with its unit ("4GB").
+        load_probe: as `_load_probe`.
         leases: folder of the lock files; None for the one that all jobs of a user share.
         wait: wait for a card that other jobs hold; if False, "auto" takes the CPU.
         wanted: bytes of a card with which the job is as fast as with all of it, None for a whole card. If two such jobs
@@ -181,7 +172,7 @@ def use_backend(
         None instead of the function on the CPU.
 
     Raises:
-        InputError: as for `resolve`; also "gpu" if the card cannot be opened.
+        InputError: an invalid value; or "gpu" without a usable card, with the reason and a remedy.
     """
     backend, cards = resolve(requested, memory, load_probe)
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):

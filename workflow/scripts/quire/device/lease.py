@@ -37,7 +37,6 @@ class VisibleCard:
 
     Attributes:
         ordinal: number of the card among the visible ones.
-        name: name as the driver reports it.
         capability: compute capability (major, minor).
         identifier: its UUID in hexadecimal, the same in every process for any CUDA_VISIBLE_DEVICES.
         memory: bytes.
@@ -67,16 +66,13 @@ def lease(
 ) -> Iterator[Held]:
     """Hold one of several cards, or half of it; wait, with a line in the log, while other jobs hold all.
 
+    The first unused card is taken; if there is none, the first with a free half that may be shared.
+
     Args:
-        identifiers: identifiers of the cards, unique on this host. The first unused card is taken; if there is none,
-            the first with a free half that may be shared.
+        identifiers: identifiers of the cards, unique on this host.
         folder: folder of the lock files; None for `lease_folder()`.
         wait: wait for a card; if False, raise AllHeld.
         shared: for each card whether half of it is enough; empty if none may be shared.
-
-    Raises:
-        QuireError: the folder cannot be used.
-        AllHeld: all cards are held, and `wait` is False.
     """
     folder = _own_folder(folder or lease_folder())
     with ExitStack() as stack:

@@ -66,11 +66,8 @@ def staged_pieces(
 ) -> Iterator[Staged[Piece]]:
     """Yield staged pieces; compute each before the next is requested.
 
-    Args:
-        card: the card that computes the pieces.
-        pool: threads of the host that copy.
-        waiting: the pieces, the last one first. The caller may append more, such as halves of a piece that did not fit.
-        arrays_of: returns contiguous one- or two-dimensional arrays of a piece, which must not change meanwhile.
+    `waiting` holds the pieces, the last one first; the caller may append more, such as halves of a piece that did not
+    fit. `arrays_of` returns contiguous one- or two-dimensional arrays of a piece, which must not change meanwhile.
     """
     staged: deque[Staged[Piece]] = deque()
     while waiting or staged:

@@ -38,8 +38,7 @@ def build(
         parameters: `sampling_distance` (64, 192, 448 or 960 rows in an occurrence block) and `sa_sampling` (the suffix
             array keeps positions that are multiples of it; 1 keeps all).
         card: the job's card, if it has one.
-        requested: the configuration's device.backend. With "gpu" a card with too little memory is an error; else the
-            CPU takes over.
+        requested: the configuration's device.backend; with "gpu" a card with too little memory is an error.
 
     Raises:
         InputError: a damaged reference.
@@ -110,10 +109,6 @@ def ensure_index(
 
     Existing parts are used unchanged, whatever their page size. `page_size`, `parameters`, `backend` and `memory` are
     the configuration's `reference.page_size`, `index`, `device.backend` and `device.memory`.
-
-    Raises:
-        InputError: the FASTA cannot be used, or the folder holds the index of another FASTA.
-        QuireError: the folder cannot be written, or memory is not sufficient.
     """
     packed = directory / "reference"
     if not (packed / MANIFEST).exists():

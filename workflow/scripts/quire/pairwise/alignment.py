@@ -76,11 +76,9 @@ class PairwiseSettings:
 def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: PairwiseSettings) -> None:
     """Align two sequences and write the outputs, which appear whole or not at all.
 
-    Threads, backend and memory do not change the answer.
-
     Raises:
-        InputError: bad FASTA, a missing region, invalid scores, sequences too long for the scores or the memory, or no
-            card although the backend is "gpu".
+        InputError: bad FASTA, a missing region, sequences too long for the scores or the memory, or no card although
+            the backend is "gpu".
         QuireError: an output cannot be written, or the alignment does not have its score.
     """
     begin = time.monotonic()

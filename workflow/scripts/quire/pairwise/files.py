@@ -44,14 +44,7 @@ def require_short_name(query: SequenceRegion) -> None:
 
 
 class AlignedPair(NamedTuple):
-    """An alignment with its sequences.
-
-    Attributes:
-        query, target: the aligned regions.
-        alignment: the alignment, with positions within the regions.
-        columns: counts of its columns.
-        optimal: True if no other alignment can score better.
-    """
+    """Two regions, their alignment (positions within the regions), counts of its columns, and if it is optimal."""
 
     query: SequenceRegion
     target: SequenceRegion

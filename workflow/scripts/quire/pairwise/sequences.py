@@ -19,7 +19,6 @@ class SequenceRegion:
     """A part of a FASTA record.
 
     Attributes:
-        name: name of the record.
         record_length: bases of the whole record.
         start: position of the first base, 0-based.
         codes: uint8[n], codes of the bases: 0..3 for A, C, G, T, and 4 for all others.
@@ -42,10 +41,8 @@ class SequenceRegion:
 def read_region(fasta: Path, region: str) -> SequenceRegion:
     """Read a record of a FASTA (plain, gzip or bgzip), or a region of it.
 
-    Args:
-        fasta: the file.
-        region: "" for the only record; else the name of a record, or `name:start-end` (1-based, end included, commas
-            allowed). If this whole text is the name of a record, that record is read.
+    The region is "" for the only record; else the name of a record, or `name:start-end` (1-based, end included, commas
+    allowed). If this whole text is the name of a record, that record is read.
 
     Raises:
         InputError: bad FASTA, several records but none named, no such record, or a region outside of the record.

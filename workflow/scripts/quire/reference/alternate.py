@@ -54,22 +54,13 @@ class Lifts(NamedTuple):
     piece_step: NDArray[np.uint8]
 
 
-class AlternateContigs(NamedTuple):
-    """A list of alternate contigs.
-
-    Attributes:
-        contigs: uint8[contigs], 1 for alternate contigs.
-        lifts: their alignments to other contigs; None if the list has only names.
-    """
-
-    contigs: NDArray[np.uint8]
-    lifts: Lifts | None
-
-
 def read_alternate(
     path: str | Path, contig_names: Sequence[str], contig_lengths: NDArray[np.int64]
-) -> AlternateContigs:
+) -> tuple[NDArray[np.uint8], Lifts | None]:
     """Read a list of alternate contigs: a file of SAM lines (header lines are skipped), or of one name per line.
+
+    Returns:
+        uint8[contigs], 1 for alternate contigs, and their alignments to other contigs (None if it has only names).
 
     Raises:
         InputError: the file cannot be read; it names no contig of the reference, all contigs, or an unknown one; a line
@@ -95,7 +86,7 @@ def read_alternate(
     aligned = 0 if lifts is None else int((np.diff(lifts.offsets) > 0).sum())
     logger.info("%s: %d of %d contigs are alternate, %d of them aligned to others", path, alternate.sum(),
                 len(alternate), aligned)  # fmt: skip
-    return AlternateContigs(alternate, lifts)
+    return alternate, lifts
 
 
 def _named(path: Path, lines: list[tuple[int, list[str]]], contig_number: dict[str, int]) -> NDArray[np.uint8]:
@@ -143,18 +134,7 @@ def read_lifts(
     contig_number: Mapping[str, int],
     contig_lengths: NDArray[np.int64],
 ) -> Lifts:
-    """Read the alignments of SAM lines. Contigs of unmapped lines are alternate, but have no alignment.
-
-    Args:
-        path: file of the lines, for messages.
-        lines: number (from 1) and columns (at least `SAM_COLUMNS`) of each line; the first column is a contig of the
-            reference.
-        contig_number: numbers of contigs by name.
-        contig_lengths: int64[contigs], in bases.
-
-    Raises:
-        InputError: a line is not SAM, or does not fit the reference.
-    """
+    """Read the alignments of SAM lines (their numbers from 1, and columns); unmapped lines have none."""
     found = [_lift(f"{path}: line {number}", line, contig_number, contig_lengths) for number, line in lines]
     lifts = sorted((lift for lift in found if lift is not None), key=lambda lift: (lift.source, lift.begin))
     pieces = [piece for lift in lifts for piece in lift.pieces]

@@ -30,12 +30,8 @@ def build(
 ) -> None:
     """Check a FASTA and write the reference directory (docs/formats.md), which appears whole or not at all.
 
-    Args:
-        fasta_path: plain, gzip or bgzip FASTA of nucleotides.
-        directory: the final directory; an older one is replaced.
-        page_size: bases of the axis that a page owns, 1,024 to 2^30.
-        check_contigs: called with the names and lengths of the contigs as soon as they are known; if it raises, no
-            directory is left.
+    A page owns `page_size` bases of the axis, 1,024 to 2^30. `check_contigs` is called with the names and lengths of
+    the contigs as soon as they are known; if it raises, no directory is left.
 
     Raises:
         InputError: the FASTA cannot be used.

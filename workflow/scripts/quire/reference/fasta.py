@@ -77,16 +77,10 @@ def fasta_digest(path: str | Path) -> str:
 
 
 def lengths_of_contigs(path: str | Path) -> dict[str, int]:
-    """Return the length in bases of each record by name, in the order of the file; letters are not checked."""
+    """Return the length in bases of each record by name, in the order of the file; see `read_fasta`."""
     lengths: dict[str, int] = {}
-    name = ""
-    with read_errors(path), open_input(path) as stream:
-        for is_header, piece in _pieces(stream, path):
-            if is_header:
-                name = (piece.split(maxsplit=1) or [b""])[0].decode("ascii", "backslashreplace")
-                lengths[name] = 0
-            elif lengths:
-                lengths[name] += len(piece) - sum(map(piece.count, _BLANKS))
+    for piece in read_fasta(path):
+        lengths[piece.name] = lengths.get(piece.name, 0) + len(piece.codes)
     return lengths
 
 

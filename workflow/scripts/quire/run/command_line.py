@@ -27,13 +27,9 @@ log = logging.getLogger("quire")
 
 
 class ToolParser(argparse.ArgumentParser):
-    """The arguments of an exact tool.
+    """The arguments of an exact tool, whose name is that of its list in the configuration.
 
-    Args:
-        tool: its name, which is also the name of its list in the configuration.
-        description: beginning of the `--help` text.
-        inputs: keys that name files; their arguments are required.
-        output: kind of file that it writes, such as BAM.
+    `inputs` are keys that name files; their arguments are required. `output` is the kind of its file, such as BAM.
     """
 
     def __init__(self, tool: str, description: str, inputs: tuple[str, ...], output: str) -> None:

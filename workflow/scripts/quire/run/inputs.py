@@ -44,10 +44,8 @@ def require_writable(folder: Path, what: str) -> None:
 def identify(files: Mapping[str, Path], reference: Reference | None = None) -> dict[str, dict[str, Any]]:
     """Return, by key, the `bytes` of each file and the time when it was `modified` (UTC, whole seconds).
 
-    Args:
-        files: paths by key.
-        reference: the searched reference, described under the key `reference`: `md5` of its contigs (each as a line
-            `>name` and its letters in upper case without line ends), the number of `contigs`, and `bases` of all.
+    A searched reference has the key `reference`: `md5` of its contigs (each as a line `>name` and its letters in upper
+    case without line ends), the number of `contigs`, and `bases` of all.
     """
     found: dict[str, dict[str, Any]] = {}
     for key, path in files.items():

@@ -107,10 +107,7 @@ def _run_line() -> str:
 
 
 def failure_sentences(failed: Iterable[Any]) -> list[str]:
-    """Return the last sentences of failed jobs' logs, each once, in alphabetical order.
-
-    Of a group of jobs, only those with a sentence count: the others had ended before, or were never started.
-    """
+    """Return the last sentences of failed jobs' logs, each once; of a group only those of jobs that have one."""
     sentences: set[str] = set()
     for job in failed:
         jobs = list(job.jobs) if job.is_group() else [job]
@@ -124,9 +121,12 @@ def why_it_failed(rule: str, log: Path) -> str | None:
 
     A crash takes precedence: if one of the job's processes crashed, the job itself reports a lack of memory.
     """
-    if crash := crash_of_log(log):
-        return f"{SENTENCE}a job of rule {rule} crashed ({crash}), which no input should cause; see where in {log}."
-    return sentence_of_log(log)
+    text = _text_of(log)
+    if crashes := _CRASH.findall(text):
+        said = f"crashed ({crashes[-1]}), which no input should cause; see where in {log}."
+        return f"{SENTENCE}a job of rule {rule} {said}"
+    _, mark, rest = (text.splitlines() or [""])[-1].partition(SENTENCE)
+    return mark + rest if mark else None
 
 
 def _sentence_without_words(rule: str, log: Path) -> str:
@@ -138,19 +138,6 @@ def _sentence_without_words(rule: str, log: Path) -> str:
         f"time?); see {log}, and on a cluster request more (--set-resources {rule}:mem_mb=NUMBER "
         f"{rule}:runtime=MINUTES)."
     )
-
-
-def sentence_of_log(log: Path) -> str | None:
-    """Return the sentence at the end of a job's log; None if there is none."""
-    lines = _text_of(log).splitlines()
-    _, mark, rest = lines[-1].partition(SENTENCE) if lines else ("", "", "")
-    return mark + rest if mark else None
-
-
-def crash_of_log(log: Path) -> str | None:
-    """Return the description of the signal that crashed a job or one of its processes, from its log; None if none."""
-    found = _CRASH.findall(_text_of(log))
-    return found[-1] if found else None
 
 
 def _text_of(log: Path) -> str:

@@ -73,18 +73,13 @@ class CardMatrix:
     def launch(
         self, shape: StripShape, tables: JobTables, strips: int, borders: CardArray, values: CardArray, track: bool
     ) -> CardArray:
-        """Compute rectangles, and track the largest H (mode LOCAL) if wanted.
+        """Compute the rectangles of `tables`, which have at most `strips` strips.
 
-        Args:
-            shape: the shape of the kernel.
-            tables: the rectangles, on the card.
-            strips: number of their strips, or more.
-            borders: uint64, words on the borders of strips; their tags must be 0, or of strips further right.
-            values: uint32, for the values of cells.
-            track: whether the largest H is wanted.
+        Words on the borders of strips (uint64) must have the tag 0, or one of strips further right. The values of cells
+        are uint32.
 
         Returns:
-            int32[strips, 4]: largest H, column and row (from 1) of each strip, if wanted.
+            int32[strips, 4]: largest H, column and row (from 1) of each strip, if `track` (mode LOCAL).
         """
         card = self.card
         ends = card.empty((strips if track else 0, 4), np.int32)
@@ -117,17 +112,13 @@ class CardMatrix:
     def plan_tiles(
         self, plan: TilePlan, grid: CardArray, peaks: CardArray, ends: CardArray, tiles: CardArray
     ) -> tuple[CardArray, CardArray]:
-        """Plan the tiles that the path probably goes through next.
+        """Plan the tiles that the path probably goes through next, at most `plan.most`.
 
-        Args:
-            plan: the most tiles to plan, and the places for their parts.
-            grid: int64[1, 17], `TileGrid`.
-            peaks: see `TileValues`.
-            ends: see `TileValues`.
-            tiles: int64[tiles], receives the place of each tile's values, or -1 if it is not planned.
+        `grid` is int64[1, 17], `TileGrid`; `peaks` and `ends` as in `TileValues`. `tiles` (int64[tiles]) receives the
+        place of each tile's values, or -1 if it is not planned.
 
         Returns:
-            `JobTables.strips_before` and `.jobs` of `plan.most` tiles; entries after the last tile have no strips.
+            `JobTables.strips_before` and `.jobs`; entries after the last planned tile have no strips.
         """
         jobs = self.card.empty((plan.most, len(StripJob._fields)), np.int64)
         before = self.card.empty(plan.most + 1, np.int64)

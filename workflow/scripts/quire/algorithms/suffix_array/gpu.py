@@ -66,11 +66,8 @@ def upload_text(card: Card, words: np.ndarray, start: int, length: int) -> CardT
 def working_bytes(length: int, at_once: int, ties: int = 0) -> int:
     """Estimate the bytes that sorting the suffixes of a text takes in addition to the text.
 
-    Args:
-        length: bases of the text.
-        at_once: the most suffixes sorted in one call; `length` if memory allows. Never less than the largest bucket or
-            group of equal suffixes.
-        ties: suffixes that agree with another in their first 32 bases.
+    At most `at_once` suffixes are sorted in one call, never fewer than the largest bucket or group of equal suffixes.
+    `ties` suffixes agree with another in their first 32 bases.
     """
     fixed = 8 * (length + 1) + selection_bytes(length + 1) + _SMALL_ARRAYS
     return fixed + TIE_BYTES * ties + SORT_BYTES * at_once

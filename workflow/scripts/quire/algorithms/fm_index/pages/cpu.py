@@ -129,12 +129,8 @@ def announce_row(page, row):
 def walk_to_sampled(page, rows, steps, listed, left):
     """Walk back from rows of a page (`PageArrays`) to rows that its sampled suffix array holds, all rows in turn.
 
-    Args:
-        page: `PageArrays`.
-        rows: int64[], each becomes the place of its sampled row in the suffix array.
-        steps: int64[], grow by the number of steps.
-        listed: int64[], indexes of the rows to walk, in the first `left` items; overwritten.
-        left: number of rows to walk.
+    Each of `rows` (int64[]) becomes the place of its sampled row in the suffix array; `steps` (int64[]) grow by the
+    number of steps. The first `left` items of `listed` (int64[], overwritten) are the indexes of the rows to walk.
     """
     while left > 0:
         kept = 0
