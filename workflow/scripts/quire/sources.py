@@ -25,7 +25,7 @@ KERNEL = re.compile(rf"{PACKAGE}/[\w/]+\.cuh?")
 _NAMED_KERNEL = re.compile(rf"""["']({KERNEL.pattern})["']""")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _IMPORT = re.compile(
-    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
+    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<base>\w[.\w]*)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n]*)"
     r"|import[ \t]+(?P<modules>[^\n]*))",
     re.MULTILINE,
 )
@@ -142,28 +142,21 @@ def named_kernels(path: Path) -> frozenset[str]:
 @cache
 def imports(path: Path) -> frozenset[Import]:
     """Return the dotted names that a source file imports; `from a import b` yields a and a.b."""
-    return frozenset(_imports(path.read_text(), _package_of(path)))
+    return frozenset(_imports(path.read_text()))
 
 
-def _imports(text: str, package: str) -> Iterator[Import]:
+def _imports(text: str) -> Iterator[Import]:
     for found in _IMPORT.finditer(text):
         at_top = not found["indent"]
         if found["base"] is None:
             yield from (Import(name.split()[0], at_top) for name in _names(found["modules"]))
             continue
-        level = len(found["base"]) - len(found["base"].lstrip("."))
-        parents = package.split(".")[: len(package.split(".")) - level + 1] if level else []
-        base = ".".join([*parents, *filter(None, [found["base"][level:]])])
-        yield Import(base, at_top)
-        yield from (Import(f"{base}.{name.split()[0]}", at_top) for name in _names(found["names"]))
+        yield Import(found["base"], at_top)
+        yield from (Import(f"{found['base']}.{name.split()[0]}", at_top) for name in _names(found["names"]))
 
 
 def _names(text: str) -> Iterator[str]:
     return (name for name in _COMMENT.sub("", text).strip().strip("()").split(",") if name.strip())
-
-
-def _package_of(path: Path) -> str:
-    return ".".join(path.parent.relative_to(SCRIPTS).parts) if path.is_relative_to(SCRIPTS) else ""
 
 
 def _executed_files(name: str) -> Iterator[Path]:

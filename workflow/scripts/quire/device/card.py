@@ -311,10 +311,6 @@ def _word(value: object, pointer_of: Callable[[CardArray], int]) -> int:
     if value is None:
         return 0
     if isinstance(value, int | np.integer | np.bool_):
-        return _signed(int(value))
+        bits = int(value)
+        return bits - (1 << 64) if bits >= 1 << 63 else bits  # a uint64 as the int64 of the same bits
     raise TypeError(f"a kernel takes no {type(value).__name__}")
-
-
-def _signed(value: int) -> int:
-    """Return the int64 with the same bits as a uint64."""
-    return value - (1 << 64) if value >= 1 << 63 else value

@@ -60,16 +60,17 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
     except Exception as error:
         raise Unusable(f"CuPy cannot be loaded ({_line(error)}).", f"{INSTALL} again") from None
     try:
-        runtime, driver = _major(probe.runtime_version()), probe.driver_version()
+        runtime, driver = probe.runtime_version() // 1000, probe.driver_version()
     except RuntimeError as error:
         raise Unusable(f"the NVIDIA driver reports an error ({_line(error)}).", "try nvidia-smi, and restart") from None
     if driver == 0:
         raise Unusable("there is no NVIDIA driver.", f"install the driver, version {OLDEST_DRIVER[13]} or newer")
-    if _major(driver) < runtime:
+    if driver // 1000 < runtime:
         raise Unusable(
-            f"the NVIDIA driver is too old: it supports CUDA {_version(driver)}; the installed CuPy needs {runtime}.",
+            f"the NVIDIA driver is too old: it supports CUDA {driver // 1000}.{driver % 1000 // 10}; the installed "
+            f"CuPy needs {runtime}.",
             f"update the driver to version {OLDEST_DRIVER.get(runtime, OLDEST_DRIVER[13])} or newer"
-            + (f" or {INSTALL_CUDA12}" if _major(driver) == 12 else ""),
+            + (f" or {INSTALL_CUDA12}" if driver // 1000 == 12 else ""),
         )
     cards = _visible(probe)
     try:
@@ -79,7 +80,7 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
         sentence = f"NVRTC, the kernels' compiler, cannot be loaded ({_line(error)})."
         raise Unusable(sentence, f"{INSTALL} again") from None
     oldest = OLDEST_CAPABILITY.get(compiler[0], OLDEST_CAPABILITY[13])
-    fitting = [card for card in cards if oldest <= card.capability and _architecture(card) <= newest]
+    fitting = [card for card in cards if oldest <= card.capability <= divmod(newest, 10)]
     if fitting:
         return fitting
     card = cards[0]
@@ -211,7 +212,11 @@ def use_backend(
                     stack.close()  # releases the lease: a job that waits for a whole card must not hold a half
                     continue
                 most = min(share, most or share)
-            _log_choice(card, backend.reason, free, most)
+            log.info(
+                "backend gpu on %s (number %d, compute capability %d.%d): %s %.1f of %.1f GB are free, %s may be used",
+                card.name, card.ordinal, *card.capability, backend.reason, free / 1e9, card.memory / 1e9,
+                "all" if most is None else f"{min(most, free) / 1e9:.1f} GB",
+            )  # fmt: skip
             yield replace(backend, card=card.name), partial(_open, card.ordinal, most)
             return
         log.info("backend cpu: %s", backend.reason)
@@ -231,14 +236,6 @@ def _share_of(card: VisibleCard, free: int, wanted: int, alone: bool) -> int | N
     if free < (2 * wanted if alone else wanted):
         return None
     return min(half_of(card), free // 2 if alone else free)
-
-
-def _log_choice(card: VisibleCard, reason: str, free: int, most: int | None) -> None:
-    log.info(
-        "backend gpu on %s (number %d, compute capability %d.%d): %s %.1f of %.1f GB are free, %s may be used",
-        card.name, card.ordinal, *card.capability, reason, free / 1e9, card.memory / 1e9,
-        "all" if most is None else f"{min(most, free) / 1e9:.1f} GB",
-    )  # fmt: skip
 
 
 def _open(ordinal: int, budget: int | None) -> Card:
@@ -261,15 +258,3 @@ def _line(error: Exception) -> str:
     """Return the first line of an exception's message without a final full stop; CuPy adds a page of advice to some."""
     error = error.__cause__ if isinstance(error.__cause__, Exception) else error
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".: ")
-
-
-def _major(version: int) -> int:
-    return version // 1000
-
-
-def _version(version: int) -> str:
-    return f"{version // 1000}.{version % 1000 // 10}"
-
-
-def _architecture(card: VisibleCard) -> int:
-    return 10 * card.capability[0] + card.capability[1]

@@ -118,9 +118,4 @@ def cache_path(source: str, architecture: str, defines: dict[str, int]) -> Path:
     for name, header in sorted(headers.items()):
         parts += [name, bare_cuda(header)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    return cache_folder() / f"{Path(source).stem}-{architecture}-{digest}.cubin"
-
-
-def cache_folder() -> Path:
-    """Return the folder of compiled kernels."""
-    return cache_root() / "cubin"
+    return cache_root() / "cubin" / f"{Path(source).stem}-{architecture}-{digest}.cubin"

@@ -88,10 +88,10 @@ def bam_record(pair: AlignedPair) -> bytes:
     cigar = _with_clips(query, alignment) if aligned else np.empty(0, np.uint32)
     tags = b""
     if aligned:
-        tags = b"".join(
-            _integer_tag(key, value) for key, value in (("NM", _distance(columns)), ("AS", alignment.score))
+        tags = struct.pack(
+            "<3si3si3sf", b"NMi", _distance(columns), b"ASi", alignment.score, b"def", columns.divergence
         )
-        tags += b"def" + struct.pack("<f", columns.divergence) + f"{OPTIMAL_TAG}A{'Y' if optimal else 'N'}".encode()
+        tags += f"{OPTIMAL_TAG}A{'Y' if optimal else 'N'}".encode()
     span = alignment.target_end - alignment.target_begin
     if len(cigar) > _MOST_OPERATIONS:
         tags += b"CGBI" + struct.pack("<I", len(cigar)) + cigar.astype("<u4").tobytes()
@@ -138,10 +138,6 @@ def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[
 def _distance(columns: Columns) -> int:
     """Return the value of the tag NM."""
     return columns.mismatches + columns.inserted_bases + columns.deleted_bases
-
-
-def _integer_tag(key: str, value: int) -> bytes:
-    return key.encode() + b"i" + struct.pack("<i", value)
 
 
 def _bin(begin: int, end: int) -> int:

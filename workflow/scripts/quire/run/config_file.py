@@ -29,8 +29,9 @@ def read_config_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
+        where = "check the path" if path.is_absolute() else f"relative to {os.getcwd()}"
         raise InputError(
-            f"{path}: the configuration does not exist ({_beside(path)}); name yours with --configfile, or copy "
+            f"{path}: the configuration does not exist ({where}); name yours with --configfile, or copy "
             "Quire's folder config/ here and edit it."
         ) from None
     except OSError as error:
@@ -60,10 +61,6 @@ def refuse_unreadable(arguments: Sequence[str]) -> None:
             read_config_file(Path(name))
     except InputError as error:
         sys.exit(f"quire: error: {error}")
-
-
-def _beside(path: Path) -> str:
-    return "check the path" if path.is_absolute() else f"relative to {os.getcwd()}"
 
 
 def _parsed(path: Path, text: str) -> Any:

@@ -86,9 +86,9 @@ def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:
             return
         first = first or contig
     if first:
-        raise InputError(
-            f"{key}: {path}: none of its contigs, such as {first!r}, is in the reference; {_hint(first, contigs)}."
-        )
+        other = other_name(first)
+        hint = f"the reference calls it {other!r}" if other in contigs else "the reference has no such contig"
+        raise InputError(f"{key}: {path}: none of its contigs, such as {first!r}, is in the reference; {hint}.")
 
 
 def _contigs_of_table(path: str) -> Iterator[str]:
@@ -103,11 +103,6 @@ def _contigs_of_table(path: str) -> Iterator[str]:
             if contig and contig != seen:
                 yield contig
                 seen = contig
-
-
-def _hint(contig: str, contigs: Collection[str]) -> str:
-    other = other_name(contig)
-    return f"the reference calls it {other!r}" if other in contigs else "the reference has no such contig"
 
 
 def _value(settings: Mapping[str, Any], key: str) -> str:

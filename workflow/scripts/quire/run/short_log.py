@@ -117,7 +117,8 @@ def _end(begun: logging.LogRecord | None, ended: logging.LogRecord) -> str:
     if begun is None:
         return ended.getMessage()
     mapped = begun.__dict__["rule_name"] == "map_unit"
-    rates = [rate for log in begun.__dict__["log"] for rate in _rates(Path(log))] if mapped else []
+    logs = [log for log in map(Path, begun.__dict__["log"] if mapped else ()) if log.exists()]
+    rates = [rate for log in logs for rate in _RATE.findall(log.read_text(errors="replace"))]
     return f"{_short_name(begun)} done in {ended.created - begun.created:,.1f} s" + (f", {rates[-1]}" if rates else "")
 
 
@@ -135,10 +136,6 @@ def name_of(record: logging.LogRecord) -> str:
 def _short_name(record: logging.LogRecord) -> str:
     """Return the name of a job's rule and its wildcards."""
     return f"{record.__dict__['rule_name']} {'.'.join(record.__dict__['wildcards'].values())}".rstrip()
-
-
-def _rates(log: Path) -> list[str]:
-    return _RATE.findall(log.read_text(errors="replace")) if log.exists() else []
 
 
 def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: False, kept: str = "") -> None:
