@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ SHEETS = ("samples", "units")  # the keys that name the sheets
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 
 
+@cache
 def read_schema(path: Path) -> dict[str, Any]:
     """Read a JSON schema written as YAML."""
     schema: dict[str, Any] = yaml.safe_load(path.read_text())
