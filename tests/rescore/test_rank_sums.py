@@ -95,7 +95,7 @@ def region_reads(placed: list[list[int]], before: list[int], behind: list[int]) 
         base_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         bases=np.zeros(sum(sizes), np.uint8),
         qualities=np.concatenate([np.arange(10, 10 + size) for size in sizes]).astype(np.uint8),
-        positions=np.array([p for positions in placed for p in positions], np.int64),
+        positions=np.array([p for positions in placed for p in positions], np.int32),
     )
 
 

@@ -141,7 +141,7 @@ def region_reads_of(placed: list[tuple[list[int], list[int]]], usable: list[int]
         base_offsets=offsets_from_lengths(sizes),
         bases=np.array([b for bases, _ in placed for b in bases], np.uint8),
         qualities=np.full(sum(sizes), 30, np.uint8),
-        positions=np.array([p for _, positions in placed for p in positions], np.int64),
+        positions=np.array([p for _, positions in placed for p in positions], np.int32),
     )
 
 

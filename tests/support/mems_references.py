@@ -72,7 +72,9 @@ def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.nda
     codes = codes.copy()
     codes[unknown] = stand_in_codes(unknown)
     padded = np.concatenate((codes, np.zeros(-len(codes) % BASES_PER_WORD + 2 * BASES_PER_WORD, np.uint8)))
-    return ReferenceText(pack(padded), np.array(runs, np.int64).reshape(-1, 2)), codes
+    words = pack(padded)
+    words.flags.writeable = False  # as in a mapped file; a writable one would compile the kernels again
+    return ReferenceText(words, np.array(runs, np.int64).reshape(-1, 2)), codes
 
 
 def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[IndexOfPage]:
