@@ -1,6 +1,7 @@
 """What all tests share: cards that kernels run on, a profile of Hypothesis, and tables printed at the end."""
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -58,6 +59,18 @@ def card(request: pytest.FixtureRequest):
     if COMPILER is None:
         pytest.skip("no C++ compiler (g++ or clang++) to run kernels on the CPU")
     return EmulatedCard(request.param)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give the tests of calling to one worker: two would compile its kernels, the longest of all, at the same time."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/rescore" if nodeid.startswith("tests/rescore/") else super()._split_scope(nodeid)
+
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
