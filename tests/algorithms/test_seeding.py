@@ -12,6 +12,7 @@ from quire.reference import Reference
 from quire.reference import build as build_reference
 
 from tests.oracles import seeding as oracle
+from tests.support.examples import examples
 from tests.support.read_builders import make_reads
 
 PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
@@ -84,7 +85,7 @@ def require_hits_of_oracle(axis: np.ndarray, reference: Reference, pages, reads,
 def test_hits_equal_a_scan_of_the_axis(genome, page_size, sa_sampling):
     axis, fasta, folder, rng = genome
     reference, pages = open_pages(fasta, folder, page_size, sa_sampling)
-    reads = make_reads(sample_reads(rng, axis, 60))
+    reads = make_reads(sample_reads(rng, axis, examples(60)))
     for parameters in (SeedingParameters(10, 12), SeedingParameters(7, 1, 16), SeedingParameters(20, 3)):
         require_hits_of_oracle(axis, reference, pages, reads, parameters)
 
