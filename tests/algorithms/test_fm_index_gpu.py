@@ -10,7 +10,7 @@ from quire.algorithms.fm_index.gpu import upload_page
 from quire.device.compiler import read_source
 
 from bench.gpu_search import SOURCE, search_packed
-from tests.emulator.emulated_card import SCHEDULES, EmulatedCard, KernelFault
+from tests.emulator.emulated_card import EmulatedCard, KernelFault
 from tests.emulator.laboratory import needs_compiler
 from tests.oracles import fm_index as oracle
 from tests.support.index_builders import build_index
@@ -122,7 +122,6 @@ extern "C" __global__ void take_steps(Page page, const i64* low, const i64* high
 
 
 @needs_compiler
-@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("distance", SAMPLING_DISTANCES)
 def test_a_step_in_a_page_of_any_block_size(schedule: str, distance: int) -> None:
     """The block size is the page's, not the kernel's; intervals begin and end at the borders of blocks."""

@@ -9,7 +9,7 @@ from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
 from quire.reference.construction import PAGE_OVERLAP
 
 from tests.oracles import mems as oracle
-from tests.support.examples import examples
+from tests.support.examples import examples, some
 from tests.support.mems_references import KINDS, cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
 
@@ -63,7 +63,7 @@ def test_unique_in_the_query(seed, kind, min_length):
     assert list(zip(*(array.tolist() for array in found), strict=True)) == oracle.unique_in_query(candidates, queries)
 
 
-@pytest.mark.parametrize("unique", [False, True])
+@pytest.mark.parametrize("unique", some(1, [False, True]))
 def test_long_matches_over_seams_and_frequent_words(unique):
     """Ranges have many starts, words have more rows than are examined together, and matches exceed pages."""
     rng = np.random.default_rng(5)

@@ -17,6 +17,7 @@ from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.oracles import mems as oracle
 from tests.support.card_builders import reverse_complement
+from tests.support.examples import some
 from tests.support.mems_references import cut_pages, draw_queries, draw_sequence, find_all, reference_text
 
 
@@ -179,6 +180,7 @@ def test_places_that_are_none(card, seeds_of) -> None:
             assert check(card, islands, queries, 8, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
 
 
+@pytest.mark.full
 def test_the_one_other_place_among_many_hits(card, seeds_of) -> None:
     """Seventy words that share a seed are on both pages, in different orders and rows."""
     rng = np.random.default_rng(15)
@@ -295,7 +297,7 @@ def test_pieces_on_the_host(card) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("cuts", [1, 2])
+@pytest.mark.parametrize("cuts", some(1, [2, 1]))
 def test_memory_is_what_was_planned(cuts: int) -> None:
     """Nearly every seed has a hit and every hit is a match, so a limit needs all the memory planned for it."""
     rng = np.random.default_rng(12)

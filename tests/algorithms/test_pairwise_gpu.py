@@ -17,7 +17,7 @@ from quire.device.card import OutOfDeviceMemory
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.oracles import pairwise as oracle
-from tests.support.examples import examples
+from tests.support.examples import examples, some
 from tests.support.pairwise_cases import as_oracle, pair, pairs, rescored
 
 TIES, LARGE = Scoring(1, -1, -1, -1), Scoring(127, -127, -1100, -100)
@@ -55,6 +55,7 @@ def check(card, given: Pair) -> None:
     assert rescored(given, expected) == expected[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("scoring", [BWA_MEM, TIES, LARGE])
 def test_real_shapes(card, scoring: Scoring, mode: Mode) -> None:
@@ -65,7 +66,7 @@ def test_real_shapes(card, scoring: Scoring, mode: Mode) -> None:
 
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("mode", Mode)
-@pytest.mark.parametrize("scoring", [BWA_MEM, TIES, LARGE])
+@pytest.mark.parametrize("scoring", some(2, [BWA_MEM, TIES, LARGE]))
 def test_strips_and_tiles(card, scoring: Scoring, mode: Mode) -> None:
     random = np.random.default_rng(10 + mode)
     check(card, pair(*edited(random, 110, 300), scoring, mode))
@@ -128,7 +129,7 @@ def test_parts_of_paths(card) -> None:
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("shape", [NARROW_SCORES[0], shapes.SCORE_SHAPES[0]])
+@pytest.mark.parametrize("shape", some(1, [NARROW_SCORES[0], shapes.SCORE_SHAPES[0]]))
 def test_ends_of_equal_score(card, shape: StripShape, monkeypatch: pytest.MonkeyPatch) -> None:
     """The leftmost end, then the uppermost, is chosen from all lanes, warps, strips and chunks."""
     monkeypatch.setattr(gpu, "SCORE_SHAPES", (shape,))

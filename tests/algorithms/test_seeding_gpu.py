@@ -11,6 +11,7 @@ from quire.algorithms.seeding.gpu import MOST_HITS, MOST_PAGES, PLANNED_HITS, by
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.support.card_builders import card_reads, pack, reverse_complement
+from tests.support.examples import some
 from tests.support.index_builders import build_index, cut_pages
 from tests.support.seeding_cases import count_cases, expected, repetitive_axis, sample_reads
 
@@ -67,7 +68,7 @@ class InTurn:
         return iter(self.pages)
 
 
-@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("together", some(1, [False, True]))
 @pytest.mark.parametrize(
     ("cuts", "parameters", "index"),
     [
@@ -209,7 +210,7 @@ class CountingCard(EmulatedCard):
 
 
 @needs_compiler
-@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("together", some(1, [False, True]))
 @pytest.mark.parametrize(("length", "stride", "cuts"), [(150, 20, 1), (150, 20, 2), (100, 5, 3)])
 def test_memory_is_what_was_planned(length: int, stride: int, cuts: int, together: bool) -> None:
     card = CountingCard()

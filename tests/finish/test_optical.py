@@ -37,6 +37,7 @@ def units(tmp_path: Path) -> list[UnsortedUnit]:
     ]
 
 
+@pytest.mark.full
 @pytest.mark.skipif(picard() is None, reason="Picard is not installed")
 def test_like_picard(tmp_path: Path, units: list[UnsortedUnit]) -> None:
     """Optical duplicate pairs, and the library size, which excludes them, equal Picard's."""

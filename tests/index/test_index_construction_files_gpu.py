@@ -48,6 +48,7 @@ def test_what_cannot_be_written_is_raised(tmp_path: Path, monkeypatch: pytest.Mo
             writer.wait()
 
 
+@pytest.mark.full
 @needs_compiler
 def test_a_card_needs_numpy_alone(tmp_path: Path) -> None:
     """A card builds an index from FASTA on a machine without Numba, pysam, pandas, isal and libdivsufsort."""

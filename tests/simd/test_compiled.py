@@ -116,6 +116,7 @@ def test_what_changes_while_a_process_runs_is_not_kept(library: Path) -> None:
     assert run(library)[:3] == (27, 1, 0)
 
 
+@pytest.mark.full
 def test_sources_of_a_server_whose_clock_is_ahead(library: Path) -> None:
     for path in library.rglob("*.py"):
         os.utime(path, (2**32, 2**32))
@@ -123,6 +124,7 @@ def test_sources_of_a_server_whose_clock_is_ahead(library: Path) -> None:
     assert run(library)[:3] == (12, 1, 0)
 
 
+@pytest.mark.full
 def test_a_source_that_is_only_linked_is_the_same(library: Path) -> None:
     """A hard link changes the file's status but not the file."""
     program = UPGRADED.replace("source.write_text(source.read_text().replace('2 * x', '3 * x'))", LINK)

@@ -1,5 +1,9 @@
-"""Number of examples that a property test draws."""
+"""What `make test` leaves to `make test-all`: most examples of a property, and most parameters of some tests."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 
@@ -9,3 +13,8 @@ def examples(most: int) -> int:
     The Hypothesis profile decides (`--hypothesis-profile quick`); a number passed to `settings` would override it.
     """
     return max(5, most * settings.default.max_examples // 100)
+
+
+def some(count: int, values: Sequence[Any]) -> list[Any]:
+    """Return values to parametrize with, of which `make test` takes the first `count` only."""
+    return [*values[:count], *(pytest.param(value, marks=pytest.mark.full) for value in values[count:])]

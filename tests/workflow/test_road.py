@@ -192,6 +192,7 @@ def test_calling_sees_every_placed_record(finished: Run) -> None:
         assert counts["reads"] == placed > 0
 
 
+@pytest.mark.full
 def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
     """In the folder of a run, the configuration alone is enough, and the record is the VCF's."""
     wanted = str(calls(finished.output / "rescore/all.vcf.gz")[3])
@@ -216,6 +217,7 @@ def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
     assert result.stderr.startswith("quire: error: config/config.yaml: the configuration does not exist")
 
 
+@pytest.mark.full
 def test_second_call_does_nothing(continued: Callable[[], Run]) -> None:
     """The same command again has nothing to do and says so."""
     result = continued().snakemake()

@@ -21,7 +21,7 @@ from tests.support.complete_cases import (
     make_pages,
     rows_of,
 )
-from tests.support.examples import examples
+from tests.support.examples import examples, some
 from tests.support.index_builders import build_index
 from tests.support.read_builders import make_reads
 
@@ -72,7 +72,7 @@ def test_reads_of_both_kinds_in_a_batch(seed, monkeypatch) -> None:
     check(islands, reads, differences, make_pages(islands, 2), room=int(rng.choice([1, 40, 10_000])))
 
 
-@pytest.mark.parametrize("differences", [0, 3])
+@pytest.mark.parametrize("differences", some(1, [3, 0]))
 def test_long_reads_and_many_windows(differences):
     """Reads take several words of a vector, and there are more windows than a vector has lanes."""
     rng = np.random.default_rng(1)

@@ -263,6 +263,7 @@ def test_sex_chromosomes(awkward: Path, genome: tuple[Path, dict[str, str]], tmp
     assert ratios["y_ratio"] == pytest.approx(mean["chrY"] / mean["chr1"], abs=1e-4)
 
 
+@pytest.mark.full
 @needs_picard
 def test_gc_bias_like_picard(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     fasta, _ = genome
