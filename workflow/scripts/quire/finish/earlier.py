@@ -60,12 +60,9 @@ class _NotTheFile(QuireError):
 
 
 def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, UnitFiles]]) -> None:
-    """Write the JSON file that is needed to recover units from a finished file.
+    """Write the JSON file that is needed to recover units from a finished file; for a CRAM, no unit is kept.
 
-    Args:
-        path: JSON file to write.
-        alignments: the finished file; for a CRAM, no unit is kept.
-        units: names and files of the units, in the order in which they were finished.
+    `units` are the names and files of the units, in the order in which they were finished.
     """
     kept = {}
     for name, files in units if alignments.suffix == ".bam" else ():
@@ -91,7 +88,7 @@ def take_back(
     Args:
         path: JSON file written by `keep_units`; it need not exist.
         alignments: the finished BAM.
-        read_group: read group of the unit's records.
+        read_group: of the unit's records.
         unit: name of the unit.
         mapped_from: identity of the unit's current input.
         outputs: files to write, each atomically.
@@ -100,9 +97,6 @@ def take_back(
     Returns:
         True if the unit was recovered. False if the finished file is missing or was modified, if the unit is not in it
         or was mapped from another input, or if it is so small a part of the file that mapping is faster.
-
-    Raises:
-        QuireError: if an output cannot be written.
     """
     kept = _kept(path, alignments)
     own = kept.get(unit)
@@ -172,14 +166,12 @@ def _unmarked_of(data, starts, fixed, group):
         begin, behind = text_tag(data, tags, end, _R, _G)
         if behind - begin != len(group):
             continue
-        same = True
-        for k in range(len(group)):
-            if data[begin + k] != group[k]:
-                same = False
-                break
-        if same:
-            begin = at
+        k = 0
+        while k < len(group) and data[begin + k] == group[k]:
+            k += 1
+        if k == len(group):
+            flag = at + _FLAG_OFFSET
             at = copy_bytes(out, at, data, starts[i], end)
-            out[begin + _FLAG_OFFSET] &= np.uint8(~FLAG_DUPLICATE & 255)
-            out[begin + _FLAG_OFFSET + 1] &= np.uint8(~FLAG_DUPLICATE >> 8 & 255)
+            out[flag] &= np.uint8(~FLAG_DUPLICATE & 255)
+            out[flag + 1] &= np.uint8(~FLAG_DUPLICATE >> 8 & 255)
     return out[:at].copy()

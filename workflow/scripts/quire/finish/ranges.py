@@ -120,8 +120,7 @@ def finish_range(
 ) -> FinishedRange:
     """Sort, mark and compress the records of a range; thread-safe.
 
-    Raises:
-        QuireError: if a unit's file is damaged or a record cannot be compared.
+    QuireError is raised if a unit's file is damaged or a record cannot be compared.
     """
     if part.low < 0:
         return _finish_unplaced(part, libraries)

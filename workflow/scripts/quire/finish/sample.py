@@ -107,15 +107,7 @@ def finish_sample(
     """Write a sample's alignments, their index, its counts, the table of duplicates and the ledger.
 
     CRAM output needs temporary files in the folder of the alignments, 1.5 times the size of the BAM; BAM needs none.
-
-    Args:
-        sample: name of the sample, for the ledger.
-        units: units in the order of the sheet.
-        reference_directory: folder written by `quire.reference.build`.
-        outputs: files to write.
-        kind: format of the alignments.
-        marking: how duplicates are found.
-        effort: threads of each step, and memory of the whole job.
+    The units are in the order of the sheet. `effort` has the threads of each step, and the memory of the whole job.
 
     Raises:
         QuireError: if a unit's file is incomplete, a contig is too long for BAI, a read group is used twice, a step
@@ -154,7 +146,15 @@ def finish_sample(
                 "%s library %s: %d reads, %.2f %% duplicates", sample, library.library, library.reads, library.percent
             )
         _write_duplicates(outputs.duplicates, by_library, marking.optical_distance is not None)
-        counted = _ledger_counts(done.records_in, done.records_out, by_library)
+        reads, mapped = sum(c.reads for c in by_library), sum(c.mapped for c in by_library)
+        counted = {
+            "records_in": done.records_in,
+            "records_out": done.records_out,
+            "reads": reads,
+            "mapped": mapped,
+            "unmapped": reads - mapped,
+            "duplicates": sum(c.duplicates for c in by_library),
+        }
         write_ledger(outputs.ledger, "sort", sample, counted, _warnings(by_library))
 
 
@@ -175,18 +175,6 @@ def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: in
     cram = scratch / "whole.cram"
     samtools.to_cram(bam, cram, indexed, threads)
     samtools.rename_reference(cram, output, fasta.absolute(), scratch / "header.sam")
-
-
-def _ledger_counts(records_in: int, records_out: int, counts: Sequence[LibraryCounts]) -> dict[str, int]:
-    reads, mapped = sum(c.reads for c in counts), sum(c.mapped for c in counts)
-    return {
-        "records_in": records_in,
-        "records_out": records_out,
-        "reads": reads,
-        "mapped": mapped,
-        "unmapped": reads - mapped,
-        "duplicates": sum(c.duplicates for c in counts),
-    }
 
 
 def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:

@@ -62,12 +62,7 @@ NO_OPTICAL = Marking()
 
 @dataclass(frozen=True)
 class Sorted:
-    """Counts of a sorted file.
-
-    Attributes:
-        records_in, records_out: records read and written.
-        counts: int64[libraries, COUNTED] of `quire.finish.ranges.count_marked`.
-    """
+    """Numbers of records read and written, and int64[libraries, COUNTED] of `quire.finish.ranges.count_marked`."""
 
     records_in: int
     records_out: int
@@ -84,13 +79,8 @@ def sort_and_mark(
 ) -> Sorted:
     """Write the sorted and marked records of the units, and the index.
 
-    Args:
-        sample: name of the sample, for messages.
-        units: buckets of one reference, each with the number of its library, in the order that decides ties.
-        output: files to write.
-        effort: threads and memory; they do not change the output.
-        counting: counter of all records, or None.
-        marking: how duplicates are found.
+    The units are buckets of one reference, each with the number of its library, in the order that decides ties. Threads
+    and memory do not change the output. The sample's name is for messages.
 
     Raises:
         QuireError: if a file is damaged, a record lacks a tag needed to find duplicates, records were lost or doubled,

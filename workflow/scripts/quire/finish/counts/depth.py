@@ -28,61 +28,38 @@ class Place(NamedTuple):
     position: int
 
 
-class Runs(NamedTuple):
-    """Runs of positions of equal depth, in order; they cover all positions of a batch's span.
-
-    Attributes:
-        contig, start, end, depth: int64[runs].
-    """
-
-    contig: NDArray[np.int64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    depth: NDArray[np.int64]
-
-
-def no_blocks() -> NDArray[np.int64]:
-    """Return an empty array of blocks, as for the first batch of a file."""
-    return np.empty((0, 2), np.int64)
+NO_BLOCKS = np.empty((0, 2), np.int64)
 
 
 def blocks_behind(records: Records, carried: NDArray[np.int64], border: Place) -> NDArray[np.int64]:
-    """Return the blocks of records before a border that cross it.
+    """Return the blocks that cross a border (int64[n, 2], starts and ends on the border's contig).
 
-    Args:
-        records: records of the batch before the border.
-        carried: blocks that were passed on to that batch.
-        border: place of the next batch's first record.
-
-    Returns:
-        int64[n, 2], starts and ends on the border's contig.
+    They are of the records of the batch before the border, and of `carried`, the blocks that reach into that batch.
     """
-    before = carried if len(records.fixed) == 0 or records.fixed["contig"][0] == border.contig else no_blocks()
+    before = carried if len(records.fixed) == 0 or records.fixed["contig"][0] == border.contig else NO_BLOCKS
     blocks: NDArray[np.int64] = _blocks_behind(*records, before, border.contig, border.position)
     return blocks
 
 
-def depth_runs(
-    records: Records, carried: NDArray[np.int64], start: Place, end: Place, lengths: NDArray[np.int64]
-) -> Runs:
-    """Compute the depth of all positions in [start, end).
+class DepthSpan(NamedTuple):
+    """A batch of sorted records and the positions whose depth they determine, [start, end).
 
-    Args:
-        records: sorted records; all mapped ones lie in [start, end].
-        carried: result of `blocks_behind` for `start`.
-        start: start of the span.
-        end: end of the span.
-        lengths: int64[contigs], lengths of the contigs.
+    All mapped records lie in [start, end]; `carried` has the blocks of earlier records that cross `start`.
     """
-    return Runs(*_depth_runs(*records, carried, start, end, lengths))
+
+    records: Records
+    carried: NDArray[np.int64]
+    start: Place
+    end: Place
 
 
-def count_runs(runs: Runs, target: Target, genome: Genome, counters: Counters) -> NDArray[np.int64]:
-    """Add runs to the counters of coverage.
+def count_depth(span: DepthSpan, genome: Genome, target: Target, counters: Counters) -> NDArray[np.int64]:
+    """Add the depth of all positions of the span to the counters of coverage.
 
     Returns:
         int64[n, 3]: contig, start and end of the target's regions with a depth below `target.low`.
     """
+    runs = _depth_runs(*span.records, span.carried, span.start, span.end, genome.lengths)
     low: NDArray[np.int64] = _count_runs(runs, target, genome.first_window, counters)
     return low
 
@@ -173,6 +150,7 @@ def _close(ring, position, end, furthest, depth, runs, count):
 
 @compiled
 def _depth_runs(data, starts, fixed, carried, start, end, lengths):
+    """Return contigs, starts, ends and depths of the runs of equal depth, in order, that make up the span."""
     contigs = min(end[0], len(lengths) - 1) - start[0] + 1
     # Upper bound: each block begins and ends a run, each record may close one, and each contig has one more.
     most = 2 * (_count_elements(fixed) + len(carried)) + len(starts) + contigs + 1
@@ -240,7 +218,7 @@ def _add_in_steps(start, end, depth, size, sums):
 
 @compiled
 def _count_runs(runs, target, first_window, counters):
-    """Do the work of `count_runs`."""
+    """Add runs (contigs, starts, ends and depths) to the counters, and return the regions of low depth."""
     contigs, starts, ends, depths = runs
     first, target_starts, target_ends, offsets = target.first, target.starts, target.ends, target.offsets
     bin_size, below = target.bin_size, target.low

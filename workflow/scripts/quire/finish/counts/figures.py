@@ -39,15 +39,10 @@ def figures_of(
     known: Mapping[str, int],
     optical_pairs: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Return the content of a sample's counts.json.
+    """Return the content of a sample's counts.json, from counts with the depth over the islands of the reference.
 
-    Args:
-        sample: name of the sample.
-        counts: counts of its file, with the depth over the islands of the reference.
-        low: summary of the regions of low depth (`quire.finish.counts.low_coverage`).
-        lengths: lengths of the contigs by name.
-        known: number of positions of each contig without runs of N.
-        optical_pairs: optical duplicate pairs by library; None if they were not searched for.
+    `low` summarises the regions of low depth (`LowCoverage.close`). By contig, `lengths` are the lengths and `known`
+    the numbers of positions without runs of N; `optical_pairs` are by library, None if they were not searched for.
     """
     counters = counts.counters
     return {

@@ -41,14 +41,10 @@ def _strong_bases(text, start, end):
 
 @inlined
 def window_bin(genome, contig, start):
-    """Return the GC bin of the window that begins at `start` (0-based, at least 1); -1 if too much of it is unknown.
+    """Return the GC bin of a contig's window that begins at `start` (0-based, at least 1); -1 with too many Ns.
 
-    Windows that would begin near or after the end of a contig are in bin 0, as Picard's are for a read.
-
-    Args:
-        genome: `Genome`, borrowed.
-        contig: number of the contig.
-        start: first position of the window.
+    Windows that would begin near or after the end of a contig are in bin 0, as Picard's are for a read. `genome` is
+    borrowed.
     """
     first_island, island_start, island_axis = genome.first_island, genome.island_start, genome.island_axis
     text, ambiguous = genome.text, genome.ambiguous
@@ -60,10 +56,7 @@ def window_bin(genome, contig, start):
     island = max(island, first_island[contig])
     while island < first_island[contig + 1] and island_start[island] < end:
         to_axis = island_axis[island] - island_start[island]
-        first, last = (
-            max(start + to_axis, island_axis[island]),
-            min(end + to_axis, island_axis[island + 1]),
-        )
+        first, last = max(start + to_axis, island_axis[island]), min(end + to_axis, island_axis[island + 1])
         if first < last:
             strong += _strong_bases(text, first, last)
             known += last - first

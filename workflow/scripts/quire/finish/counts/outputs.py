@@ -51,8 +51,7 @@ class CountsWriter(Counting):
     def write(self, optical_pairs: Mapping[str, int] | None = None) -> dict[str, Any]:
         """Write the files after all records are counted, and return the content of counts.json.
 
-        Args:
-            optical_pairs: optical duplicate pairs by library (records do not show them); None if not searched for.
+        Records do not show optical duplicates, whose pairs by library are given; None if they were not searched for.
         """
         reference, counts = self._reference, self.finish()
         low = self._low.close()

@@ -38,7 +38,6 @@ from quire.sam import (
     FLAG_SUPPLEMENTARY,
     FLAG_UNMAPPED,
 )
-from quire.simd.bits import count_ones, load_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
@@ -52,47 +51,28 @@ _IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_
 _FIRST, _LAST, _OTHER = 0, 1, 2
 _LEAST_SURE_MAPPING = 5  # flagstat's bound for mates on other contigs
 _UNKNOWN = 4  # the code of an N
-ONE, TWO, THREE, FOUR, LAST_QUALITY = map(np.uint64, (1, 2, 3, 4, QUALITIES - 1))
-
-
+_ONE, _LAST_QUALITY = np.uint64(1), np.uint64(QUALITIES - 1)
 BLOCK = 256  # records that pass through all steps while they are in the cache
 _WORD_BASES = len(ADAPTERS["illumina"])
-_FIELD = 16  # bits of a word's state: one per base, and one for a word that ends in the middle of a byte
-_FIRST_CODES, _SECOND_CODES = (CODES_OF_BYTE & 7).astype(np.int64), (CODES_OF_BYTE >> 8 & 7).astype(np.int64)
 _CYCLE = BASE_CODES * QUALITIES  # items of a cycle in the table of bases
-_ROWS = (_FIRST_CODES * QUALITIES | _SECOND_CODES * QUALITIES << 16).astype(np.uint32)
-"""uint32[256]: offset within a cycle of the rows of a byte's two bases; the second base is in the upper half."""
 
 
-def _fields(bits: int) -> int:
-    """Repeat the bits in the state of each word."""
-    return sum(bits << _FIELD * number for number in range(len(ADAPTERS)))
+def _places(words: Sequence[str]) -> NDArray[np.uint64]:
+    """Return by code of a base (uint64[8]) where it stands in the words, one bit per base; an N is in no word."""
+    places = np.zeros(8, np.uint64)
+    for number, letter in enumerate("".join(words)):
+        places["ACGT".index(letter)] |= _ONE << np.uint64(number)
+    return places
 
 
-def _steps(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Return the masks that a byte's two bases apply to the state of all words (uint64[256]), for `_count_bases`.
-
-    Bit j of a word's state is set if the last bases equal the word up to its base j; the bit after its last base is set
-    if the word ended one base before (Shift-And: Baeza-Yates and Gonnet, CACM 35(10), 1992, two letters per step).
-    """
-    places = [0] * 8  # by code: mask of the positions in the words; an N is in no word
-    for number, word in enumerate(words):
-        for at, letter in enumerate(word):
-            places["ACGT".index(letter)] |= 1 << (_FIELD * number + at)
-    begin, ended = _fields(1), _fields(1 << _WORD_BASES)
-    pairs = zip(_FIRST_CODES.tolist(), _SECOND_CODES.tolist(), strict=True)
-    return np.array([(places[one] << 1 | begin) & (places[two] | ended) for one, two in pairs], np.uint64)
-
-
-_STEPS = np.array(  # words as sequenced, and reverse-complemented for reverse records
+_PLACES = np.array(  # of the words as sequenced, and reverse-complemented for reverse records
     [
-        _steps([*ADAPTERS.values()]),
-        _steps([word[::-1].translate(str.maketrans("ACGT", "TGCA")) for word in ADAPTERS.values()]),
+        _places([*ADAPTERS.values()]),
+        _places([word[::-1].translate(str.maketrans("ACGT", "TGCA")) for word in ADAPTERS.values()]),
     ]
 )
-_BEGIN, _FOUND = np.uint64(_fields(3)), np.uint64(_fields(3 << _WORD_BASES - 1))
-_LAST_BIT, _MIDDLE_BIT = _WORD_BASES - 1, _WORD_BASES
-_NIBBLES = np.uint64(_fields(0x1111) | 0x1111 << 48)  # the lowest bit of sixteen bases
+_BEGINS = np.uint64(sum(1 << _WORD_BASES * number for number in range(len(ADAPTERS))))
+_ENDS = _BEGINS << np.uint64(_WORD_BASES - 1)
 
 
 @inlined
@@ -225,78 +205,45 @@ def _count_reads(data, starts, fixed, counters):
         lengths[mate, _whole_length(data, start, fields)] += 1
         if mate == _OTHER:
             continue
-        _count_bases(data, start, fields, table, mate * cycles * _CYCLE, first_cycles)
+        strong = _count_bases(data, start, fields, table, mate * cycles * _CYCLE, first_cycles)
         for number in range(len(adapters)):
             if first_cycles[number] < fields.bases:
                 adapters[number, first_cycles[number]] += 1
-        count, strong = np.int64(fields.bases), _strong_bases(data, bases_begin(start, fields), fields.bases)
+        count = np.int64(fields.bases)
         first, last = strong * (GC_STEPS - 1) // count, min((strong + 1) * (GC_STEPS - 1) // count, GC_STEPS - 1)
         gc_steps[mate, first] += 1
         gc_steps[mate, last] -= 1
 
 
 @inlined
-def _strong_bases(data, begin, bases):
-    """Count G and C of a record; in BAM's four-bit code, C is 2 and G is 4."""
-    whole, at, strong = begin + (np.int64(bases) >> 1), np.int64(begin), np.int64(0)
-    while at + 8 <= whole:
-        strong += _strong_of(load_bytes(data, at))
-        at += 8
-    while at < whole:
-        strong += _strong_of(np.uint64(data[at]))
-        at += 1
-    return strong + _strong_of(np.uint64(data[at]) >> FOUR) if bases & 1 else strong
-
-
-@inlined
-def _strong_of(word):
-    """Count G and C among the sixteen four-bit bases of a word (uint64)."""
-    return count_ones((word >> ONE ^ word >> TWO) & ~(word | word >> THREE) & _NIBBLES)
-
-
-@inlined
 def _count_bases(data, start, fields, table, at, first_cycles):
-    """Count a record's bases and qualities by the cycle in which they were sequenced.
+    """Count a record's bases and qualities by the cycle in which they were sequenced; return the number of G and C.
 
     `table` is `Counters.bases`, flattened (int64[]); the table of the read's mate begins at `at`. The first cycle of
-    each adapter is written to `first_cycles` (int64[ADAPTERS]); the number of bases if it is not in the read.
+    each adapter is written to `first_cycles` (int64[ADAPTERS]); the number of bases if it is not in the read. Bit j of
+    an adapter's state is set if the last bases equal it up to its base j (Shift-And: Baeza-Yates and Gonnet, CACM
+    35(10), 1992).
     """
     count, reverse = np.int64(fields.bases), 1 if fields.flag & FLAG_REVERSE else 0
     # Unsigned indices wrap around; a test for negative indices would take longer than the counting itself.
     step = np.uint64(-_CYCLE if reverse else _CYCLE)
     at = np.uint64(at + (count - 1) * _CYCLE if reverse else at)
-    place, quality = np.uint64(bases_begin(start, fields)), np.uint64(qualities_begin(start, fields))
-    state = np.uint64(0)
-    first_cycles[:] = count  # `count` for none
-    for k in range(np.uint64(count) >> ONE):
-        letters = data[place + k]
-        rows = _ROWS[letters]
-        table[at + np.uint64(rows & 0xFFFF) + min(np.uint64(data[quality]), LAST_QUALITY)] += 1
+    letters, qualities = np.uint64(bases_begin(start, fields)), np.uint64(qualities_begin(start, fields))
+    state, strong = np.uint64(0), np.int64(0)
+    first_cycles[:] = count
+    for k in range(np.uint64(count)):
+        code = np.uint64(CODES_OF_BYTE[data[letters + (k >> _ONE)]] >> (8 * (k & _ONE)) & 7)
+        table[at + code * np.uint64(QUALITIES) + min(np.uint64(data[qualities + k]), _LAST_QUALITY)] += 1
         at += step
-        table[at + np.uint64(rows >> 16) + min(np.uint64(data[quality + ONE]), LAST_QUALITY)] += 1
-        at += step
-        quality += TWO
-        state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
-        if state & _FOUND:
-            _note_words(state, 2 * np.int64(k) + 1, count, reverse, first_cycles)
-    if count & 1:
-        letters = data[place + np.uint64(count >> 1)] & 0xF0  # without the padding of the last byte
-        table[at + np.uint64(_ROWS[letters] & 0xFFFF) + min(np.uint64(data[quality]), LAST_QUALITY)] += 1
-        state = (state << TWO | _BEGIN) & _STEPS[reverse, letters]
-        _note_words(state, count, count, reverse, first_cycles)
-
-
-@inlined
-def _note_words(state, last, count, reverse, first_cycles):
-    """Lower the first cycles of the words that ended in the last byte; `last` is the index of its second base."""
-    for number in range(len(first_cycles)):
-        ended = state >> np.uint64(_FIELD * number)
-        for back in range(2):
-            if ended >> np.uint64(_MIDDLE_BIT if back else _LAST_BIT) & ONE:
-                # The word ends here; in a reverse record it begins here.
-                at = last - back
-                cycle = count - 1 - at if reverse else at - (_WORD_BASES - 1)
-                first_cycles[number] = min(first_cycles[number], cycle)
+        strong += np.int64((code ^ code >> _ONE) & _ONE)  # C is 1, G is 2
+        state = (state << _ONE | _BEGINS) & _PLACES[reverse, code]
+        if state & _ENDS:
+            # An adapter ends here; in a reverse record it begins here.
+            cycle = count - 1 - np.int64(k) if reverse else np.int64(k) - (_WORD_BASES - 1)
+            for number in range(len(first_cycles)):
+                if state >> np.uint64(_WORD_BASES * (number + 1) - 1) & _ONE:
+                    first_cycles[number] = min(first_cycles[number], cycle)
+    return strong
 
 
 @inlined

@@ -28,7 +28,7 @@ from quire.finish.counts import (
     new_counters,
     profile_bin,
 )
-from quire.finish.counts.depth import Place, blocks_behind, count_runs, depth_runs, in_order, no_blocks
+from quire.finish.counts.depth import NO_BLOCKS, DepthSpan, Place, blocks_behind, count_depth, in_order
 from quire.finish.counts.gc import pieces_of, windows_of
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.records import count_records, longest_read
@@ -94,14 +94,9 @@ class Counting:
     """Counter of a sample's records in the order of the genome; the depth is counted in separate threads."""
 
     def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowCoverage) -> None:
-        """Start counting.
+        """Start counting; threads count the depth over the regions, and `low` receives those of low depth, in order.
 
-        Args:
-            header: text of the file's header, for its read groups.
-            reference: reference with the same contigs as the file, in the same order.
-            regions: the target.
-            threads: number of threads that count the depth.
-            low: receives the regions of low depth, in order.
+        The header is the file's, for its read groups; the reference has the same contigs in the same order.
         """
         groups = read_groups(header) or [("", "unknown")]
         self._contigs, self._libraries = reference.contig_names, list(dict.fromkeys(library for _, library in groups))
@@ -115,7 +110,7 @@ class Counting:
         self._jobs: deque[tuple[Future[NDArray[np.int64]], int]] = deque()
         self._behind_all, self._nothing = Place(len(self._contigs), 0), records_of(np.empty(0, np.uint8))
         # The last batch, whose end is not known yet, and the blocks of earlier batches that reach into it.
-        self._held, self._carried = Prepared(self._nothing, Place(0, 0), Place(0, 0), no_blocks()), no_blocks()
+        self._held, self._carried = Prepared(self._nothing, Place(0, 0), Place(0, 0), NO_BLOCKS), NO_BLOCKS
 
     def __enter__(self) -> Self:
         return self
@@ -124,11 +119,7 @@ class Counting:
         self._pool.shutdown(cancel_futures=True)
 
     def prepare(self, records: Records) -> list[Prepared]:
-        """Count everything but the depth of records, which `take` counts; thread-safe.
-
-        Raises:
-            Unsorted: if the records are not sorted by position.
-        """
+        """Count everything but the depth of records, which `take` counts; thread-safe. Raise Unsorted if they are."""
         if not in_order(records.fixed):
             raise Unsorted
         batches = []
@@ -138,24 +129,20 @@ class Counting:
             with self._counters(longest_read(*batch)) as counters:
                 count_records(batch, self._groups, self._genome, self._target, counters)
             start, last = _place(batch.fixed[0]), _place(batch.fixed[-1])
-            batches.append(Prepared(batch, start, last, blocks_behind(batch, no_blocks(), last)))
+            batches.append(Prepared(batch, start, last, blocks_behind(batch, NO_BLOCKS, last)))
         return batches
 
     def take(self, batches: Sequence[Prepared]) -> None:
-        """Count the depth of the next records, in the order of the file.
-
-        Raises:
-            Unsorted: if they begin before the last record of the previous ones.
-        """
+        """Count the depth of the next records, in the order of the file; raise Unsorted if they are in another."""
         for batch in batches:
             held, border = self._held, min(batch.start, self._behind_all)
             if batch.start < held.last:
                 raise Unsorted
             self._submit(border)
             if border.contig != held.last.contig:
-                self._carried = no_blocks()
+                self._carried = NO_BLOCKS
             else:
-                carried = self._carried if held.start.contig == border.contig else no_blocks()
+                carried = self._carried if held.start.contig == border.contig else NO_BLOCKS
                 self._carried = blocks_behind(self._nothing, np.concatenate([carried, held.behind]), border)
             self._held = batch._replace(start=border)
 
@@ -175,13 +162,12 @@ class Counting:
         size = _bytes_of(self._held.records)
         while self._jobs and size + sum(price for _, price in self._jobs) > HELD:
             self._low.add(self._jobs.popleft()[0].result())
-        span = self._held.records, self._carried, self._held.start, end
-        self._jobs.append((self._pool.submit(self._count_depth, *span), size))
+        span = DepthSpan(self._held.records, self._carried, self._held.start, end)
+        self._jobs.append((self._pool.submit(self._count_depth, span), size))
 
-    def _count_depth(self, records: Records, carried: NDArray[np.int64], start: Place, end: Place) -> NDArray[np.int64]:
-        runs = depth_runs(records, carried, start, end, self._genome.lengths)
+    def _count_depth(self, span: DepthSpan) -> NDArray[np.int64]:
         with self._counters(0) as counters:
-            return count_runs(runs, self._target, self._genome, counters)
+            return count_depth(span, self._genome, self._target, counters)
 
     @contextmanager
     def _counters(self, cycles: int) -> Iterator[Counters]:

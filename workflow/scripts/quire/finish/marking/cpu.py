@@ -203,25 +203,13 @@ def _pair_key(data, start, fields, low, high, mate_cigar, library):
         leftmost = high <= mate_high if reverse else low <= mate_low
     else:
         leftmost = high <= mate_low if reverse else low <= mate_high
-    own, mate = low, mate_low
     if reverse == mate_reverse:
         orientation = _BOTH_FORWARD if (reverse != first) == leftmost else _BOTH_REVERSE
-        if leftmost:
-            mate = mate_high
-        else:
-            own = high
-    elif reverse == leftmost:
-        orientation = _REVERSE_FORWARD
-        if reverse:
-            own = high
-        else:
-            mate = mate_high
+        low_and_mate_high = leftmost
     else:
-        orientation = _FORWARD_REVERSE
-        if reverse:
-            own = high
-        else:
-            mate = mate_high
+        orientation = _REVERSE_FORWARD if reverse == leftmost else _FORWARD_REVERSE
+        low_and_mate_high = not reverse
+    own, mate = (low, mate_high) if low_and_mate_high else (high, mate_low)
     kind = np.int64(library) << 8 | orientation << 1 | leftmost
     return _place(fields.contig, own), _place(fields.mate_contig, mate), kind
 

@@ -27,14 +27,10 @@ _SPOT = np.dtype([(name, np.int64) for name in ("record", "fragment", "tile", "x
 def mark_optical(
     records: Records, score: NDArray[np.int64], first: NDArray[np.int64], distance: int, marks: NDArray[np.uint8]
 ) -> None:
-    """Add OPTICAL and UNREADABLE_NAME to the marks of duplicates.
+    """Add OPTICAL and UNREADABLE_NAME to the marks of duplicates (uint8[n]), up to `distance` pixels in x and in y.
 
-    Args:
-        records: as in `quire.finish.marking.cpu.mark`.
-        score: int64[n], score of each record with its mate.
-        first: int64[n], one representative record for each fragment; -1 for records not compared as pairs.
-        distance: most pixels in x and in y.
-        marks: uint8[n], changed in place.
+    `score` (int64[n]) is that of each record with its mate, `first` (int64[n]) a representative record of its fragment;
+    -1 for records not compared as pairs.
     """
     members = np.flatnonzero(_has_company(first))
     spots = np.zeros(len(members), _SPOT)
