@@ -10,8 +10,8 @@ import pytest
 from quire.errors import InputError, QuireError
 from quire.reference.fasta import fasta_digest
 from quire.report import page
-from quire.report.comparison import choose_sample, compare_with_truth
 from quire.report.criteria import BY_KEY, LOOK, NOT_JUDGED
+from quire.report.known_variants import choose_sample, compare_with_truth
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.report.terminal import load_summary, print_summary
 from quire.report.warnings import find_warnings, gathered_warnings
@@ -144,6 +144,7 @@ def test_summary_has_the_documented_figures(written):
     assert sample["coverage"]["positions"] == summary["target"]["positions"] == 3970
     assert sample["coverage"]["mean"] == pytest.approx(76 * 50 / 3970, abs=1e-3)
     assert (sample["variants"]["snvs"], sample["variants"]["indels"], sample["variants"]["filtered"]) == (1, 1, 1)
+    assert (sample["variants"]["ti_tv"], sample["variants"]["het_hom"]) == (0.0, 1.0)
     assert summary["truth"]["snv"]["recall"] == 0.5
     assert len(summary["truth"]["missed"]) == 1
     assert summary["rules"][0]["seconds"] == 3

@@ -84,7 +84,7 @@ def test_a_run_of_the_exact_tools_alone(tmp_path: Path, capsys: pytest.CaptureFi
     assert "variants" not in whole
 
 
-@pytest.mark.parametrize("changes", [{"tool": "mapping"}, {"counts": 3}, {"settings": None}, {"seconds": "long"}])
+@pytest.mark.parametrize("changes", [{"tool": "mapping"}, {"settings": None}])
 def test_no_summary_of_a_search(changes: dict[str, Any], tmp_path: Path) -> None:
     """Refuse another JSON file by name, and write nothing."""
     search = write_search(tmp_path, "mems", "DH1", **changes)

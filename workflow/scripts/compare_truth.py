@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quire.report.comparison import compare_with_truth
+from quire.report.known_variants import compare_with_truth
 from quire.run.job import run_job
 
 

@@ -26,11 +26,7 @@ _NAMES = (*map(str, range(1, 23)), "X", "Y")
 
 
 def human_assembly(contigs: Iterable[tuple[str, int]]) -> str | None:
-    """Return the human assembly in which at least one contig has the given name and length, or None.
-
-    Args:
-        contigs: (name, length) pairs; names with or without the prefix chr.
-    """
+    """Return the human assembly that has one of these contigs (name with or without chr, length), or None."""
     known = {
         (name, length): assembly
         for assembly, lengths in _LENGTHS.items()

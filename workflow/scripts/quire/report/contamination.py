@@ -53,8 +53,7 @@ class Contamination:
 def from_called_sites(cells: Cells) -> Contamination | None:
     """Estimate contamination from the called SNVs of a diploid sample; None if there are too few.
 
-    Args:
-        cells: rows of (reference reads, alternate reads, number of sites).
+    A cell has reference reads, alternate reads and the number of sites.
     """
     reference, alternate, sites = _columns(cells, 3)
     if sites.sum() < FEWEST_SITES:
@@ -80,9 +79,8 @@ def from_called_sites(cells: Cells) -> Contamination | None:
 def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
     """Estimate contamination from sites of known allele frequency, called or not; None if there are too few.
 
-    Args:
-        cells: rows of (frequency bin, reference reads, alternate reads, number of sites).
-        frequency_bins: number of bins that divide the frequencies from 0 to 1.
+    A cell has the bin of the frequency (of `frequency_bins`, which divide 0 to 1), reference reads, alternate reads and
+    the number of sites.
     """
     bins, reference, alternate, sites = _columns(cells, 4)
     if sites.sum() < FEWEST_SITES:

@@ -156,7 +156,7 @@ def _evenness(sample: Mapping[str, Any], _: Setting) -> Measured:
     return Measured(reason="a fifth of the target has no read") if value is None else Measured(value)
 
 
-def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool = False) -> str:
+def _of_variants(sample: Mapping[str, Any], setting: Setting, diploid: bool) -> str:
     """Return why the usual ranges of human genomes do not apply to this sample, or an empty string."""
     if setting.human is None:
         return "the reference is not a known human assembly"
@@ -176,22 +176,15 @@ def _ratio(above: int, below: int) -> Measured:
     return Measured(value, value / factor, (above or 0.5) / (below or 0.5) * factor)
 
 
-def _transitions(sample: Mapping[str, Any], setting: Setting) -> Measured:
-    if reason := _of_variants(sample, setting):
-        return Measured(reason=reason)
-    return _ratio(sample["variants"]["transitions"], sample["variants"]["transversions"])
+def _ratio_of(above: str, below: str, diploid: bool = False) -> Callable[[Mapping[str, Any], Setting], Measured]:
+    """Return a function that takes the ratio of two counts of variants."""
 
+    def measure(sample: Mapping[str, Any], setting: Setting) -> Measured:
+        if reason := _of_variants(sample, setting, diploid):
+            return Measured(reason=reason)
+        return _ratio(sample["variants"][above], sample["variants"][below])
 
-def _heterozygous(sample: Mapping[str, Any], setting: Setting) -> Measured:
-    if reason := _of_variants(sample, setting, diploid=True):
-        return Measured(reason=reason)
-    return _ratio(sample["variants"]["heterozygous"], sample["variants"]["homozygous"])
-
-
-def _indels(sample: Mapping[str, Any], setting: Setting) -> Measured:
-    if reason := _of_variants(sample, setting):
-        return Measured(reason=reason)
-    return _ratio(sample["variants"]["indels"], sample["variants"]["snvs"])
+    return measure
 
 
 def _missing(sample: Mapping[str, Any], _: Setting) -> Measured:
@@ -280,14 +273,16 @@ CRITERIA = (
         "Picard, FOLD_80_BASE_PENALTY; 1.0 is ideal; the bound is " + OWN, _evenness),
     Criterion("ti_tv", "Ti/Tv", "", 2, 1.9, 2.2, 1.6, 2.6,
         "false calls pull it towards 0.5",
-        "2.0 to 2.1 in whole genomes (GATK, Evaluating the quality of a germline short variant callset)", _transitions),
+        "2.0 to 2.1 in whole genomes (GATK, Evaluating the quality of a germline short variant callset)",
+        _ratio_of("transitions", "transversions")),
     Criterion("het_hom", "Het/hom", "", 2, 1, 2.5, 0.5, 5,
         "a mixture of samples has too many heterozygous genotypes, an inbred one too few",
-        "1.4 to 2.0 by ancestry (Wang et al. 2015, Bioinformatics 31:318)", _heterozygous),
+        "1.4 to 2.0 by ancestry (Wang et al. 2015, Bioinformatics 31:318)",
+        _ratio_of("heterozygous", "homozygous", diploid=True)),
     Criterion("indel_snv", "Indels per SNV", "", 3, 0.1, 0.3, 0.05, 0.6,
         "false indels come from repeats and errors of the polymerase",
         "0.13 in a person's genome (1000 Genomes Project 2015, Nature 526:68), 0.2 and more with local assembly",
-        _indels),
+        _ratio_of("indels", "snvs")),
     Criterion("missing", "Missing genotypes", "% of records", 2, None, 5, None, 20,
         "the sample has too few reads where others have variants",
         "PLINK excludes samples above 10 % by default (--mind 0.1)", _missing),

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from quire.report.counts import Depth, VariantCounts
+from quire.report.counts import Depth
 from quire.report.drawing import FIRST, SECOND, THIRD, Drawing, Scale, nothing
 from quire.report.searches import DotPlot
 
@@ -30,8 +30,9 @@ class Picture(NamedTuple):
     svg: str
 
 
-def _picture(title: str, text: str, drawing: Drawing) -> Picture:
-    return Picture(title, text, drawing.svg(f"{title}: {text}"))
+def _picture(title: str, text: str, drawing: Drawing | None = None) -> Picture:
+    """Return a plot, or a placeholder if there is nothing to show."""
+    return Picture(title, text, nothing(title) if drawing is None else drawing.svg(f"{title}: {text}"))
 
 
 def draw_histogram(
@@ -45,7 +46,7 @@ def draw_histogram(
     """Draw a histogram of integer values, up to the quantile SHARE_SHOWN; a wide range is binned to MOST_BARS bars."""
     counts = np.asarray(counts, np.int64)
     if not counts.any():
-        return Picture(title, text, nothing(title))
+        return _picture(title, text)
     cumulated = np.cumsum(counts)
     shown = int(np.searchsorted(cumulated, SHARE_SHOWN * cumulated[-1])) + 1
     width = -(-shown // MOST_BARS)
@@ -79,9 +80,7 @@ def draw_breadth(depth: Depth) -> Picture:
 def draw_profile(depth: Depth, contigs: Sequence[tuple[str, int]]) -> Picture:
     """Draw the mean depth along the concatenated regions of the target, labelled with contig names.
 
-    Args:
-        depth: depth over the target.
-        contigs: name and number of target positions of each contig, in the target's order.
+    `contigs` has the name and the number of target positions of each contig, in the target's order.
     """
     total = max(1, depth.positions)
     along = (np.arange(depth.profile.size) + 0.5) * total / max(1, depth.profile.size)
@@ -107,7 +106,7 @@ def draw_mapping_qualities(counts: np.ndarray, mapped: int) -> Picture:
     title, text = "Mapping quality", f"{mapped:,} mapped reads"
     shares = _PERCENT * counts[:61] / max(1, int(counts.sum()))
     if not shares.any():
-        return Picture(title, text, nothing(title))
+        return _picture(title, text)
     least = min(0.01, float(shares[shares > 0].min()))
     drawing = Drawing(Scale("mapping quality", 0, 61), Scale("share of mapped reads (%)", least, _PERCENT, True))
     drawing.bars(range(61), 1, np.maximum(shares, least).tolist())
@@ -118,9 +117,11 @@ def draw_base_qualities(cycles: Mapping[str, Any]) -> Picture:
     """Draw the mean base quality of each cycle, for first and last mates."""
     tables = [cycles[mate]["mean_quality"] for mate in ("first", "last")]
     if not any(tables):
-        return Picture("Base quality", "no bases", nothing("Base quality"))
+        return _picture("Base quality", "no bases")
     drawing = Drawing(Scale("cycle", 1, max(map(len, tables))), Scale("mean base quality", 0, 42))
-    _two_lines(drawing, tables)
+    for color, table in zip((FIRST, SECOND), tables, strict=True):
+        drawing.line(range(1, len(table) + 1), table, color)
+    drawing.legend([(FIRST, "first mates"), (SECOND, "last mates")])
     return _picture("Base quality", f"mean of the first mates {np.mean(tables[0] or [0]):.1f}", drawing)
 
 
@@ -128,7 +129,7 @@ def draw_mismatches(cycles: Mapping[str, Any]) -> Picture:
     """Draw the mismatches of each cycle as a share of its bases."""
     rates = _PERCENT * mismatch_rates(cycles)
     if not rates.size:
-        return Picture("Mismatches", "no bases", nothing("Mismatches"))
+        return _picture("Mismatches", "no bases")
     drawing = Drawing(Scale("cycle", 1, rates.size), Scale("mismatches (% of bases)", 0, max(float(rates.max()), 0.1)))
     drawing.line(range(1, rates.size + 1), rates.tolist())
     return _picture("Mismatches", f"{rates.mean():.2f} % of a cycle's bases", drawing)
@@ -150,7 +151,7 @@ def draw_gc_bias(bias: Mapping[str, Any]) -> Picture:
     text = f"dropout AT {bias['at_dropout']:.1f}, GC {bias['gc_dropout']:.1f}"
     present = windows > LEAST_WINDOWS * max(1.0, windows.sum())
     if not coverage.any() or not present.any():
-        return Picture("GC bias", text, nothing("GC bias"))
+        return _picture("GC bias", text)
     drawing = Drawing(Scale("GC content of 100 bases (%)", 0, 100), Scale("relative coverage", 0, 2))
     shares = windows / windows.max()
     drawing.bars(range(101), 1, shares.tolist(), THIRD)
@@ -175,14 +176,13 @@ def draw_adapters(adapters: Mapping[str, Sequence[int]], reads: int, cycles: int
     return _picture("Adapters", f"in {highest:.2f} % of the reads", drawing)
 
 
-def draw_variant_qualities(variants: VariantCounts) -> Picture:
-    """Draw carried records by QUAL, with others stacked on SNVs."""
-    snvs, others = variants.qualities.tolist()
-    edges = variants.quality_edges.tolist()
+def draw_variant_qualities(variants: Mapping[str, Any], edges: Sequence[float]) -> Picture:
+    """Draw carried records by QUAL, in bins with these edges, with others stacked on SNVs."""
+    snvs, others = variants["qualities"]["snvs"], variants["qualities"]["others"]
     both = [low + high for low, high in zip(snvs, others, strict=True)]
-    title, text = "Variant quality", f"{variants.counts['snvs']:,} SNVs"
+    title, text = "Variant quality", f"{variants['counts']['snvs']:,} SNVs"
     if not any(both):
-        return Picture(title, text, nothing(title))
+        return _picture(title, text)
     drawing = Drawing(Scale("QUAL", edges[0], edges[-1], True), Scale("variants", 0, max(both)))
     bars = list(zip(edges[:-1], edges[1:], snvs, both, strict=True))
     drawing.separate_bars([(left, right, 0, low) for left, right, low, _ in bars if low])
@@ -195,7 +195,7 @@ def draw_indel_lengths(lengths: Sequence[Sequence[int]]) -> Picture:
     """Draw indel alleles by length, deletions to the left."""
     title, text = "Lengths of indels", f"{sum(number for _, number in lengths):,} indels"
     if not lengths:
-        return Picture(title, text, nothing(title))
+        return _picture(title, text)
     reach = max(10, *(abs(length) for length, _ in lengths))
     drawing = Drawing(
         Scale("bases deleted (below 0) or inserted", -reach - 0.5, reach + 0.5),
@@ -213,7 +213,7 @@ def draw_substitutions(substitutions: Mapping[str, int]) -> Picture:
     sums = [substitutions[change] + substitutions[change.translate(complement)] for change in changes]
     title, text = "Substitutions", f"{sum(sums[:2]):,} transitions, {sum(sums[2:]):,} transversions"
     if not any(sums):
-        return Picture(title, text, nothing(title))
+        return _picture(title, text)
     names = [(number + 0.5, change) for number, change in enumerate(changes)]
     drawing = Drawing(Scale("change, on either strand", 0, 6, names=names), Scale("SNVs", 0, max(sums)))
     drawing.separate_bars([(at + 0.15, at + 0.85, 0, number) for at, number in enumerate(sums[:2])])
@@ -232,7 +232,7 @@ def draw_allele_balance(allele_depths: Mapping[str, Sequence[Sequence[int]]]) ->
     title, text = "Allele balance", f"{sum(bins['heterozygous']):,} heterozygous SNVs"
     highest = max(*bins["heterozygous"], *bins["homozygous"])
     if not highest:
-        return Picture(title, text, nothing(title))
+        return _picture(title, text)
     drawing = Drawing(Scale("share of reads with the alternate allele (%)", -1.25, 101.25), Scale("SNVs", 0, highest))
     starts = [2.5 * number - 1.25 for number in range(41)]
     drawing.bars(starts, 2.5, bins["homozygous"], SECOND)
@@ -258,7 +258,7 @@ def draw_comparison(
     """Draw one figure of all samples, in the order of the sheet, and its usual range as a band."""
     known = [(number, name, value) for number, (name, value) in enumerate(values) if value is not None]
     if not known:
-        return Picture(title, "no data", nothing(title))
+        return _picture(title, "no data")
     numbers = [value for _, _, value in known]
     highest = max(*numbers, usual[1] or 0) * 1.08 or 1.0
     few = len(values) <= 12
@@ -270,9 +270,3 @@ def draw_comparison(
         drawing.band(usual[0] or 0.0, highest if usual[1] is None else usual[1])
     drawing.points([(number + 0.5, value, f"{name}: {value:,.4g}") for number, name, value in known])
     return _picture(title, f"{min(numbers):,.4g} to {max(numbers):,.4g}", drawing)
-
-
-def _two_lines(drawing: Drawing, tables: Sequence[Sequence[float]]) -> None:
-    for color, table in zip((FIRST, SECOND), tables, strict=True):
-        drawing.line(range(1, len(table) + 1), table, color)
-    drawing.legend([(FIRST, "first mates"), (SECOND, "last mates")])

@@ -1,17 +1,22 @@
-"""Comparison of two VCF files: reads truth and calls, and compares them with `quire.report.truth`."""
+"""Comparison of one sample's calls with a truth set: reads both VCF files for `quire.report.truth`."""
 
+import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pysam
 from pysam.libcbcf import BaseIndex
 
 from quire.errors import InputError
-from quire.reference.regions import Regions
-from quire.report.truth import Comparison, Genotypes, ReferenceBases, Variant, compare, normalise
+from quire.io.files import write_json_atomic
+from quire.reference import Reference
+from quire.reference.regions import Regions, islands_of, read_regions, total_length
+from quire.report.truth import Comparison, Genotypes, ReferenceBases, TruthCounts, Variant, compare, normalise
 
+LISTED_VARIANTS = 100
+logger = logging.getLogger("quire.report")
 PLAIN_BASES = frozenset("ACGTN")
 PASSING = frozenset(("PASS", "."))
 
@@ -32,6 +37,84 @@ ALL_RECORDS = CallFilter(only_passing=False)
 PASSING_CALLS = CallFilter()
 
 
+def compare_with_truth(
+    output: str | Path,
+    *,
+    samples: Sequence[str],
+    vcf: str | Path,
+    reference_directory: str | Path,
+    truth: Mapping[str, str],
+    intervals_bed: str | Path | None = None,
+) -> None:
+    """Compare calls with a truth set and write the counts as JSON (`truth` of summary.json, docs/formats.md).
+
+    Args:
+        output: path of the JSON file.
+        samples: sample names of the sheet.
+        vcf: bgzip-compressed, indexed VCF with the calls of all samples.
+        reference_directory: folder written by `quire.reference.build`.
+        truth: `vcf`, optionally `bed` (regions where the truth is complete; the target if empty) and `sample` (the
+            sample to compare).
+        intervals_bed: BED file of the target; None or empty takes the islands of the reference.
+
+    Raises:
+        InputError: if the truth or a BED file cannot be used; the message names the file and the contig.
+    """
+    reference = Reference.open(reference_directory)
+    lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
+    require_known_contigs(truth["vcf"], lengths)
+    bed = truth.get("bed") or intervals_bed
+    regions = read_regions(bed, lengths) if bed else islands_of(reference)
+    sample = choose_sample(samples, truth)
+    logger.info("%s: comparing calls with %s", sample, truth["vcf"])
+
+    def sequence(contig: str, start: int, end: int) -> str:
+        return reference.sequence(contig, max(0, start), min(end, lengths[contig])).decode()
+
+    comparison = compare_files(truth["vcf"], vcf, sample, regions, lengths, sequence)
+    content = {
+        "sample": sample,
+        "vcf": str(truth["vcf"]),
+        "bed": str(truth.get("bed") or ""),
+        "positions": total_length(regions),
+        **{kind: _describe_counts(counts) for kind, counts in comparison.counts.items()},
+        "missed": [_describe(*variant) for variant in comparison.missed[:LISTED_VARIANTS]],
+        "false_calls": [_describe(*variant) for variant in comparison.false_calls[:LISTED_VARIANTS]],
+    }
+    write_json_atomic(output, content)
+
+
+def choose_sample(names: Sequence[str], truth: Mapping[str, str]) -> str:
+    """Choose the sample to compare: the configured one, else the one named in the truth, else the only sample."""
+    wanted = truth.get("sample") or _first_sample(truth["vcf"])
+    if wanted in names:
+        return str(wanted)
+    if len(names) == 1 and not truth.get("sample"):
+        return names[0]
+    raise InputError(
+        f"{truth['vcf']}: sample {wanted} of the truth is not in the sheet ({', '.join(names[:5])}); "
+        "name the truth's sample as in the sheet (bcftools reheader -s)."
+    )
+
+
+def _describe_counts(counts: TruthCounts) -> dict[str, Any]:
+    """Return the found, missed and false variants of one kind."""
+    return {
+        "truth": counts.truth_found + counts.missed,
+        "found": counts.truth_found,
+        "missed": counts.missed,
+        "right_calls": counts.calls_right,
+        "false_calls": counts.false_calls,
+        "recall": round(counts.recall, 6),
+        "precision": round(counts.precision, 6),
+        "f1": round(counts.f1, 6),
+    }
+
+
+def _describe(contig: str, variant: Variant) -> str:
+    return f"{contig}:{variant.position + 1} {variant.reference}>{variant.alternate}"
+
+
 def compare_files(
     truth_vcf: str | Path,
     calls_vcf: str | Path,
@@ -41,26 +124,26 @@ def compare_files(
     sequence: ReferenceBases,
     keep: CallFilter = PASSING_CALLS,
 ) -> Comparison:
-    """Compare one sample's calls with the first sample of a truth VCF.
+    """Compare one sample's calls with the first sample of a truth VCF; both bgzip-compressed and indexed.
 
     Args:
-        truth_vcf: bgzip-compressed, indexed VCF of the known variants.
-        calls_vcf: bgzip-compressed, indexed VCF of the calls.
+        truth_vcf: the known variants, all of which count.
+        calls_vcf: the calls.
         sample: the sample of the calls.
         regions: where the truth is complete.
         contig_lengths: the contigs of the reference.
         sequence: returns upper-case reference bases of (contig, start, end).
-        keep: calls to compare; all variants of the truth count.
+        keep: calls to compare.
 
     Raises:
         InputError: if a file cannot be read, is not indexed, has variants on unknown contigs, or lacks the sample.
     """
-    truth = read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
-    calls = read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, keep)
+    truth = _read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
+    calls = _read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, keep)
     return compare(truth, calls, regions, sequence)
 
 
-def first_sample(path: str | Path) -> str | None:
+def _first_sample(path: str | Path) -> str | None:
     """Return the name of the first sample of a VCF, or None if it has no genotypes."""
     with open_indexed(path) as variants:
         samples = list(variants.header.samples)
@@ -68,11 +151,7 @@ def first_sample(path: str | Path) -> str | None:
 
 
 def open_indexed(path: str | Path) -> pysam.VariantFile:
-    """Open a VCF or BCF that has an index.
-
-    Raises:
-        InputError: if the file is missing, is not a VCF, or is not indexed.
-    """
+    """Open a VCF or BCF that has an index; raise InputError if it is missing, not a VCF, or not indexed."""
     if not os.path.exists(path):
         raise InputError(f"{path}: the VCF does not exist; check the path.")
     verbosity = pysam.set_verbosity(0)
@@ -101,7 +180,7 @@ def require_known_contigs(path: str | Path, contigs: Iterable[str]) -> None:
         )
 
 
-def read_genotypes(
+def _read_genotypes(
     path: str | Path,
     sample: str | None,
     regions: Regions,
@@ -109,18 +188,10 @@ def read_genotypes(
     sequence: ReferenceBases,
     keep: CallFilter = ALL_RECORDS,
 ) -> dict[str, Genotypes]:
-    """Read a sample's normalised genotypes on the contigs of the regions.
+    """Read the normalised genotypes of a sample, None for the first, on the contigs of the regions.
 
-    Args:
-        path: the VCF.
-        sample: the sample, or None for the first.
-        regions: contigs to read; all variants of these contigs are read, inside the regions or not.
-        contig_lengths: the contigs of the reference.
-        sequence: returns upper-case reference bases of (contig, start, end).
-        keep: records to read.
-
-    Raises:
-        InputError: see `compare_files`.
+    All variants of these contigs that pass the filter are read, inside the regions or not. The other parameters and
+    the errors are those of `compare_files`.
     """
     require_known_contigs(path, contig_lengths)
     found: dict[str, Genotypes] = {}
@@ -133,7 +204,7 @@ def read_genotypes(
                 failed = keep.only_passing and not PASSING.issuperset(record.filter)
                 if failed or (record.qual or 0.0) < keep.minimum_quality:
                     continue
-                for variant, copies in alleles_of(record, column):
+                for variant, copies in _alleles_of(record, column):
                     placed = normalise(contig, variant, sequence)
                     genotypes[placed] = max(copies, genotypes.get(placed, 0))
     return found
@@ -150,7 +221,7 @@ def _column_of(path: str | Path, variants: pysam.VariantFile, sample: str | None
     return names.index(sample)
 
 
-def alleles_of(record: pysam.VariantRecord, column: int) -> list[tuple[Variant, int]]:
+def _alleles_of(record: pysam.VariantRecord, column: int) -> list[tuple[Variant, int]]:
     """Return one sample's alternate alleles with their copies (1 or 2); empty if the genotype is incomplete."""
     genotype = record.samples[column].allele_indices or ()
     indices = [index for index in genotype if index is not None]

@@ -21,9 +21,10 @@ _FLAGSTAT = (  # lines of samtools flagstat, by their names in counts.json
     *("with mate mapped to a different chr", "with mate mapped to a different chr (mapQ >= 5)"),
 )
 _SHARE_OF = {  # lines that end in a percentage, with the line that is its whole
-    **dict.fromkeys(("mapped",), "total"),
-    **dict.fromkeys(("primary mapped",), "primary"),
-    **dict.fromkeys(("properly paired", "singletons"), "paired in sequencing"),
+    "mapped": "total",
+    "primary mapped": "primary",
+    "properly paired": "paired in sequencing",
+    "singletons": "paired in sequencing",
 }
 _DUPLICATION = {
     "UNPAIRED_READS_EXAMINED": "unpaired_reads_examined",
@@ -52,9 +53,6 @@ def write_folder(
         samples: for each sample, `sample` (its name) and `counts` (path of counts.json).
         variants: path of variants.json, or None without samples.
         rows: samples of summary.json.
-
-    Raises:
-        QuireError: if a file of counts cannot be read.
     """
     called = read_json(variants) if variants else {"samples": {}}
     with atomic_directory(folder) as temporary:
@@ -113,12 +111,18 @@ def idxstats(counts: Mapping[str, Any]) -> Iterator[str]:
     yield f"*\t0\t0\t{counts['unplaced']}"
 
 
+def _head_of_picard(command: str, kind: str) -> tuple[str, ...]:
+    return (
+        "## htsjdk.samtools.metrics.StringHeader",
+        f"# {command} ({_WRITTEN})",
+        "",
+        f"## METRICS CLASS\tpicard.{kind}",
+    )
+
+
 def duplication_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
     """Yield Picard's DuplicationMetrics; without `align.optical_distance`, optical duplicates are 0."""
-    yield "## htsjdk.samtools.metrics.StringHeader"
-    yield f"# MarkDuplicates INPUT={sample}.bam ({_WRITTEN})"
-    yield ""
-    yield "## METRICS CLASS\tpicard.sam.DuplicationMetrics"
+    yield from _head_of_picard(f"MarkDuplicates INPUT={sample}.bam", "sam.DuplicationMetrics")
     yield "\t".join(("LIBRARY", *_DUPLICATION))
     for library in counts["libraries"]:
         values = [library[key] for key in _DUPLICATION.values()]
@@ -130,10 +134,7 @@ def duplication_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]
 def gc_bias_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
     """Yield Picard's GcBiasDetailMetrics: windows, reads and relative coverage by GC content."""
     bias = counts["gc_bias"]
-    yield "## htsjdk.samtools.metrics.StringHeader"
-    yield f"# CollectGcBiasMetrics INPUT={sample}.bam ({_WRITTEN})"
-    yield ""
-    yield "## METRICS CLASS\tpicard.analysis.GcBiasDetailMetrics"
+    yield from _head_of_picard(f"CollectGcBiasMetrics INPUT={sample}.bam", "analysis.GcBiasDetailMetrics")
     yield "\t".join(("ACCUMULATION_LEVEL", "GC", "WINDOWS", "READ_STARTS", "NORMALIZED_COVERAGE"))
     columns = zip(bias["windows"], bias["read_starts"], bias["normalized_coverage"], strict=True)
     for percent, row in enumerate(columns):

@@ -20,15 +20,13 @@ from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 
 from quire.errors import QuireError
 from quire.io.files import atomic_path, write_json_atomic
-from quire.report import figures, summary
+from quire.report import figures
 from quire.report.assemblies import human_assembly
-from quire.report.backends import summarise_backends
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
-from quire.report.ledgers import read_calling_ledger, read_json, read_ledgers
+from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_json, read_ledgers, summarise_backends
 from quire.report.multiqc import write_folder
 from quire.report.relatedness import relate
-from quire.report.resources import read_benchmarks
 from quire.report.samples import contig_rows, describe_sample, draw_sample, relatives_of, setting_of
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
@@ -76,7 +74,7 @@ class ReportInputs:
         variants: path of variants.json, the counts of the calls; None without samples.
         searches: for each search of an exact tool, `summary` (path of its JSON), `results` (paths of its files), and
             `dots` (path of the dot plot of a pair, or None).
-        comparison: JSON written by `quire.report.comparison`; None without a truth set.
+        comparison: JSON written by `quire.report.known_variants`; None without a truth set.
         consequences: counts written by `quire.rescore.consequences`; None without genes.
         calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`; None without samples.
         benchmarks_directory: folder of Snakemake's benchmark tables.
@@ -103,8 +101,12 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
     Raises:
         QuireError: if a file cannot be read or has another version, or the VCF lacks a sample.
     """
-    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, None, {})
-    _require_samples(inputs.vcf, called, inputs.samples)
+    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, [], None, {})
+    for sample in inputs.samples:
+        if sample["sample"] not in called.samples:
+            raise QuireError(
+                f"{inputs.vcf}: sample {sample['sample']} of the sheet is missing; delete the VCF and run again."
+            )
     reference = _describe_reference(inputs.identity.get("reference"))
     rows: list[dict[str, Any]] = []
     details: dict[str, Any] = {}
@@ -113,14 +115,14 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
     for sample in inputs.samples:
         name, counted = sample["sample"], read_sample_counts(sample["counts"], sample.get("target"))
         target = counted.target
-        lengths = zip(counted.alignments.contigs["name"], counted.alignments.contigs["length"], strict=True)
-        setting = setting_of(counted, human_assembly(lengths))
+        contigs = counted.content["contigs"]
+        setting = setting_of(counted, human_assembly(zip(contigs["name"], contigs["length"], strict=True)))
         row = describe_sample(sample, counted, called.samples[name], setting)
         row["relatives"] = relatives_of(name, relatedness)
         row["checks"] = check_sample(row, setting)
         row["verdicts"] = count_verdicts(row["checks"])
         details[name] = {
-            "pictures": draw_sample(row, counted, called.samples[name]),
+            "pictures": draw_sample(row, counted, called.samples[name], called.quality_edges),
             "contigs": contig_rows(counted),
             "low": counted.low_coverage["longest"],
         }
@@ -156,28 +158,23 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
         "relatedness": relatedness,
         "consequences": read_json(inputs.consequences) if inputs.consequences else None,
         "truth": read_json(inputs.comparison) if inputs.comparison else None,
-        "rules": summary.summarise_rules(read_benchmarks(inputs.benchmarks_directory)),
+        "rules": read_benchmarks(inputs.benchmarks_directory),
         "ledger": ledger,
         "searches": found,
     }
     content["warnings"] = find_warnings(content)
     with atomic_path(outputs.page) as temporary:
-        temporary.write_text(render(content, details, _draw_pairs(inputs.searches)), encoding="utf-8")
+        dot_plots = [figures.draw_dots(read_dots(search["dots"])) for search in inputs.searches if search["dots"]]
+        temporary.write_text(_render(content, details, dot_plots), encoding="utf-8")
     write_json_atomic(outputs.summary, content)
     if outputs.multiqc is not None:
         write_folder(outputs.multiqc, inputs.samples, inputs.variants, rows)
 
 
-def render(
-    content: Mapping[str, Any], details: Mapping[str, dict[str, Any]], dot_plots: Sequence[figures.Picture] = ()
+def _render(
+    content: Mapping[str, Any], details: Mapping[str, dict[str, Any]], dot_plots: Sequence[figures.Picture]
 ) -> str:
-    """Render the page from its template.
-
-    Args:
-        content: content of summary.json.
-        details: for each sample its `pictures`, the rows of its `contigs`, and its longest regions of `low` depth.
-        dot_plots: plots of the aligned pairs.
-    """
+    """Render the page from summary.json, each sample's `pictures`, `contigs` and `low` depth, and dot plots."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=lambda name: name is not None and name.endswith(".jinja"),
@@ -270,17 +267,6 @@ def _figure(value: float | None, digits: int = 0) -> str:
 def _counted(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the names of all counts of a stage in order; units from FASTQ and from BAM have different ones."""
     return list(dict.fromkeys(name for line in lines for name in line["counts"]))
-
-
-def _draw_pairs(searches: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
-    """Draw the dot plot of each aligned pair."""
-    return [figures.draw_dots(read_dots(search["dots"])) for search in searches if search["dots"]]
-
-
-def _require_samples(vcf: str | Path | None, called: CalledVariants, samples: Sequence[Mapping[str, Any]]) -> None:
-    for sample in samples:
-        if sample["sample"] not in called.samples:
-            raise QuireError(f"{vcf}: sample {sample['sample']} of the sheet is missing; delete the VCF and run again.")
 
 
 def _versions() -> dict[str, str]:

@@ -1,55 +1,158 @@
-"""Figures, checks and plots of one sample in the report."""
+"""Figures and plots of one sample: its entry of summary.json, every figure under a stable key (docs/formats.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quire.report import figures, summary
+import numpy as np
+
+from quire.report import figures
 from quire.report.contamination import from_called_sites, from_known_sites
-from quire.report.counts import CountedSample, VariantCounts, read_known_sites
-from quire.report.criteria import LARGEST_PANEL_INTERVAL, Setting
+from quire.report.counts import CountedSample, Depth, median_of_histogram, padded, read_known_sites
+from quire.report.criteria import FEMALE, LARGEST_PANEL_INTERVAL, LEAST_DEPTH_FOR_SEX, MALE, UNCLEAR, Setting
 from quire.report.figures import Picture
 from quire.report.ledgers import read_duplicates, read_insert_size_models
 
 LISTED_CONTIGS = 30
 LARGEST_PANEL_SHARE = 0.1
 """Share of the reference from which on a target is no panel, however short its intervals."""
+MAPPING_QUALITIES = 256
+BREADTH_DEPTHS = (1, 10, 20)
+LEAST_BALANCE_DEPTH = 10
+LIBRARY_ADAPTERS = ("illumina", "nextera")
 
 
 def describe_sample(
-    sample: Mapping[str, Any], counted: CountedSample, variants: VariantCounts, setting: Setting
+    sample: Mapping[str, Any], counted: CountedSample, variants: Mapping[str, Any], setting: Setting
 ) -> dict[str, Any]:
-    """Return the sample's entry of summary.json, without the parts that depend on other samples."""
-    alignments, depth = counted.alignments, counted.depth
+    """Return the sample's entry of summary.json, without the parts that depend on other samples.
+
+    `sample` is one of `quire.report.page.ReportInputs`, `variants` the sample's entry of variants.json.
+    """
+    content, counts = counted.content, variants["counts"]
     return {
         "sample": sample["sample"],
         "ploidy": int(sample["ploidy"]),
-        "reads": summary.summarise_reads(alignments),
-        "insert_size": summary.summarise_insert_sizes(alignments.insert_sizes, alignments.read_length),
-        "gc_bias": {key: alignments.gc_bias[key] for key in ("at_dropout", "gc_dropout")},
-        "coverage": summary.summarise_depth(depth),
+        "reads": _reads(counted),
+        "insert_size": _insert_sizes(counted),
+        "gc_bias": {key: content["gc_bias"][key] for key in ("at_dropout", "gc_dropout")},
+        "coverage": _coverage(counted.depth),
         "low_coverage": {key: counted.low_coverage[key] for key in ("below", "regions", "positions")},
-        "variants": summary.summarise_variants(variants),
-        "allele_balance": summary.summarise_balance(variants),
-        "contamination": _contamination(sample.get("known_sites"), variants),
-        "sex": summary.summarise_sex(alignments.sex_chromosomes, sample.get("sex") or "", setting.human, setting.panel),
+        "variants": {
+            **counts,
+            "ti_tv": _ratio(counts["transitions"], counts["transversions"]),
+            "het_hom": _ratio(counts["heterozygous"], counts["homozygous"]),
+        },
+        "allele_balance": _allele_balance(variants["allele_depths"]["heterozygous"]),
+        "contamination": _contamination(sample.get("known_sites"), variants["allele_depths"]),
+        "sex": summarise_sex(content["sex_chromosomes"], sample.get("sex") or "", setting.human, setting.panel),
         "libraries": read_duplicates(sample.get("duplicates_table")),
         "insert_size_models": read_insert_size_models(sample.get("insert_size", ())),
     }
 
 
-def _contamination(known_sites: str | None, variants: VariantCounts) -> dict[str, Any] | None:
-    """Summarise the estimate from the known sites if they were counted, else from the called sites."""
+def _reads(counted: CountedSample) -> dict[str, Any]:
+    """Return the `reads` of a sample, from primary records only so that each read counts once."""
+    counts, adapters = counted.reads, counted.content["adapters"]
+    total, mapped, paired = counts["primary"], counts["primary mapped"], counts["paired in sequencing"]
+    return {
+        "total": total,
+        "mapped": mapped,
+        "mapped_percent": _percent(mapped, total),
+        "unmapped": total - mapped,
+        "paired": paired,
+        "properly_paired": counts["properly paired"],
+        "properly_paired_percent": _percent(counts["properly paired"], paired),
+        "duplicates": counts["primary duplicates"],
+        "duplicates_percent": _percent(counts["primary duplicates"], mapped),
+        "supplementary": counts["supplementary"],
+        "mismatches_per_base": round(float(counted.content["stats"]["error rate"]), 6),
+        "adapter_percent": _percent(sum(sum(adapters[name]) for name in LIBRARY_ADAPTERS), total),
+        "poly_g_percent": _percent(sum(adapters["poly_g"]), total),
+    }
+
+
+def _insert_sizes(counted: CountedSample) -> dict[str, int | float] | None:
+    """Return the `insert_size` of a sample, over pairs with both mates on one contig; None without pairs.
+
+    It has the quartiles, the median in mean read lengths, and the interquartile range over the median (`spread`).
+    """
+    histogram, stats = counted.insert_sizes, counted.content["stats"]
+    if not histogram.any():
+        return None
+    read_length = stats["total length"] / max(1, stats["sequences"])
+    cumulated = np.cumsum(histogram)
+    lower, upper = (int(np.searchsorted(cumulated, share * cumulated[-1])) for share in (0.25, 0.75))
+    median = median_of_histogram(histogram)
+    return {
+        "pairs": int(cumulated[-1]),
+        "lower_quartile": lower,
+        "median": median,
+        "upper_quartile": upper,
+        "read_lengths": round(median / max(1.0, read_length), 4),
+        "spread": round((upper - lower) / max(1, median), 4),
+    }
+
+
+def _coverage(depth: Depth) -> dict[str, Any]:
+    """Return the `coverage` of a sample over the target.
+
+    `fold_80` is Picard's FOLD_80_BASE_PENALTY: the mean depth over the depth that 80 % of positions reach, or None for
+    0.
+    """
+    reached = int(np.searchsorted(np.cumsum(depth.histogram), 0.2 * depth.positions))
+    return {
+        "positions": depth.positions,
+        "mean": round(depth.mean, 4),
+        "median": depth.median,
+        **{f"breadth_{at}x_percent": round(100 * depth.breadth(at), 4) for at in BREADTH_DEPTHS},
+        "fold_80": round(depth.mean / reached, 4) if reached else None,
+    }
+
+
+def _allele_balance(heterozygous: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Count heterozygous SNVs with at least 10 reads, and those with an alternate fraction outside 0.2 to 0.8."""
+    sites, outside = 0, 0
+    for reference, alternate, number in heterozygous:
+        reads = reference + alternate
+        if reads >= LEAST_BALANCE_DEPTH:
+            sites += number
+            outside += number if not 0.2 * reads <= alternate <= 0.8 * reads else 0
+    return {"sites": sites, "outside_percent": _percent(outside, sites)}
+
+
+def _contamination(known_sites: str | None, allele_depths: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the estimate and its 95 % interval in percent, from the known sites if they were counted."""
     if known_sites:
-        return summary.summarise_contamination(from_known_sites(*read_known_sites(known_sites)), "known sites")
-    called = [*variants.allele_depths["heterozygous"], *variants.allele_depths["homozygous"]]
-    return summary.summarise_contamination(from_called_sites(called), "called sites")
+        source, found = "known sites", from_known_sites(*read_known_sites(known_sites))
+    else:
+        source = "called sites"
+        found = from_called_sites([*allele_depths["heterozygous"], *allele_depths["homozygous"]])
+    if found is None:
+        return None
+    shares = {"percent": found.share, "low_percent": found.low, "high_percent": found.high}
+    return {"from": source, "sites": found.sites, **{name: round(100 * share, 2) for name, share in shares.items()}}
+
+
+def summarise_sex(ratios: Mapping[str, float | None], sheet: str, human: str | None, panel: bool) -> dict[str, Any]:
+    """Return the sex inferred from the depth of X and Y and the sex in the sheet, or why it cannot be inferred."""
+    depth, x_ratio, y_ratio = (ratios[key] for key in ("autosomal_depth", "x_ratio", "y_ratio"))
+    told = {"x_ratio": x_ratio, "y_ratio": y_ratio, "seen": None, "sheet": sheet}
+    if human is None:
+        return told | {"reason": "the reference is not a known human assembly"}
+    if depth is None or x_ratio is None or y_ratio is None:
+        return told | {"reason": "the reference has no autosomes, or no X and Y"}
+    if panel or depth < LEAST_DEPTH_FOR_SEX:
+        return told | {"reason": "the target is only a part of the genome" if panel else "too few reads"}
+    has_y = y_ratio > 0.25
+    seen = MALE if x_ratio < 0.75 and has_y else FEMALE if x_ratio >= 0.75 and not has_y else UNCLEAR
+    return told | {"seen": seen, "reason": ""}
 
 
 def setting_of(counted: CountedSample, human: str | None) -> Setting:
     """Return the properties that decide how a sample is judged."""
     target = counted.target
     positions, intervals = target["positions"], target.get("intervals") or 1
-    known = max(1, sum(counted.alignments.contigs["known"]))
+    known = max(1, sum(counted.content["contigs"]["known"]))
     short = positions < LARGEST_PANEL_INTERVAL * intervals and positions < LARGEST_PANEL_SHARE * known
     return Setting(human, bool(target["bed"]), bool(target["bed"]) and short)
 
@@ -67,47 +170,45 @@ def relatives_of(name: str, relatedness: Sequence[Mapping[str, Any]]) -> dict[st
     return {"same_person": same, "reason": reason}
 
 
-def draw_sample(row: Mapping[str, Any], counted: CountedSample, variants: VariantCounts) -> list[Picture]:
-    """Draw the plots of a sample."""
-    alignments, depth = counted.alignments, counted.depth
-    cycles = len(alignments.cycles["mismatches"])
-    text = f"median {row['insert_size']['median']} bases" if row["insert_size"] else ""
-    pictures = [
+def draw_sample(
+    row: Mapping[str, Any], counted: CountedSample, variants: Mapping[str, Any], quality_edges: Sequence[float]
+) -> list[Picture]:
+    """Draw the plots of a sample; `row` is its entry of summary.json, the rest as in variants.json."""
+    content, depth, cycles = counted.content, counted.depth, counted.content["cycles"]
+    depths, qualities = variants["depth"], variants["genotype_quality"]
+    insert_sizes = []
+    if row["insert_size"]:
+        text, sizes = f"median {row['insert_size']['median']} bases", counted.insert_sizes
+        insert_sizes.append(figures.draw_histogram("Insert size", text, "insert size (bases)", sizes, "pairs"))
+    return [
         figures.draw_coverage(depth),
-        figures.draw_profile(depth, contigs_of_target(counted)),
+        figures.draw_profile(depth, _contigs_of_target(counted)),
         figures.draw_breadth(depth),
-        figures.draw_gc_bias(alignments.gc_bias),
-        *(
-            [figures.draw_histogram("Insert size", text, "insert size (bases)", alignments.insert_sizes, "pairs")]
-            if row["insert_size"]
-            else []
-        ),
-        figures.draw_mapping_qualities(alignments.mapping_qualities, row["reads"]["mapped"]),
-        figures.draw_base_qualities(alignments.cycles),
-        figures.draw_mismatches(alignments.cycles),
-        figures.draw_adapters(alignments.adapters, row["reads"]["total"], cycles),
-        figures.draw_substitutions(variants.substitutions),
-        figures.draw_indel_lengths(variants.indel_lengths),
-        figures.draw_allele_balance(variants.allele_depths),
-        figures.draw_histogram("Depth of variants", _mean(variants.depth), "DP", variants.depth, "variants"),
-        figures.draw_histogram(
-            "Genotype quality", _mean(variants.genotype_quality), "GQ", variants.genotype_quality, "variants"
-        ),
-        figures.draw_variant_qualities(variants),
+        figures.draw_gc_bias(content["gc_bias"]),
+        *insert_sizes,
+        figures.draw_mapping_qualities(padded(content["mapping_quality"], MAPPING_QUALITIES), row["reads"]["mapped"]),
+        figures.draw_base_qualities(cycles),
+        figures.draw_mismatches(cycles),
+        figures.draw_adapters(content["adapters"], row["reads"]["total"], len(cycles["mismatches"])),
+        figures.draw_substitutions(variants["substitutions"]),
+        figures.draw_indel_lengths(variants["indel_lengths"]),
+        figures.draw_allele_balance(variants["allele_depths"]),
+        figures.draw_histogram("Depth of variants", _mean(depths), "DP", depths, "variants"),
+        figures.draw_histogram("Genotype quality", _mean(qualities), "GQ", qualities, "variants"),
+        figures.draw_variant_qualities(variants, quality_edges),
     ]
-    return pictures
 
 
-def contigs_of_target(counted: CountedSample) -> list[tuple[str, int]]:
+def _contigs_of_target(counted: CountedSample) -> list[tuple[str, int]]:
     """Return the name and the number of target positions of each contig, in the target's order."""
-    contigs = counted.alignments.contigs
+    contigs = counted.content["contigs"]
     on_each = counted.target.get("contigs") or dict(zip(contigs["name"], contigs["known"], strict=True))
     return [(name, size) for name, size in on_each.items() if size]
 
 
 def contig_rows(counted: CountedSample) -> list[dict[str, Any]]:
     """Return a row for each of the largest contigs, in the reference's order, and one row for all others."""
-    contigs = counted.alignments.contigs
+    contigs = counted.content["contigs"]
     columns = ("name", "known", "mapped", "bases", "covered")
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*(contigs[key] for key in columns), strict=True)]
     rows = [row for row in rows if row["known"]]
@@ -127,3 +228,13 @@ def _mean(histogram: Sequence[int]) -> str:
     return (
         f"mean {sum(value * count for value, count in enumerate(histogram)) / number:.1f}" if number else "no variants"
     )
+
+
+def _percent(part: int, whole: int) -> float | None:
+    """Return a share in percent, or None if the whole is 0."""
+    return round(100 * part / whole, 4) if whole else None
+
+
+def _ratio(above: int, below: int) -> float | None:
+    """Return a ratio, or None if it has no denominator."""
+    return round(above / below, 4) if below else None

@@ -1,13 +1,11 @@
 """Readers of the exact tools' outputs: the summary of each search, and the dot plot of a pair."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from quire.errors import QuireError
 from quire.ledger import in_words
-from quire.report.ledgers import read_json
+from quire.report.ledgers import reading
 
 TITLES = {
     "complete": "Every place of the reads",
@@ -21,39 +19,30 @@ _HOW_IT_RAN = ("name", "threads", "backend", "memory")
 def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Read the summaries of the searches, one entry each in the form of summary.json (docs/formats.md).
 
-    Args:
-        searches: for each search, `summary` (path of its JSON) and `results` (paths of its files).
-
-    Raises:
-        QuireError: if a file is missing or is not the summary of a search.
+    Each search has `summary` (path of its JSON) and `results` (paths of its files). A file that is missing or not such
+    a summary raises QuireError.
     """
     found = []
     for search in searches:
-        content = read_json(search["summary"])
-        try:
-            entry = {
-                "tool": str(content["tool"]),
-                "name": str(content["name"]),
-                "inputs": {str(name): str(path) for name, path in content["inputs"].items()},
-                "settings": {key: value for key, value in content["settings"].items() if key not in _HOW_IT_RAN},
-                "counts": {str(name): count for name, count in content["counts"].items()},
-                "seconds": float(content["seconds"]),
-                "backend": dict(content["backend"]),
-                "warnings": [str(warning) for warning in content.get("warnings", [])],
-                "results": [str(path) for path in search["results"]],
-            }
-        except (AttributeError, KeyError, TypeError, ValueError):
-            entry = {}
-        if entry.get("tool") not in TITLES:
-            raise QuireError(
-                f"{search['summary']}: is not the summary of a search; delete it and run the workflow again."
+        with reading(search["summary"], "the summary of a search") as content:
+            if content["tool"] not in TITLES:
+                raise ValueError
+            settings = {key: value for key, value in content["settings"].items() if key not in _HOW_IT_RAN}
+            found.append(
+                {
+                    **{key: content[key] for key in ("tool", "name", "inputs")},
+                    "settings": settings,
+                    "counts": content["counts"],
+                    "seconds": float(content["seconds"]),
+                    "backend": content["backend"],
+                    "warnings": content.get("warnings", []),
+                    "results": [str(path) for path in search["results"]],
+                }
             )
-        found.append(entry)
     return found
 
 
-@dataclass(frozen=True)
-class DotPlot:
+class DotPlot(NamedTuple):
     """Path of a pairwise alignment through its matrix.
 
     Attributes:
@@ -78,19 +67,10 @@ class DotPlot:
 
 
 def read_dots(path: str | Path) -> DotPlot:
-    """Read the dot plot of a pair.
-
-    Raises:
-        QuireError: if the file is missing or is not a dot plot.
-    """
-    content = read_json(path)
-    try:
-        query, target = (
-            (str(side["name"]), int(side["start"]), int(side["end"])) for side in (content["query"], content["target"])
-        )
-        segments = [(int(a), int(b), int(c), int(d)) for a, b, c, d in content["segments"]]
-    except (KeyError, TypeError, ValueError):
-        raise QuireError(f"{path}: is not a dot plot; delete it and run the workflow again.") from None
+    """Read the dot plot of a pair; raise QuireError if the file is missing or is none."""
+    with reading(path, "a dot plot") as content:
+        query, target = ((side["name"], side["start"], side["end"]) for side in (content["query"], content["target"]))
+        segments = [(a, b, c, d) for a, b, c, d in content["segments"]]
     return DotPlot(Path(path).name.removesuffix(".dots.json"), query, target, segments)
 
 

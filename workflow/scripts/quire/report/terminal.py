@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import InputError
-from quire.report.backends import describe_backends
+from quire.report.ledgers import describe_backends
 from quire.report.searches import as_ledgers, read_searches, search_lines
 from quire.report.warnings import gathered_warnings, warnings_of_searches
 
@@ -17,20 +17,12 @@ FORMAT_VERSION = 1  # format version of summary.json
 
 
 def print_summary(path: str | Path) -> None:
-    """Print where the results of a run are and what was found.
-
-    Raises:
-        InputError: if the file is missing or is not a summary of this version.
-    """
+    """Print where the results of a run are and what was found; raise InputError if the file is no such summary."""
     print_lines(summary_lines(load_summary(path)))
 
 
 def print_searches(searches: Sequence[Mapping[str, Any]]) -> None:
-    """Print the results of the exact tools, for a run that ends without a report.
-
-    Args:
-        searches: searches in the form that `quire.report.searches.read_searches` takes.
-    """
+    """Print the results of the exact tools (see `read_searches`), for a run that ends without a report."""
     found = read_searches(searches)
     print_lines([*search_lines(found), *_of_all_stages(as_ledgers(found), warnings_of_searches(found))])
 

@@ -87,13 +87,7 @@ class Comparison:
 
 
 def normalise(contig: str, variant: Variant, sequence: ReferenceBases) -> Variant:
-    """Trim the bases that reference and alternate share, and left-align the variant (Tan et al. 2015).
-
-    Args:
-        contig: name of the contig.
-        variant: the allele as written.
-        sequence: returns upper-case bases of (contig, start, end).
-    """
+    """Trim the bases that reference and alternate share, and left-align the variant (Tan et al. 2015)."""
     position, reference, alternate = variant
     while reference[-1] == alternate[-1] and reference != alternate:
         if len(reference) == 1 or len(alternate) == 1:
@@ -112,14 +106,10 @@ def normalise(contig: str, variant: Variant, sequence: ReferenceBases) -> Varian
 def compare(
     truth: Mapping[str, Genotypes], calls: Mapping[str, Genotypes], regions: Regions, sequence: ReferenceBases
 ) -> Comparison:
-    """Compare normalised calls with the normalised truth, inside regions.
+    """Compare normalised calls with the normalised truth, by contig, inside regions.
 
-    Args:
-        truth: genotypes by contig.
-        calls: genotypes by contig.
-        regions: regions to count in; a variant counts if all its reference bases lie in one region. Variants outside
-            are still part of the haplotypes of a cluster.
-        sequence: returns upper-case bases of (contig, start, end).
+    A variant counts if all its reference bases lie in one region. Variants outside are still part of a cluster's
+    haplotypes. `sequence` returns upper-case bases of (contig, start, end).
     """
     comparison = Comparison()
     for contig, intervals in regions.items():
@@ -179,13 +169,8 @@ def clusters(variants: Iterable[Variant]) -> Iterator[set[Variant]]:
 def haplotype_pairs(genotypes: Genotypes, bases: str, start: int) -> set[tuple[str, str]]:
     """Return every unordered pair of haplotypes that is consistent with the genotypes, over all phasings.
 
-    Args:
-        genotypes: variants inside the window.
-        bases: reference bases of the window.
-        start: 0-based position of the window.
-
-    Returns:
-        The pairs; empty if variants overlap in every phasing or more than `MAXIMUM_HETEROZYGOUS` are heterozygous.
+    `bases` are the reference bases of a window that begins at the 0-based position `start`. The result is empty if
+    variants overlap in every phasing or more than `MAXIMUM_HETEROZYGOUS` are heterozygous.
     """
     homozygous = [variant for variant, copies in genotypes.items() if copies >= 2]
     heterozygous = [variant for variant, copies in genotypes.items() if copies == 1]

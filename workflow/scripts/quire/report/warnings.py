@@ -15,20 +15,26 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     warnings = []
     for sample in summary["samples"]:
         ledgers = [ledger for ledger in summary["ledger"] if ledger["sample"] == sample["sample"]]
-        messages = _reads(sample) + _ledger(sample, ledgers) + _checks(sample) + _variants(sample)
+        messages = [] if sample["reads"]["total"] else ["The sample has no reads; check its FASTQ files."]
+        messages += _ledger(sample, ledgers) + _checks(sample)
+        if not any(sample["variants"][kind] for kind in ("snvs", "indels", "other")):
+            messages.append("No variant was called.")
         warnings += [{"sample": sample["sample"], "message": message} for message in messages]
     warnings += warnings_of_searches(summary.get("searches", []))
-    if summary["truth"]:
-        warnings += [{"sample": summary["truth"]["sample"], "message": message} for message in _truth(summary["truth"])]
+    truth = summary["truth"]
+    if truth and truth["snv"]["truth"] and truth["snv"]["f1"] < LOWEST_F1:
+        message = (
+            f"SNVs agree poorly with the truth (F1 {truth['snv']['f1']:.3f}); "
+            "check that it is the truth of this sample and that its regions are covered."
+        )
+        warnings.append({"sample": truth["sample"], "message": message})
     return warnings
 
 
 def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the warnings to display, grouped by criterion if there are more than MOST_LINES.
 
-    Returns:
-        Warnings with `sample` and `message`. A group names the first samples with their values; warnings that are in
-        no group follow the groups.
+    A group names the first samples with their values; warnings that are in no group follow the groups.
     """
     warnings: list[dict[str, str]] = summary["warnings"]
     if len(warnings) <= MOST_LINES:
@@ -65,13 +71,6 @@ def warnings_of_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str
     ]
 
 
-def _reads(sample: Mapping[str, Any]) -> list[str]:
-    reads = sample["reads"]
-    if not reads["total"]:
-        return ["The sample has no reads; check its FASTQ files."]
-    return []
-
-
 def _checks(sample: Mapping[str, Any]) -> list[str]:
     """Return a message for each check that the sample did not pass, failed ones first."""
     messages = []
@@ -93,20 +92,3 @@ def _ledger(sample: Mapping[str, Any], ledgers: list[Mapping[str, Any]]) -> list
             f"The FASTQ files hold {sum(reads_in):,} reads and the alignments {total:,}; please report this."
         )
     return messages
-
-
-def _variants(sample: Mapping[str, Any]) -> list[str]:
-    variants = sample["variants"]
-    if variants["snvs"] + variants["indels"] + variants["other"] == 0:
-        return ["No variant was called."]
-    return []
-
-
-def _truth(truth: Mapping[str, Any]) -> list[str]:
-    snv = truth["snv"]
-    if snv["truth"] and snv["f1"] < LOWEST_F1:
-        return [
-            f"SNVs agree poorly with the truth (F1 {snv['f1']:.3f}); "
-            "check that it is the truth of this sample and that its regions are covered."
-        ]
-    return []
