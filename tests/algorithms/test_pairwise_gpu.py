@@ -193,11 +193,11 @@ def planned(card, mode: Mode, peaks: list[list[int]], row: int, column: int, mos
     """Return the planned tiles (down, across) of 40 x 64 cells, of a matrix of 100 x 200, in order."""
     shape = StripShape(2, 1, 16, 1, False)
     batch = CardMatrix(card, pair([0] * 100, [0] * 200, BWA_MEM, mode), 40, 64, shape)
-    grids = card.upload(np.array([placed_grid(batch, shape, shape)], np.int64))
+    grid = placed_grid(batch, shape, shape)
     places = card.empty(3 * 4, np.int64)
     known = card.upload(np.array([[*peak, 0, 0] for peak in peaks], np.int32))
     plan = TilePlan(row, column, most, 64, 32, 32, 104, 1000)
-    before, jobs = (card.download(array) for array in batch.plan_tiles(plan, grids, known, known, places))
+    before, jobs = (card.download(array) for array in batch.plan_tiles(plan, grid, known, known, places))
     strips = np.diff(before)
     number = int(np.count_nonzero(strips))
     assert before[0] == 0

@@ -223,7 +223,7 @@ MUTATIONS = [
     (tiles, "pairwise/trace.cu", "(u32)(score - lane * extend)", "(u32)score"),
     (zeros, "pairwise/trace.cu", "!(local && here == 0)", "true"),
     (planned, "pairwise/trace.cu", "<= wide && place <= column", "<= wide"),
-    (planned, "pairwise/trace.cu", "grid.peaks + down - lane]", "grid.peaks + down]"),
+    (planned, "pairwise/trace.cu", "sources.peaks[down - lane]", "sources.peaks[down]"),
     (planned, "pairwise/trace.cu", "if (lane >= distance) own", "own"),
     (planned, "pairwise/trace.cu", "tag_of(left / plan.swept)", "tag_of(left / plan.width)"),
     (equal_ends, "pairwise/trace.cu", "(0x7FFFFFFF - strip)", "strip"),

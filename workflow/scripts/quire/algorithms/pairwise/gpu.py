@@ -34,7 +34,7 @@ from quire.algorithms.pairwise.structs import (
     Walked,
     words_of,
 )
-from quire.algorithms.pairwise.sweep_gpu import CardMatrix, upload_together
+from quire.algorithms.pairwise.sweep_gpu import CardMatrix
 from quire.device.card import Card, CardArray
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 
@@ -140,7 +140,7 @@ def _compute_tiles(matrix: CardMatrix, swept: StripShape, walk: Walk, peaks: Car
     plan = TilePlan(walk.row, walk.column, most, swept.width, shape.width, WORDS_AROUND, stride, size)
     grid = placed_grid(matrix, swept, shape)
     places = card.empty(placed.down * placed.across, np.int64)
-    before, jobs = matrix.plan_tiles(plan, card.upload(np.array([grid], np.int64)), peaks, ends, places)
+    before, jobs = matrix.plan_tiles(plan, grid, peaks, ends, places)
     borders = card.zeros(most * stride + 1, np.uint64)  # the last one is the ticket
     tables = JobTables(before, jobs, most, borders[most * stride :].view(np.uint32))
     matrix.launch(shape, tables, most * shape.strips(placed.tile_columns), borders, values, track=False)
@@ -167,27 +167,25 @@ def follow(matrix: CardMatrix, tiles: TileValues, walk: Walk) -> None:
     card = matrix.card
     planned = _plan(matrix, walk)
     room = int(planned[:, _ROOM].sum())
-    tables = [planned, np.array([0, len(planned)]), np.array([tiles.grid], np.int64)]
-    paths, owns, grid = upload_together(card, tables)
-    followed, elements = card.empty(paths.shape, np.int64), card.empty(room, np.uint32)
+    paths, followed = card.upload(planned), card.empty(planned.shape, np.int64)
+    elements, joined_elements = (card.empty(room, np.uint32) for _ in range(2))
+    found = card.empty(len(Walked._fields), np.int64)
     sources = matrix.sources(tiles.places, tiles.values, tiles.peaks, tiles.ends)
-    matrix.trace("follow", tiles.shape)(len(planned), WARP, paths, grid, sources, followed, elements)
-    found, taken = card.empty(len(Walked._fields), np.int64), card.zeros(1, np.uint64)
-    joined_elements = card.empty(room, np.uint32)
-    matrix.trace("join")(1, WARP, owns, grid, paths, followed, elements, found, taken, joined_elements)
+    matrix.trace("follow", tiles.shape)(len(planned), WARP, paths, tiles.grid, sources, followed, elements)
+    matrix.trace("join")(1, WARP, len(planned), matrix.placed.keep, paths, followed, elements, found, joined_elements)
     walked = Walked(*card.download(found).tolist())
     walk.advance(walked, card.download(joined_elements[: walked.elements]))
 
 
 def _plan(matrix: CardMatrix, walk: Walk) -> NDArray[np.int64]:
-    """Return int64[parts, 12], `PathState`s: the walk's own part, then one per kept row above it, the lowest first."""
+    """Return int64[parts, 11], `PathState`s: the walk's own part, then one per kept row above it, the lowest first."""
     placed, known = matrix.placed, walk.row != UNKNOWN
     row, column = (walk.row, walk.column) if known else (placed.rows, placed.columns)
     kept = np.arange((row - 1) // placed.keep, 0, -1)
     table = np.zeros((1 + len(kept), _FIELDS), np.int64)
     own_room, room = 2 * min(row, column) + 4, placed.keep // ROWS_PER_ELEMENT + FEWEST_ELEMENTS
-    table[0] = PathState(0, walk.row, walk.column, walk.state, walk.score, 0, own_room, 0, 0, 0, 0, 0)
-    table[1:] = PathState(0, 0, UNKNOWN, IN_BEST, 0, 0, room, 0, 0, 0, 0, 0)
+    table[0] = PathState(walk.row, walk.column, walk.state, walk.score, 0, own_room, 0, 0, 0, 0, 0)
+    table[1:] = PathState(0, UNKNOWN, IN_BEST, 0, 0, room, 0, 0, 0, 0, 0)
     table[1:, _ROW] = kept * placed.keep
     table[1:, _FIRST] = np.cumsum(table[:-1, _ROOM])
     return table
@@ -197,7 +195,7 @@ def placed_grid(matrix: CardMatrix, swept: StripShape, computed: StripShape) -> 
     """Return the `TileGrid` of a matrix, given the shapes of the kernels that swept it and that compute values."""
     placed = matrix.placed
     return TileGrid(
-        placed.rows, placed.columns, QUERY_ROOM, 0, placed.keep, placed.tile_columns, placed.across, 0,
-        computed.values_stride(placed.keep), placed.keep, 0, placed.top, placed.keep_stride, WORDS_AROUND,
-        placed.stride, 0, swept.strips(placed.columns),
+        placed.rows, placed.columns, QUERY_ROOM, placed.keep, placed.tile_columns, placed.across,
+        computed.values_stride(placed.keep), placed.top, placed.keep_stride, WORDS_AROUND, placed.stride,
+        swept.strips(placed.columns),
     )  # fmt: skip

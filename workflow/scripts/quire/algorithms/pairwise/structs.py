@@ -70,19 +70,14 @@ class TileGrid(NamedTuple):
     rows: int
     columns: int
     query: int
-    target: int
     tile_rows: int
     tile_columns: int
     across: int
-    tiles: int
     values_stride: int
-    keep: int
-    peaks: int
     top: int
     top_stride: int
     left: int
     left_stride: int
-    ends: int
     strips: int
 
 
@@ -105,7 +100,6 @@ class PathState(NamedTuple):
     If `column` is UNKNOWN, it begins at the row's largest H; if `row` is UNKNOWN too, where the alignment ends.
     """
 
-    matrix: int
     row: int
     column: int
     state: int
@@ -130,7 +124,6 @@ class Walked(NamedTuple):
     state: int
     score: int
     ended: int
-    first: int
     elements: int
 
 

@@ -16,6 +16,7 @@ from quire.algorithms.pairwise.structs import (
     PathSources,
     PlacedMatrix,
     StripJob,
+    TileGrid,
     TilePlan,
 )
 from quire.algorithms.scoring import Scoring
@@ -53,15 +54,15 @@ class CardMatrix:
         self.kept = card.empty((matrix.top + (matrix.down + 1) * stride, 2), np.int32)
         self._query = card.empty(matrix.rows + 2 * QUERY_ROOM, np.uint16)
         self._shape, self._strips = shape, shape.strips(matrix.columns)
-        tables = [np.array(table, np.int64) for table in (self._edges(), [0, self._strips], [self.sweep(shape)])]
+        tables = [np.array(table, np.int64) for table in ([0, self._strips], [self.sweep(shape)])]
         sequences = [np.asarray(codes, np.uint8) for codes in (pair.target, pair.query)]
-        self._edges_table, before, jobs, ticket, self._target, letters = upload_together(
+        before, jobs, ticket, self._target, letters = upload_together(
             card, [*tables, np.zeros(1, np.uint32), *sequences]
         )
         self._tables = JobTables(before, jobs, 1, ticket)
         longest = max(matrix.rows + 2 * QUERY_ROOM, matrix.columns + 1)
         self.trace("begin")(
-            -(-longest // THREADS), THREADS, self._edges_table, letters, self._query, self.words,
+            -(-longest // THREADS), THREADS, self._edges(), letters, self._query, self.words,
             self.kept,
         )  # fmt: skip
 
@@ -106,15 +107,15 @@ class CardMatrix:
         matrix = self.placed
         found = self.card.empty((matrix.down + 1, 4), np.int32)
         warps = min(matrix.columns // (_AHEAD * _WARP) + 1, _PEAK_THREADS // _WARP)
-        self.trace("peaks")(matrix.down + 1, warps * _WARP, self._edges_table, self.kept, found, shared_bytes=warps * 8)
+        self.trace("peaks")(matrix.down + 1, warps * _WARP, self._edges(), self.kept, found, shared_bytes=warps * 8)
         return found
 
     def plan_tiles(
-        self, plan: TilePlan, grid: CardArray, peaks: CardArray, ends: CardArray, tiles: CardArray
+        self, plan: TilePlan, grid: TileGrid, peaks: CardArray, ends: CardArray, tiles: CardArray
     ) -> tuple[CardArray, CardArray]:
         """Plan the tiles that the path probably goes through next, at most `plan.most`.
 
-        `grid` is int64[1, 17], `TileGrid`; `peaks` and `ends` as in `TileValues`. `tiles` (int64[tiles]) receives the
+        `peaks` and `ends` are those of `TileValues`. `tiles` (int64[tiles]) receives the
         place of each tile's values, or -1 if it is not planned.
 
         Returns:
@@ -138,9 +139,10 @@ class CardMatrix:
     def _edges(self) -> tuple[int, ...]:
         """Return the `Edges` of trace.cu."""
         matrix = self.placed
-        return (matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, self.mode == Mode.GLOBAL,
-                self.mode != Mode.LOCAL, matrix.keep, matrix.keep_stride, QUERY_ROOM, 0, WORDS_AROUND, matrix.top,
-                0)  # fmt: skip
+        return (
+            matrix.rows, matrix.columns, self.scoring.gap_open, self.scoring.gap_extend, int(self.mode == Mode.GLOBAL),
+            int(self.mode != Mode.LOCAL), matrix.keep, matrix.keep_stride, QUERY_ROOM, WORDS_AROUND, matrix.top,
+        )  # fmt: skip
 
 
 def upload_together(card: Card, arrays: list[NDArray[Any]]) -> list[CardArray]:

@@ -12,23 +12,21 @@ struct Edges {
     i64 rows, columns, gap_open, gap_extend;
     i64 priced_top, priced_left;   // whether gaps along row 0 and column 0 cost their price
     i64 keep, keep_stride;
-    i64 query, letters;  // places of the first row's selector and of its letter
-    i64 left, top;       // places
-    i64 peaks;           // place of row 0 in the table of kept rows' peaks
+    i64 query;      // place of the first row's selector
+    i64 left, top;  // places
 };
 
 __device__ __forceinline__ i32 gap(const Edges& edges, i64 length, bool priced) {
     return !priced || length == 0 ? 0 : (i32)(edges.gap_open + (length - 1) * edges.gap_extend);
 }
 
-// Writes selectors of the query, row 0 and column 0: one thread per selector and per cell; a row of blocks per matrix.
-extern "C" __global__ void begin(const Edges* all, const u8* letters, u16* query, u64* left, Kept* kept) {
-    Edges edges = all[blockIdx.y];
+// Writes selectors of the query, row 0 and column 0: one thread per selector and per cell.
+extern "C" __global__ void begin(Edges edges, const u8* letters, u16* query, u64* left, Kept* kept) {
     i64 place = thread_index();
     if (place < edges.rows + 2 * QUERY_ROOM) {
         i64 row = place - QUERY_ROOM;
         bool inside = row >= 0 && row < edges.rows;
-        query[edges.query + row] = (u16)selector_of(inside ? letters[edges.letters + row] : NO_LETTER);
+        query[edges.query + row] = (u16)selector_of(inside ? letters[row] : NO_LETTER);
     }
     if (place <= edges.columns) {
         i32 best = gap(edges, place, edges.priced_top);
@@ -50,10 +48,8 @@ __device__ __forceinline__ i64 peak_key(i32 best, i64 column) {
     return ((i64)best + (1ll << 31)) << 31 | ((1ll << 31) - 1 - column);
 }
 
-// Finds the largest H of each kept row, its smallest column, and H of the last column: one block per row; a row of
-// blocks per matrix.
-extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const Kept* kept, int4* found) {
-    const Edges& edges = all[blockIdx.y];
+// Finds the largest H of each kept row, its smallest column, and H of the last column: one block per row.
+extern "C" __global__ void __launch_bounds__(1024) peaks(Edges edges, const Kept* kept, int4* found) {
     i64 columns = edges.columns, best = -1;
     if ((blockIdx.x - 1ll) * edges.keep >= edges.rows) return;  // the last row is kept, too
     const Kept* row = kept + edges.top + blockIdx.x * edges.keep_stride;
@@ -76,14 +72,13 @@ extern "C" __global__ void __launch_bounds__(1024) peaks(const Edges* all, const
     if (threadIdx.x > 0) return;
     for (int warp = 1; warp < (int)blockDim.x / WARP; warp++) best = max(best, of_warps[warp]);
     i64 column = (1ll << 31) - 1 - (best & ((1ll << 31) - 1));
-    found[edges.peaks + blockIdx.x] = make_int4((i32)((best >> 31) - (1ll << 31)), (i32)column, row[columns].x, 0);
+    found[blockIdx.x] = make_int4((i32)((best >> 31) - (1ll << 31)), (i32)column, row[columns].x, 0);
 }
 
 // ---- paths ----
 
 // A part of a path; rows and columns of the matrix, from 1.
 struct Path {
-    i64 matrix;
     i64 row, column;     // the current cell; column -1: the row's largest H, row -1 too: where the alignment ends
     i64 state;           // IN_BEST, or the gap by which it came here, which may be extended
     i64 score;           // H of the cell; in a gap I of the row below, or D of the column on the right
@@ -95,14 +90,12 @@ struct Path {
 
 struct Grid {
     i64 rows, columns;      // m and n
-    i64 query, target;      // places of its letters
-    i64 tile_rows, tile_columns, across;  // size of a tile, and tiles in a row of tiles
-    i64 tiles;              // place of its first tile in the table
+    i64 query;              // place of its letters
+    i64 tile_rows, tile_columns, across;  // size of a tile, and tiles in a row of tiles; a row is kept after each tile
     i64 values_stride;      // of a strip
-    i64 keep, peaks;        // rows between two kept rows; place of row 0 in the table of their peaks
     i64 top, top_stride;    // place of the kept row 0, and the distance to the next kept row
     i64 left, left_stride;  // place of the words of column 0, and the distance to those of the next kept column
-    i64 ends, strips;       // place of its strips' ends, and their number
+    i64 strips;
 };
 
 struct Sources {
@@ -132,7 +125,7 @@ struct Tile {
         across = (column - 1) / (int)grid.tile_columns;
         top = down * (int)grid.tile_rows;
         left = across * (int)grid.tile_columns;
-        place = sources.tiles[grid.tiles + down * grid.across + across];
+        place = sources.tiles[down * grid.across + across];
         above = sources.kept + grid.top + down * grid.top_stride;
         words = sources.left + grid.left + across * grid.left_stride;
     }
@@ -178,16 +171,16 @@ __device__ void find_begin(Path& path, const Grid& grid, const Sources& sources)
         // The leftmost strip with the largest H.
         i64 best = -1;
         for (i64 strip = lane; strip < grid.strips; strip += WARP)
-            best = max(best, (i64)sources.ends[grid.ends + strip].x << 32 | (0x7FFFFFFF - strip));
+            best = max(best, (i64)sources.ends[strip].x << 32 | (0x7FFFFFFF - strip));
         for (int distance = WARP / 2; distance > 0; distance /= 2)
             best = max(best, __shfl_xor_sync(EVERY_LANE, best, distance));
-        int4 end = sources.ends[grid.ends + 0x7FFFFFFF - (best & 0x7FFFFFFF)];
+        int4 end = sources.ends[0x7FFFFFFF - (best & 0x7FFFFFFF)];
         path.score = end.x;
         path.column = end.y;
         path.row = end.z;
     } else {
-        i64 kept = path.row < 0 ? (grid.rows + grid.keep - 1) / grid.keep : path.row / grid.keep;
-        int4 peak = sources.peaks[grid.peaks + kept];
+        i64 kept = path.row < 0 ? (grid.rows + grid.tile_rows - 1) / grid.tile_rows : path.row / grid.tile_rows;
+        int4 peak = sources.peaks[kept];
         bool at_corner = path.row < 0 && sources.mode == MODE_GLOBAL;
         path.score = at_corner ? peak.z : peak.x;
         path.column = at_corner ? grid.columns : peak.y;
@@ -211,7 +204,7 @@ __device__ void plan_tile(const Plan& plan, const Grid& grid, int number, int do
     job.rows = min(grid.tile_rows, grid.rows - top);
     job.columns = min(grid.tile_columns, grid.columns - left);
     job.query = grid.query + top;
-    job.target = grid.target + left;
+    job.target = left;
     job.left = grid.left + across * grid.left_stride + top;
     job.left_tag = left == 0 ? 0 : tag_of(left / plan.swept);
     job.border = plan.border + number * plan.border_stride;
@@ -224,14 +217,12 @@ __device__ void plan_tile(const Plan& plan, const Grid& grid, int number, int do
 }
 
 // The path of similar sequences crosses a kept row near the row's largest H. If that is not near the diagonal through
-// the last known cell, the diagonal predicts better, and in mode LOCAL the path has probably begun. One warp plans the
-// first matrix: all lanes go through the rows together and load their peaks in parallel; then each lane writes some of
-// the jobs.
+// the last known cell, the diagonal predicts better, and in mode LOCAL the path has probably begun. In one warp,
+// all lanes go through the rows together and load their peaks in parallel; then each lane writes some of the jobs.
 //   jobs, strips_before: [most], [most + 1]; entries after the last tile have no strips.
 //   tiles: place of each tile's values, or -1.
-extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Grid* grids, Sources sources, Job* jobs,
+extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, Grid grid, Sources sources, Job* jobs,
                                                             i64* strips_before, i64* tiles) {
-    const Grid grid = grids[0];
     int lane = threadIdx.x, keep = (int)grid.tile_rows, wide = (int)grid.tile_columns, count = 0;
     Path path = {};
     path.row = plan.row;
@@ -244,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Gri
     // Numbers of the tiles are stored where the counts of strips will be written.
     for (int down = highest; down >= 0 && column > 0 && count < plan.most; down--) {
         int since = (highest - down) % WARP;
-        if (since == 0 && down >= lane) seen = sources.peaks[grid.peaks + down - lane];
+        if (since == 0 && down >= lane) seen = sources.peaks[down - lane];
         i32 best = __shfl_sync(EVERY_LANE, seen.x, since), place = __shfl_sync(EVERY_LANE, seen.y, since);
         int top = down * keep, diagonal = column - (row - top);
         bool near = abs(place - diagonal) <= wide && place <= column;
@@ -280,14 +271,13 @@ extern "C" __global__ void __launch_bounds__(32) plan_tiles(Plan plan, const Gri
 
 // Follows one path per warp until it ends, reaches the begin of another one, needs values that were not computed, or
 // has no space for more elements.
-extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const Grid* grids, Sources sources,
-                                                        Path* followed, u32* all_elements) {
+extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, Grid grid, Sources sources, Path* followed,
+                                                        u32* all_elements) {
     Path path = paths[blockIdx.x];
-    const Grid grid = grids[path.matrix];
     Elements elements = {all_elements + path.first, 0, 0, 0};
     if (path.column < 0) find_begin(path, grid, sources);
     int lane = threadIdx.x, row = (int)path.row, column = (int)path.column, state = (int)path.state, ended = 0;
-    int begun = row, keep = (int)grid.keep, kept = (row - 1) / keep * keep;
+    int begun = row, keep = (int)grid.tile_rows, kept = (row - 1) / keep * keep;
     i32 score = (i32)path.score, match = (i32)sources.match, mismatch = (i32)sources.mismatch;
     i32 open = (i32)sources.gap_open, extend = (i32)sources.gap_extend;
     bool local = sources.mode == MODE_LOCAL;
@@ -296,9 +286,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
     if (row > 0 && column > 0) tile.find(grid, sources, row, column);
     while (!ended && row > 0 && column > 0 && elements.count + 3 <= path.room) {
         if (row == kept) kept -= keep;
-        if (row == kept + keep && row != begun && state == IN_BEST &&
-            column == sources.peaks[grid.peaks + row / keep].y)
-            break;
+        if (row == kept + keep && row != begun && state == IN_BEST && column == sources.peaks[row / keep].y) break;
         if (!tile.has(grid, row, column)) tile.find(grid, sources, row, column);
         if (tile.place < 0) break;
         // The number of cells ahead (diagonally, above or on the left) in this tile and up to the next kept row.
@@ -312,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
         u32 value = looked ? tile.value(grid, sources.values, ahead_row, ahead_column) : 0;
         if (state == IN_BEST) {
             bool equal = known && sources.query[grid.query + ahead_row - 1] ==
-                                      selector_of(sources.target[grid.target + ahead_column - 1]);
+                                      selector_of(sources.target[ahead_column - 1]);
             u32 equals = __ballot_sync(EVERY_LANE, equal);
             int matches = __popc(equals & lanes_below(lane));
             i32 here = score - matches * match - (lane - matches) * mismatch;  // H, if all bases before are paired
@@ -356,17 +344,17 @@ extern "C" __global__ void __launch_bounds__(32) follow(const Path* paths, const
     if (row == 0 || column == 0) ended = 1;
     elements.finish();
     if (lane == 0)
-        followed[blockIdx.x] = {path.matrix, row,       column,        state,      score,      path.first, path.room,
-                                elements.count, ended, path.row, path.column, path.score};
+        followed[blockIdx.x] = {row, column, state, score, path.first, path.room, elements.count, ended,
+                                path.row, path.column, path.score};
 }
 
 // ---- joining ----
 
-// A path of joined parts: its first cell, the cell that it has reached, and the place of its elements.
+// A path of joined parts: its first cell, the cell that it has reached, and the number of its elements.
 struct Walked {
     i64 begin_row, begin_column, begin_score;
     i64 row, column, state, score, ended;
-    i64 first, elements;
+    i64 elements;
 };
 
 // Returns the part that continues a part, which must end in H; -1: there is none. `lowest` is the row of the second
@@ -379,50 +367,35 @@ __device__ __forceinline__ i64 onward(const Path* parts, i64 count, i64 keep, i6
     return parts[next].begin_row == path.row && parts[next].begin_column == path.column ? next : -1;
 }
 
-// Joins the parts of each path that follow one another, one warp per path. The first part is the path's own, the others
-// begin on the kept rows above, the lowest first. 32 are examined at once: mostly each leads to the next one.
-//   owns: [paths + 1], numbers of the own parts.
-//   taken: number of elements of all paths so far; each path takes the next ones.
-extern "C" __global__ void __launch_bounds__(32) join(const i64* owns, const Grid* grids, const Path* paths,
-                                                      const Path* followed, const u32* elements, Walked* walked,
-                                                      u64* taken, u32* joined) {
-    i64 own = owns[blockIdx.x], count = owns[blockIdx.x + 1] - own;
-    const Path* parts = followed + own;
-    i64 keep = grids[parts[0].matrix].keep, lowest = count > 1 ? paths[own + 1].row : -1;
+// Joins the parts that follow one another, in one warp. The first part is the path's own, the others begin on the kept
+// rows above, the lowest first. 32 are examined at once: mostly each leads to the next one.
+extern "C" __global__ void __launch_bounds__(32) join(i64 count, i64 keep, const Path* paths, const Path* parts,
+                                                      const u32* elements, Walked* walked, u32* joined) {
+    i64 lowest = count > 1 ? paths[1].row : -1;
     int lane = threadIdx.x;
-    u64 first = 0, total = 0;
+    u64 total = 0;
     i64 last = 0;
-    // The first pass counts elements, the second copies them.
-    for (int copies = 0; copies < 2; copies++) {
-        u64 place = first;
-        for (i64 head = 0; head >= 0;) {
-            i64 part = head + lane, next = -1;
-            bool there = part < count;
-            if (there) next = onward(parts, count, keep, lowest, part);
-            // These continue each other, and the part after them belongs to the path, too.
-            int run = leading(__ballot_sync(EVERY_LANE, there && next == part + 1 && lane < WARP - 1));
-            u64 length = there && lane <= run ? (u64)parts[part].elements : 0, upto = length;
-            for (int distance = 1; distance < WARP; distance *= 2) {
-                u64 below = __shfl_up_sync(EVERY_LANE, upto, distance);
-                if (lane >= distance) upto += below;
-            }
-            if (copies && length > 0) {
-                const u32* from = elements + parts[part].first;
-                for (u64 i = 0; i < length; i++) joined[place + upto - length + i] = from[i];
-            }
-            place += __shfl_sync(EVERY_LANE, upto, WARP - 1);
-            last = head + run;
-            head = __shfl_sync(EVERY_LANE, next, run);
+    for (i64 head = 0; head >= 0;) {
+        i64 part = head + lane, next = -1;
+        bool there = part < count;
+        if (there) next = onward(parts, count, keep, lowest, part);
+        // These continue each other, and the part after them belongs to the path, too.
+        int run = leading(__ballot_sync(EVERY_LANE, there && next == part + 1 && lane < WARP - 1));
+        u64 length = there && lane <= run ? (u64)parts[part].elements : 0, upto = length;
+        for (int distance = 1; distance < WARP; distance *= 2) {
+            u64 below = __shfl_up_sync(EVERY_LANE, upto, distance);
+            if (lane >= distance) upto += below;
         }
-        total = place - first;
-        if (!copies) {
-            if (lane == 0) first = atomicAdd(taken, total);
-            first = __shfl_sync(EVERY_LANE, first, 0);
+        if (length > 0) {
+            const u32* from = elements + parts[part].first;
+            for (u64 i = 0; i < length; i++) joined[total + upto - length + i] = from[i];
         }
+        total += __shfl_sync(EVERY_LANE, upto, WARP - 1);
+        last = head + run;
+        head = __shfl_sync(EVERY_LANE, next, run);
     }
     if (lane > 0) return;
     Path reached = parts[last];
-    walked[blockIdx.x] = {parts[0].begin_row, parts[0].begin_column, parts[0].begin_score,
-                          reached.row, reached.column, reached.state, reached.score, reached.ended,
-                          (i64)first, (i64)total};
+    *walked = {parts[0].begin_row, parts[0].begin_column, parts[0].begin_score, reached.row, reached.column,
+               reached.state,      reached.score,         reached.ended,        (i64)total};
 }
