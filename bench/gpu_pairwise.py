@@ -19,9 +19,9 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gpu, pair_of
+from quire.algorithms.pairwise.gpu import CardMatrix, upload_together
 from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripShape
 from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables
-from quire.algorithms.pairwise.sweep_gpu import CardMatrix, upload_together
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT

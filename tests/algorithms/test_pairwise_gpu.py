@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from quire.algorithms.pairwise import Mode, Pair, gpu, shapes
-from quire.algorithms.pairwise.gpu import Walk, align, placed_grid
+from quire.algorithms.pairwise.gpu import CardMatrix, Walk, align, placed_grid
 from quire.algorithms.pairwise.shapes import StripShape
 from quire.algorithms.pairwise.structs import QUERY_ROOM, WORDS_AROUND, StripJob, TilePlan, Walked
-from quire.algorithms.pairwise.sweep_gpu import CardMatrix
 from quire.algorithms.scoring import BWA_MEM, Scoring
 from quire.device.card import OutOfDeviceMemory
 
