@@ -127,7 +127,7 @@ def test_single_sample_posterior(rows: list[list[int]]) -> None:
 def test_smoothing_spreads_a_weight_without_losing_any() -> None:
     raw = np.zeros(400)
     raw[200], raw[210] = 1.0, 0.5
-    smoothed = smooth(raw)
+    smoothed = smooth(raw, band_pass_weights())
     assert smoothed.sum() == pytest.approx(1.5)
     expected = np.convolve(raw, band_pass_weights(), mode="same")
     np.testing.assert_allclose(smoothed, expected, atol=1e-15)

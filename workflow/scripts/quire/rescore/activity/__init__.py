@@ -37,20 +37,13 @@ CLIP_THRESHOLD = 6.0  # a site's weight is multiplied above this mean of good ba
 def profile(
     samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int, end: int
 ) -> NDArray[np.float64]:
-    """Return the smoothed activity of [start, end) of a contig.
+    """Return the smoothed activity of [start, end) of a contig (float64[end - start]).
 
-    Args:
-        samples: reads of each sample over [start - FILTER_WING, end + FILTER_WING).
-        ploidies: of each sample.
-        reference: uint8 codes of [max(0, start - FILTER_WING), ...), at least to end + FILTER_WING or the contig's end.
-        start: 0-based.
-        end: position after the last.
-
-    Returns:
-        float64[end - start].
+    Reads and reference (uint8 codes) cover the positions up to FILTER_WING before and after, as far as the contig does.
     """
     first = max(0, start - FILTER_WING)
-    return smooth(_weights(samples, ploidies, reference, first))[start - first : end - first]
+    smoothed: NDArray[np.float64] = smooth(_weights(samples, ploidies, reference, first), band_pass_weights())
+    return smoothed[start - first : end - first]
 
 
 def _weights(
@@ -99,13 +92,9 @@ def likelihood_table(ploidy: int) -> NDArray[np.float64]:
 
 @compiled
 def mark_doubted(reads, reference, start, doubted):
-    """Set `doubted` to 1 at least wherever a usable base or a deletion is evidence against the reference.
+    """Set `doubted` (uint8) to 1 at least wherever a usable base or a deletion is evidence against the reference.
 
-    Args:
-        reads: `AlignedReads`.
-        reference: uint8 codes of the block.
-        start: position of the block's first base.
-        doubted: uint8[block], in and out.
+    Codes of the reference and `doubted` begin at position `start`.
     """
     end = start + len(reference)
     for i in range(len(reads.aligned_start)):
@@ -162,15 +151,10 @@ class PlaceSums(NamedTuple):
 
 @compiled
 def add_reads(reads, reference, start, places, table, sums):
-    """Add every usable base of the reads over some places to the genotypes' log10 likelihoods.
+    """Add every usable base of the reads over some places to the genotypes' `PlaceSums`.
 
-    Args:
-        reads: `AlignedReads`.
-        reference: uint8 codes of the block.
-        start: position of the block's first base.
-        places: int64[places], ascending indices in the block.
-        table: from `likelihood_table`.
-        sums: in and out.
+    Codes of the reference begin at position `start`, and `places` (int64[], ascending) are indices in them. `table`
+    comes from `likelihood_table`.
     """
     log10, clips, clipped_reads = sums.log10, sums.clips, sums.clipped_reads
     end = start + len(reference)
@@ -288,13 +272,9 @@ def band_pass_weights() -> NDArray[np.float64]:
     return weights / float(weights.sum())
 
 
-def smooth(raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spread every weight over its neighbours."""
-    return _spread(raw, band_pass_weights())
-
-
 @compiled
-def _spread(raw: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def smooth(raw, weights):
+    """Spread every value over its neighbours, by weights from `band_pass_weights`."""
     wing = len(weights) // 2
     result = np.zeros(len(raw))
     for i in range(len(raw)):

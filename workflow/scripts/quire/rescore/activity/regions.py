@@ -22,11 +22,7 @@ BORDER_REACH = 100  # a border lies within this distance of a multiple of TILE
 def tile_border(profile: np.ndarray, profile_start: int, tile: int, contig_length: int) -> int:
     """Return the border before `tile`: the first of the least active positions near the multiple of TILE.
 
-    Args:
-        profile: activity of positions from profile_start on, at least within BORDER_REACH of the multiple.
-        profile_start: position of the first value.
-        tile: number of the tile on the contig.
-        contig_length: the largest position of a border.
+    The activity of positions from `profile_start` on must be given at least within BORDER_REACH of the multiple.
     """
     nominal = tile * TILE
     if nominal == 0 or nominal - BORDER_REACH >= contig_length:
@@ -43,14 +39,7 @@ def tile_range(start: int, end: int) -> range:
 
 @compiled
 def active_regions(profile):
-    """Cut a tile's profile into active regions.
-
-    Args:
-        profile: float64 activity of the tile's positions.
-
-    Returns:
-        int64[n, 2]: spans (start, end) of the active regions within the tile.
-    """
+    """Return the spans (int64[n, 2]: start, end) of the active regions within a tile, given its activity (float64)."""
     found = np.empty((len(profile) + 1, 2), np.int64)
     n = 0
     start = 0
@@ -71,12 +60,8 @@ def active_regions(profile):
 def quiet_regions(active: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.int64]:
     """Cut the stretches between active regions into regions of at most MAXIMUM_REGION that do not cross tile borders.
 
-    Args:
-        active: int64[n, 2], in order.
-        borders: of the tiles, ascending, from the start of the first to the end of the last.
-
-    Returns:
-        int64[n, 2], in order.
+    Active regions and result are int64[n, 2], in order. The borders lead from the start of the first tile to the end of
+    the last.
     """
     found = []
     edges = np.concatenate([[borders[0]], active.ravel(), [borders[-1]]]).reshape(-1, 2)

@@ -64,15 +64,8 @@ class LongIndel:
 def left_aligned(start: int, end: int, inserted: bytes, codes: NDArray[np.uint8], codes_start: int) -> LongIndel | None:
     """Return the indel that replaces [start, end) by `inserted`, trimmed and left-aligned (Tan et al. 2015).
 
-    Args:
-        start: 0-based.
-        end: 0-based, exclusive.
-        inserted: codes.
-        codes: uint8 codes of the reference, from position `codes_start` on.
-        codes_start: 0-based.
-
-    Returns:
-        The indel; None if it reaches the first of the codes, if nothing is left, or if it contains an N.
+    `codes` are those of the reference from position `codes_start` on. Return None if the indel reaches the first of
+    them, if nothing is left, or if it contains an N.
     """
     text = codes.tobytes()
     at, stop = start - codes_start, end - codes_start

@@ -14,8 +14,7 @@ from quire.rescore.genotyping.annotations import annotate
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints import Breakpoint, Clips, breakpoints, clips_of
-from quire.rescore.long_indels.contigs import inserted_bases
-from quire.rescore.long_indels.mates import reads_within
+from quire.rescore.long_indels.contigs import inserted_bases, reads_within
 from quire.rescore.long_indels.proposals import propose, unique
 from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Carriers, Support, room_to_the_right, support
 from quire.rescore.reads.aligned import AlignedReads
@@ -65,13 +64,8 @@ def long_indels(
 ) -> list[Called]:
     """Return the long indels, in order, that start in the owned span or near enough to affect it.
 
-    Args:
-        reads: of each sample, over the window.
-        sources: of the samples.
-        window: the reference, with CHUNK_REACH bases on both sides of the span.
-        owned: 0-based, half-open.
-        engine: with its PairHMM.
-        record_of: genotypes an indel, which is given as a site whose haplotypes are its two alleles.
+    The window has CHUNK_REACH bases on both sides of the span. `record_of` is given an indel as a site whose haplotypes
+    are its two alleles.
     """
     called = []
     for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + AFTER), engine):
@@ -118,20 +112,15 @@ def supported_indels(
 ) -> list[Supported]:
     """Return the long indels that start in a span and have support, in order, more than CONFLICT bases apart.
 
-    Args:
-        reads: of each sample, over the window.
-        sources: of the samples; reads from inside insertions are fetched from them.
-        window: the reference, with REACH bases on both sides of the span.
-        span: 0-based, half-open.
-        engine: with its PairHMM.
+    Reads from inside insertions are fetched from `sources`. The window has REACH bases on both sides of the span.
     """
     samples = [(own, clips_of(own)) for own in reads]
     near = span[0] - CONFLICT, span[1] + CONFLICT
     proposed: list[LongIndel] = []
     for (own, clips), source in zip(samples, sources, strict=True):
-        proposals = propose(breakpoints(own, clips), window)
-        proposed += proposals.indels
-        for pair in proposals.insertions:
+        explaining, insertions = propose(breakpoints(own, clips), window)
+        proposed += explaining
+        for pair in insertions:
             if near[0] <= min(pair[0].position, pair[1].position) and pair[0].position < near[1]:
                 proposed += _insertion(own, clips, pair, source, window)
     indels = [

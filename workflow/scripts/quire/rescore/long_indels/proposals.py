@@ -1,7 +1,6 @@
 """Proposals of indels that explain breakpoints."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +16,12 @@ MINIMUM_WORDS = 10  # distinct words of a fit; a short tandem repeat has fewer a
 _NOWHERE = -1
 
 
-class Proposals(NamedTuple):
-    """The proposals of a sample's breakpoints.
+def propose(found: Sequence[Breakpoint], window: Window) -> tuple[list[LongIndel], list[tuple[Breakpoint, Breakpoint]]]:
+    """Return the events that explain breakpoints of one sample.
 
-    Attributes:
-        indels: deletions and tandem duplications.
-        insertions: pairs of breakpoints (clipped on the right, on the left) around an insertion.
+    These are deletions and tandem duplications, and pairs of breakpoints (clipped on the right, on the left) around
+    insertions.
     """
-
-    indels: list[LongIndel]
-    insertions: list[tuple[Breakpoint, Breakpoint]]
-
-
-def propose(found: Sequence[Breakpoint], window: Window) -> Proposals:
-    """Return the indels and the pairs of breakpoints around insertions that explain breakpoints of one sample."""
     indels: list[LongIndel] = []
     unexplained = []
     for breakpoint in found:
@@ -48,14 +39,13 @@ def propose(found: Sequence[Breakpoint], window: Window) -> Proposals:
         indel = left_aligned(left, max(left, right), repeated, window.codes, window.start)
         if indel is not None:
             indels.append(indel)
-    return Proposals(indels, _pairs(unexplained))
+    return indels, _pairs(unexplained)
 
 
 def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
-    """Return the position nearby at which the reference continues like the clipped bases.
+    """Return the position nearby at which the reference continues like the clipped bases; None if there is none.
 
-    Returns:
-        Position of the first clipped base on the right, or after the last on the left; None if there is none.
+    It is the position of the first clipped base on the right, or after the last on the left.
     """
     low = max(window.start, breakpoint.position - LONGEST - len(breakpoint.tail))
     high = min(window.end, breakpoint.position + LONGEST + len(breakpoint.tail))
