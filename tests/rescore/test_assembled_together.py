@@ -7,8 +7,14 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.rescore.assembly import RegionAssembly, TriedGraph, assemble_all, assemble_graph, chosen_haplotypes
-from quire.rescore.assembly.runs import threaded_sequences
+from quire.rescore.assembly import (
+    RegionAssembly,
+    TriedGraph,
+    assemble_all,
+    assemble_graph,
+    chosen_haplotypes,
+    threaded_sequences,
+)
 from quire.rescore.reads.clipping import RegionReads
 
 from tests.support.builders import random_bases

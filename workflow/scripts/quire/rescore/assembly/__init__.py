@@ -21,19 +21,25 @@ from quire.rescore.assembly.graph import (
 )
 from quire.rescore.assembly.k_mers import number_k_mers
 from quire.rescore.assembly.paths import best_paths
-from quire.rescore.assembly.runs import ThreadedSequences, threaded_sequences
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
     K_MER_ITERATIONS,
     K_MER_SIZES,
     MAXIMUM_HAPLOTYPES,
+    MINIMUM_BASE_QUALITY,
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping import RegionReads
-from quire.simd.compiled import compiled
+from quire.simd.bits import ONES, load_bytes, store_bytes
+from quire.simd.compiled import compiled, inlined
 
 _LENGTHS = (*K_MER_SIZES, *(K_MER_SIZES[-1] + K_MER_INCREASE * n for n in range(1, K_MER_ITERATIONS + 1)))
+_SHORTEST = K_MER_SIZES[0] + 1  # a run of only one k-mer threads nothing
+_SAMPLE_BITS = np.int64(40)  # bits of a sort key below the sample
+_HIGH, _LOW = ONES << np.uint64(7), ONES * np.uint64(0x7F)
+_N = ONES << np.uint64(2)  # the bit of an N, whose code is 4
+_UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality of a good base to 128
 
 
 class TriedGraph(NamedTuple):
@@ -62,6 +68,18 @@ class RegionAssembly(NamedTuple):
 
     haplotypes: list[bytes]
     graphs: list[TriedGraph]
+
+
+class ThreadedSequences(NamedTuple):
+    """Sequences to thread: codes (uint8, A0 C1 G2 T3 N4) end to end; sequence i is codes[starts[i]:ends[i]].
+
+    `sample` (int32) is the sample of each. Sequences of a sample are adjacent, and the reference comes first.
+    """
+
+    codes: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    sample: np.ndarray
 
 
 def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[RegionAssembly]:
@@ -130,6 +148,65 @@ def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, 
     """Return the haplotypes (codes) that GATK keeps from a graph with more than MAXIMUM_HAPLOTYPES paths."""
     graph = simplified(clean_graph(sequences, k, last_attempt, support)[1], sequences.codes, k)
     return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
+
+
+@compiled
+def threaded_sequences(reads, region, reference):
+    """Return the `ThreadedSequences` of a region: its reference, and every run of at least _SHORTEST good bases."""
+    first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
+    offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
+    at = len(reference)
+    most = at + offsets[last] - offsets[first]
+    codes, sample = np.empty(most, np.uint8), np.empty(most // _SHORTEST + 1, np.int32)
+    starts, ends = np.empty(len(sample), np.int64), np.empty(len(sample), np.int64)
+    codes[:at] = reference
+    starts[0], ends[0], sample[0] = 0, at, -1
+    n = 1
+    for i in threading_order(reads, first, last):
+        begun, b, stop = at, offsets[i], offsets[i + 1]
+        while b < stop:
+            if b + 8 <= stop and _are_good(bases, qualities, b):
+                store_bytes(codes, at, load_bytes(bases, b))
+                b += 8
+                at += 8
+                if b < stop:
+                    continue
+            else:
+                base, is_good = bases[b], qualities[b] >= MINIMUM_BASE_QUALITY
+                b += 1
+                if base <= 3 and is_good:
+                    codes[at] = base
+                    at += 1
+                    if b < stop:
+                        continue
+            if at - begun >= _SHORTEST:
+                starts[n], ends[n], sample[n] = begun, at, samples[i]
+                n += 1
+            else:
+                at = begun
+            begun = at
+    return ThreadedSequences(codes[:at], starts[:n], ends[:n], sample[:n])
+
+
+@compiled
+def threading_order(reads, first, last):
+    """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
+
+    The order matters: edges that lead to a read's first k-mer are counted only back to the first vertex that earlier
+    reads entered by another edge. GATK breaks remaining ties by name; here they keep the order of the file.
+    """
+    keys = np.empty(last - first, np.int64)
+    for i in range(first, last):
+        keys[i - first] = np.int64(reads.sample[i]) << _SAMPLE_BITS | 2 * reads.start[i] + reads.reverse[i]
+    return first + np.argsort(keys, kind="mergesort")
+
+
+@inlined
+def _are_good(bases, qualities, first):
+    """Return True if the eight bases from `first` on are all known and of good quality."""
+    quality = load_bytes(qualities, first)
+    high = (quality & _LOW) + _UP_TO_GOOD | quality  # the highest bit of each byte is set for a good base
+    return (load_bytes(bases, first) & _N | ~high & _HIGH) == 0
 
 
 @compiled

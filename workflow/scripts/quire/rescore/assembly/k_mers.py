@@ -45,14 +45,10 @@ def number_k_mers(sequences, k, repeats_allowed):
     the current k-mer and the next base determine the next k-mer, which is hashed only if no earlier sequence continued
     with that base.
 
-    Args:
-        sequences: `ThreadedSequences`.
-        k: length of the k-mers.
-        repeats_allowed: False to stop if the reference contains a k-mer twice.
-
     Returns:
         int32 per code: number of the k-mer that starts there, NONE at the last k - 1 of a sequence; the number of
-        k-mers, 0 if the reference was refused; uint8 per k-mer: 1 if some sequence contains it twice.
+        k-mers, 0 if repeats are not allowed and the reference has one; uint8 per k-mer: 1 if some sequence contains it
+        twice.
     """
     space = _number_space(sequences, k)
     length = sequences.ends[0] - sequences.starts[0] - k + 1
@@ -133,13 +129,10 @@ def _number_sequence(space, starts, ends, s, k):
             number = _number_at(space, first, k, value)
             if before != NONE:
                 space.following[before, base] = number
-        if number >= reference_size or went_back:
-            if last_sequence[number] == s:
-                space.repeated[number] = 1
-            last_sequence[number] = s
-        elif number < front:
+        if number < front and not went_back:
             went_back = True
             _enter_reference(space, begin, first, s)
+        if number >= reference_size or went_back:
             if last_sequence[number] == s:
                 space.repeated[number] = 1
             last_sequence[number] = s

@@ -1,7 +1,6 @@
 """The likeliest paths through an assembly graph (GraphBasedKBestHaplotypeFinder)."""
 
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 import numpy as np
 
@@ -9,20 +8,6 @@ from quire.rescore.assembly.graph import FIRST_OUT, K_MER, NEXT_OUT, OUT_DEGREE,
 from quire.rescore.assembly.k_mers import NONE
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10
-
-
-class _Nodes(NamedTuple):
-    """Paths from the source to a branching vertex or the sink; each but the first extends another.
-
-    Attributes:
-        parent: int64[nodes], the path that is extended, or NONE.
-        edge_of: int32[nodes], the edge by which it is extended.
-        length: int64[nodes], bases of the path.
-    """
-
-    parent: np.ndarray
-    edge_of: np.ndarray
-    length: np.ndarray
 
 
 @compiled
@@ -39,6 +24,8 @@ def best_paths(graph, codes, k, most):
     for vertex in range(graph.sizes[VERTICES]):
         branches += graph.vertices[vertex, OUT_DEGREE] if graph.vertices[vertex, OUT_DEGREE] > 1 else 0
     room = branches * most + 2
+    # A node is a path from the source to a branching vertex or the sink: the node that it extends, the edge by which it
+    # does, its last vertex, and its number of bases.
     parent = np.empty(room, np.int64)
     edge_of = np.empty(room, np.int32)
     end = np.empty(room, np.int32)
@@ -74,7 +61,7 @@ def best_paths(graph, codes, k, most):
             heappush(waiting, (penalty - (log10(graph.edges[edge, WEIGHT]) - log10(total)), nodes))
             nodes += 1
             edge = graph.edges[edge, NEXT_OUT]
-    bases, offsets = _spell(graph, codes, k, _Nodes(parent, edge_of, length), results[:found])
+    bases, offsets = _spell(graph, codes, k, results[:found], parent, edge_of, length)
     return len(waiting) == 0, bases, offsets
 
 
@@ -89,9 +76,9 @@ def _walk(graph, vertex, sink):
 
 
 @compiled
-def _spell(graph, codes, k, searched, results):
+def _spell(graph, codes, k, results, parent, edge_of, length):
     """Return codes of the paths that end in the nodes `results`, end to end, and their offsets."""
-    sink, parent, edge_of, length = graph.reference_path[-1], searched.parent, searched.edge_of, searched.length
+    sink = graph.reference_path[-1]
     offsets = np.zeros(len(results) + 1, np.int64)
     for i in range(len(results)):
         offsets[i + 1] = offsets[i] + length[results[i]]
