@@ -107,12 +107,12 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
     alleles = len(pseudocounts)
     allele_counts = np.zeros(alleles)
     frequencies = np.full(alleles, -log10(alleles))
-    difference = np.inf
+    converged = False
     # Recomputed only when the ploidy changes from one sample to the next: for each of many samples it would dominate.
     tabled = np.int64(ploidies[0])
     counts, combinations = _table(tabled, alleles)
-    while difference > _CONVERGED:
-        renewed = np.zeros(alleles)
+    while True:
+        renewed, nothing, absent = np.zeros(alleles), 0.0, np.zeros(alleles)
         at = 0
         for s in range(len(ploidies)):
             if ploidies[s] != tabled:
@@ -120,35 +120,29 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
                 counts, combinations = _table(tabled, alleles)
             posteriors = _posteriors(likelihoods[at : at + len(counts)], counts, combinations, frequencies)
             at += len(counts)
+            if not converged:
+                for g in range(len(counts)):
+                    weight = power_of_ten(posteriors[g])
+                    for a in range(alleles):
+                        renewed[a] += weight * counts[g, a]
+                continue
+            plain = -np.inf
+            without = np.full(alleles, -np.inf)
             for g in range(len(counts)):
-                weight = power_of_ten(posteriors[g])
+                others = ploidies[s] - counts[g, 0] - (counts[g, spanning_deletion] if spanning_deletion > 0 else 0)
+                if others == 0:
+                    plain = log10_sum(plain, posteriors[g])
                 for a in range(alleles):
-                    renewed[a] += weight * counts[g, a]
-        difference = np.abs(renewed - allele_counts).max()
+                    if counts[g, a] == 0:
+                        without[a] = log10_sum(without[a], posteriors[g])
+            nothing += min(0.0, plain)
+            for a in range(alleles):
+                absent[a] += min(0.0, without[a])
+        if converged:
+            return nothing, absent, allele_counts
+        converged = not np.abs(renewed - allele_counts).max() > _CONVERGED
         allele_counts = renewed
         frequencies = _log10_mean_weights(pseudocounts, allele_counts)
-    nothing = 0.0
-    absent = np.zeros(alleles)
-    at = 0
-    for s in range(len(ploidies)):
-        if ploidies[s] != tabled:
-            tabled = np.int64(ploidies[s])
-            counts, combinations = _table(tabled, alleles)
-        posteriors = _posteriors(likelihoods[at : at + len(counts)], counts, combinations, frequencies)
-        at += len(counts)
-        plain = -np.inf
-        without = np.full(alleles, -np.inf)
-        for g in range(len(counts)):
-            others = ploidies[s] - counts[g, 0] - (counts[g, spanning_deletion] if spanning_deletion > 0 else 0)
-            if others == 0:
-                plain = log10_sum(plain, posteriors[g])
-            for a in range(alleles):
-                if counts[g, a] == 0:
-                    without[a] = log10_sum(without[a], posteriors[g])
-        nothing += min(0.0, plain)
-        for a in range(alleles):
-            absent[a] += min(0.0, without[a])
-    return nothing, absent, allele_counts
 
 
 @compiled

@@ -114,7 +114,19 @@ def region_likelihoods(
     tasks = _tasks(trimmed.region_offsets, trimmed.usable, counts)
     values = np.zeros(0)
     if len(tasks):
-        values = engine.log10_likelihoods(_batch(trimmed, haplotypes, tasks, continuation))
+        flat, offsets = pack_bytes([haplotype.bases for group in haplotypes for haplotype in group])
+        batch = PairHmmBatch(
+            read_bases=trimmed.bases,
+            base_qualities=trimmed.base_qualities,
+            insertion_qualities=trimmed.gap_qualities,
+            deletion_qualities=trimmed.gap_qualities,
+            read_offsets=trimmed.base_offsets,
+            haplotype_bases=flat,
+            haplotype_offsets=offsets,
+            tasks=tasks,
+            gap_continuation_qualities=continuation,
+        )
+        values = engine.log10_likelihoods(batch)
     matrices = _matrices(values, trimmed.usable, trimmed.region_offsets, counts, least)
     answers, at = [], 0
     for first, last, count in zip(
@@ -126,27 +138,6 @@ def region_likelihoods(
             RegionLikelihoods(trimmed.source[own], trimmed.start[own], trimmed.end[own], trimmed.usable[own], matrix)
         )
     return answers
-
-
-def _batch(
-    trimmed: TrimmedReads,
-    haplotypes: Sequence[Sequence[Haplotype]],
-    tasks: NDArray[np.int32],
-    continuation: NDArray[np.uint8] | None,
-) -> PairHmmBatch:
-    """Return the input of PairHMM."""
-    flat, offsets = pack_bytes([haplotype.bases for group in haplotypes for haplotype in group])
-    return PairHmmBatch(
-        read_bases=trimmed.bases,
-        base_qualities=trimmed.base_qualities,
-        insertion_qualities=trimmed.gap_qualities,
-        deletion_qualities=trimmed.gap_qualities,
-        read_offsets=trimmed.base_offsets,
-        haplotype_bases=flat,
-        haplotype_offsets=offsets,
-        tasks=tasks,
-        gap_continuation_qualities=continuation,
-    )
 
 
 @compiled
