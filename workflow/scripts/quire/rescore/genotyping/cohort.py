@@ -34,12 +34,7 @@ class DiploidSample(NamedTuple):
 
 
 def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, float]:
-    """Return ExcessHet and InbreedingCoeff, if the samples allow them.
-
-    Args:
-        samples: diploid samples with likelihoods.
-        alleles: number of alleles of the site, including the reference.
-    """
+    """Return ExcessHet and InbreedingCoeff, if the samples allow them, at a site with `alleles` alleles."""
     likely = [three_classes(sample.phreds, alleles) for sample in samples]
     info = {}
     if any(sample.is_called for sample in samples):
@@ -81,10 +76,7 @@ def three_classes(phreds: NDArray[np.int64], alleles: int) -> tuple[float, float
 def excess_heterozygosity(heterozygous: int, references: int, others: int) -> float:
     """Return P of at least `heterozygous` samples under Hardy-Weinberg (Wigginton, Cutler and Abecasis 2005).
 
-    Args:
-        heterozygous: samples with one copy of the reference.
-        references: samples with two copies.
-        others: samples with none.
+    `references` samples have two copies of the reference, `others` have none.
     """
     samples = heterozygous + references + others
     rare = 2 * min(references, others) + heterozygous

@@ -55,23 +55,15 @@ class _Scored(NamedTuple):
 
     Attributes:
         offsets: int64[regions + 1] into the reads.
-        matrix_offsets: int64[regions + 1] into `matrix`.
-        matrix: float64, each region's [reads, haplotypes] row by row.
-        start: of the reads, as in `RegionLikelihoods`; likewise end and usable.
-        source: as in `PlacedReads`; likewise first_base, size, at and positions.
+        matrix_offsets: int64[regions + 1] into the matrices.
+        likelihoods: of all reads; `matrix` holds each region's row by row.
+        placed: all reads.
     """
 
     offsets: NDArray[np.int64]
     matrix_offsets: NDArray[np.int64]
-    matrix: NDArray[np.float64]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    usable: NDArray[np.uint8]
-    source: NDArray[np.int64]
-    first_base: NDArray[np.int64]
-    size: NDArray[np.int64]
-    at: NDArray[np.int64]
-    positions: NDArray[np.int64]
+    likelihoods: RegionLikelihoods
+    placed: PlacedReads
 
 
 class _Sites(NamedTuple):
@@ -137,15 +129,9 @@ def judge(
     minimum_quality: float,
     margin: int,
 ) -> Verdicts:
-    """Judge some sites of one sample.
+    """Judge some sites of one sample, whose regions are indices into `scored`.
 
-    Args:
-        plain: sites, whose regions are indices into `scored`.
-        reads: of all regions.
-        scored: for each region, likelihoods of its reads and the reads as its haplotypes place them.
-        ploidy: of the sample.
-        minimum_quality: lowest QUAL of a site that is called.
-        margin: bases around a site that a read must touch.
+    A read must touch the site or at most `margin` bases around it. A called site has at least `minimum_quality`.
     """
     likelihoods, placed = [own for own, _ in scored], [own for _, own in scored]
     carriers = [site.carriers for _, site in plain]
@@ -155,32 +141,24 @@ def judge(
         np.array([site.end for _, site in plain], np.int64),
         offsets_from_lengths(np.array([own.size for own in carriers], np.int64)),
         np.concatenate([own.ravel() for own in carriers]),
-        np.array([_prior(site.alleles) for _, site in plain]),
+        np.array([_prior(*map(len, site.alleles)) for _, site in plain]),
     )
     together = _Scored(
         offsets_from_lengths(np.array([len(own.start) for own in likelihoods], np.int64)),
         offsets_from_lengths(np.array([own.matrix.size for own in likelihoods], np.int64)),
-        np.concatenate([own.matrix.ravel() for own in likelihoods]),
-        np.concatenate([own.start for own in likelihoods]),
-        np.concatenate([own.end for own in likelihoods]),
-        np.concatenate([own.usable for own in likelihoods]),
-        np.concatenate([own.source for own in likelihoods]),
-        np.concatenate([own.first_base for own in placed]),
-        np.concatenate([own.size for own in placed]),
-        np.concatenate([own.at for own in placed]),
-        placed[0].positions,
+        RegionLikelihoods(
+            *(np.concatenate([own.ravel() for own in column]) for column in zip(*likelihoods, strict=True))
+        ),
+        PlacedReads._make([*map(np.concatenate, [*zip(*placed, strict=True)][:-1]), placed[0].positions]),
     )
     rules = _Rules(np.array([ploidy]), float(minimum_quality), margin)
     verdicts: Verdicts = _judge(sites, reads, together, rules)
     return verdicts
 
 
-def _prior(alleles: Sequence[bytes]) -> NDArray[np.float64]:
-    return _prior_of_lengths(len(alleles[0]), len(alleles[1]))
-
-
 @lru_cache(1 << 12)
-def _prior_of_lengths(reference: int, alternate: int) -> NDArray[np.float64]:
+def _prior(reference: int, alternate: int) -> NDArray[np.float64]:
+    """Return the prior of two alleles of these lengths."""
     return pseudocounts([bytes(reference), bytes(alternate)])
 
 
@@ -211,9 +189,10 @@ def _judge_one(sites, i, reads, scored, rules, result):
     region, ploidies, minimum_quality, margin = sites.region[i], rules.ploidies, rules.minimum_quality, rules.margin
     first, last = scored.offsets[region], scored.offsets[region + 1]
     carriers = sites.carriers[sites.carrier_offsets[i] : sites.carrier_offsets[i + 1]].reshape((2, -1))
-    matrix = scored.matrix[scored.matrix_offsets[region] : scored.matrix_offsets[region + 1]]
+    likelihoods, placed = scored.likelihoods, scored.placed
+    matrix = likelihoods.matrix[scored.matrix_offsets[region] : scored.matrix_offsets[region + 1]]
     matrix = matrix.reshape((last - first, carriers.shape[1]))
-    chosen = _touching(matrix, scored, first, sites.start[i] - margin, sites.end[i] + margin)
+    chosen = _touching(matrix, likelihoods, first, sites.start[i] - margin, sites.end[i] + margin)
     by_allele = marginalise(matrix[chosen - first], carriers)
     sample = np.zeros(len(chosen), np.int64)
     phreds = genotype_phreds(by_allele, sample, ploidies)
@@ -232,39 +211,30 @@ def _judge_one(sites, i, reads, scored, rules, result):
     result.genotype[i] = number if certain else NO_CALL
     result.genotype_quality[i] = min(second, MAXIMUM_GQ) if certain else NO_CALL
     result.likeliest_count[i] = np.int64(np.floor(expected[1] + 0.5))
-    source = scored.source[chosen]
+    source = likelihoods.source[chosen]
     table = strand_counts(best, np.ones(2, np.bool_), sample, reads.reverse[source], 1)
     result.figures[i, _FS] = fisher_strand(sum_of_rows(table, 2))
     result.figures[i, _SOR] = strand_odds_ratio(sum_of_rows(table, 0))
     result.figures[i, _MQ] = root_mean_square(reads.mapping_quality[source])
-    depth = _variant_depth(certain and number > 0, result.allele_depths[i], len(chosen))
-    result.figures[i, _QD] = min(quality / depth, MAXIMUM_QD) if depth > 0 else np.nan
-    placed = PlacedReads(source, scored.first_base[chosen], scored.size[chosen], scored.at[chosen], scored.positions)
+    depth = result.allele_depths[i].sum() or len(chosen)  # as in `annotations.variant_depth`
+    result.figures[i, _QD] = min(quality / depth, MAXIMUM_QD) if certain and number > 0 and depth > 0 else np.nan
+    placed = PlacedReads(source, placed.first_base[chosen], placed.size[chosen], placed.at[chosen], placed.positions)
     groups = allele_groups(best, np.arange(2))
     result.tests[i], result.exact[i] = tests_of(reads, placed, groups, sites.start[i], sites.end[i])
 
 
 @compiled
-def _touching(matrix, scored, first, start, end):
+def _touching(matrix, likelihoods, first, start, end):
     """Return the reads over a span (int64), without those that no haplotype explains."""
     found = np.empty(len(matrix), np.int64)
     count = 0
     for row in range(len(matrix)):
         i = first + row
-        modelled = scored.usable[i] == 0 or not np.isnan(matrix[row, 0])
-        if modelled and scored.start[i] < end and scored.end[i] > start:
+        modelled = likelihoods.usable[i] == 0 or not np.isnan(matrix[row, 0])
+        if modelled and likelihoods.start[i] < end and likelihoods.end[i] > start:
             found[count] = i
             count += 1
     return found[:count]
-
-
-@compiled
-def _variant_depth(is_variant, depths, touching):
-    """Run `annotations.variant_depth` for one sample."""
-    if not is_variant:
-        return 0
-    total = depths[0] + depths[1]
-    return total if total > 0 else touching
 
 
 def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) -> VariantRecord:

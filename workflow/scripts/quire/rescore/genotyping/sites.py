@@ -52,13 +52,9 @@ def site_starts(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[
 
 
 def make_site(start: int, haplotypes: Sequence[Haplotype], reference: bytes, reference_start: int) -> Site:
-    """Merge the events over a position into one set of alleles.
+    """Merge the events over a position, at which one starts, into one set of alleles.
 
-    Args:
-        start: the position; at least one haplotype has an event starting there.
-        haplotypes: of the region.
-        reference: codes from position `reference_start` on.
-        reference_start: 0-based.
+    `reference` holds codes from position `reference_start` on.
     """
     over = [haplotype.overlapping(start) for haplotype in haplotypes]
     here = [event for events in over for event in events if event.start == start]
