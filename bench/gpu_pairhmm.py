@@ -28,13 +28,12 @@ from quire.algorithms.pairhmm.items_gpu import (
     ReadShape,
     plan,
     score,
-    upload,
 )
 from quire.device.card import Card
 
 from bench.cards import REPEATS, Clock, fastest, first_card, profiled, resources, seconds_by_events, upload_bandwidth
 from bench.common import arguments, print_setting, print_table, write_measurement
-from bench.pairhmm_regions import cells_of, join_batches, read_regions, regions_of_length, repeated
+from bench.pairhmm_regions import cells_of, join_batches, read_regions, regions_of_length, repeated, upload
 
 WARP, SCHEDULERS, COLUMNS_AT_LEAST_BETWEEN = 32, 4, 4
 READS, HAPLOTYPES = (36, 76, 101, 151, 250, 500), (64, 128, 256, 512, 1024)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from quire.algorithms.pairhmm import DEFAULT_GAP_CONTINUATION_QUALITY, DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
+from quire.algorithms.pairhmm.items_gpu import CardBatch, CardHaplotypes, CardSequences, upload_shared
+from quire.device.card import Card
 from quire.ragged import offsets_from_lengths
 
 LOWEST_QUALITY = 6  # GATK's floor
@@ -27,6 +29,15 @@ def read_regions(path: Path) -> list[PairHmmBatch]:
             )
         )  # fmt: skip
     return regions
+
+
+def upload(card: Card, batch: PairHmmBatch) -> CardBatch:
+    """Upload a batch, without its tasks."""
+    reads = (batch.read_bases, batch.base_qualities, batch.insertion_qualities, batch.deletion_qualities)
+    on_card = [card.upload(np.ascontiguousarray(array, np.uint8)) for array in (*reads, batch.haplotype_bases)]
+    offsets = [card.upload(np.ascontiguousarray(a, np.int64)) for a in (batch.read_offsets, batch.haplotype_offsets)]
+    shared = upload_shared(card, batch, CardHaplotypes(on_card[-1], offsets[1]))
+    return shared._replace(reads=CardSequences(*on_card[:-1], offsets[0]))
 
 
 def repeated(batch: PairHmmBatch, times: int) -> PairHmmBatch:

@@ -18,13 +18,12 @@ from quire.algorithms.pairhmm.items_gpu import (
     ReadShape,
     score_items,
     sums_of,
-    upload,
 )
 from quire.algorithms.pairhmm.model import FLOAT32_FLOOR, SCALE_EXPONENT, log10_of_sums, needs_float64
 from quire.device.card import OutOfDeviceMemory
 from quire.device.compiler import read_source
 
-from bench.pairhmm_regions import join_batches, read_regions
+from bench.pairhmm_regions import join_batches, read_regions, upload
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.oracles import pairhmm as oracle

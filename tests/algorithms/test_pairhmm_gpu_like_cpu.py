@@ -9,9 +9,9 @@ pytest.importorskip("numba", reason="the CPU's functions are Numba's")
 
 from quire.algorithms.pairhmm import cpu
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
-from quire.algorithms.pairhmm.items_gpu import FLOAT32, FLOAT64, SHAPES, sums_of, upload
+from quire.algorithms.pairhmm.items_gpu import FLOAT32, FLOAT64, SHAPES, sums_of
 
-from bench.pairhmm_regions import join_batches, read_regions
+from bench.pairhmm_regions import join_batches, read_regions, upload
 from tests.support.pairhmm_cases import VECTORS, region_of
 
 pytestmark = pytest.mark.full

@@ -24,7 +24,6 @@ from quire.algorithms.pairhmm.items_gpu import (
     CardBatch,
     CardHaplotypes,
     CardSequences,
-    haplotype_arrays,
     plan,
     score_items,
     score_launches,
@@ -192,14 +191,10 @@ class ScoredPiece:
         for array, target in zip(arrays, self.batch.reads[:4], strict=True):
             target[begin : begin + len(array)] = array
 
-    def score(self, number: int) -> None:
-        """Score a slice whose reads have arrived."""
+    def log10_likelihoods(self, number: int) -> CardArray:
+        """Score a slice whose reads have arrived; return its answers (float64); `second_look` replaces some."""
         launches = (launch for launch in self.planned.launches if launch.slice == number)
         score_launches(self.card, self.batch, self.planned, launches, self._sums)
-
-    def log10_likelihoods(self, number: int) -> CardArray:
-        """Score a slice; return its answers (float64 on the card), some of which `second_look` replaces."""
-        self.score(number)
         tasks = self.tasks_of(number)
         self._take_logarithms(self._sums[tasks], self.planned.order[tasks], self._answers)
         return self._answers[tasks]
@@ -312,7 +307,8 @@ def _arrays_of(batch: PairHmmBatch, load: _Load) -> list[np.ndarray]:
     """Return the host arrays of an upload: haplotypes, offsets and tasks of a piece, or the reads of a slice."""
     piece, part = load
     if piece is None:
-        return haplotype_arrays(batch)
+        bases, offsets = batch.haplotype_bases, batch.haplotype_offsets
+        return [np.ascontiguousarray(bases, np.uint8), np.ascontiguousarray(offsets, np.int64)]
     if part == 0:
         first, last = piece.all_reads
         offsets = np.ascontiguousarray(batch.read_offsets[first : last + 2], np.int64)

@@ -176,29 +176,15 @@ class Plan(NamedTuple):
     launches: list[ScoringLaunch]
 
 
-def upload(card: Card, batch: PairHmmBatch) -> CardBatch:
-    """Upload a batch, without its tasks."""
-    reads = (batch.read_bases, batch.base_qualities, batch.insertion_qualities, batch.deletion_qualities)
-    on_card = [card.upload(np.ascontiguousarray(array, np.uint8)) for array in reads]
-    on_card.append(card.upload(np.ascontiguousarray(batch.read_offsets, np.int64)))
-    return upload_shared(card, batch)._replace(reads=CardSequences(*on_card))
-
-
-def upload_shared(card: Card, batch: PairHmmBatch, haplotypes: CardHaplotypes | None = None) -> CardBatch:
-    """Upload what all tasks share: factors, and haplotypes unless they are on the card already."""
+def upload_shared(card: Card, batch: PairHmmBatch, haplotypes: CardHaplotypes) -> CardBatch:
+    """Upload the factors, and return them with the haplotypes: what all tasks share."""
     both = {dtype: tables(batch.gap_continuation_quality, dtype) for dtype in SHAPES}
     factors = {
         dtype: CardFactors(*map(card.upload, (table.agree, table.differ, table.opening, table.stay)))
         for dtype, table in both.items()
     }
     numbers = {dtype: (table.continuation, table.start) for dtype, table in both.items()}
-    return CardBatch(None, haplotypes or CardHaplotypes(*map(card.upload, haplotype_arrays(batch))), factors, numbers)
-
-
-def haplotype_arrays(batch: PairHmmBatch) -> list[np.ndarray]:
-    """Return the host arrays of `CardHaplotypes`."""
-    bases, offsets = batch.haplotype_bases, batch.haplotype_offsets
-    return [np.ascontiguousarray(bases, np.uint8), np.ascontiguousarray(offsets, np.int64)]
+    return CardBatch(None, haplotypes, factors, numbers)
 
 
 def sums_of(card: Card, batch: CardBatch, tasks: Array, dtype: np.dtype) -> Array:
