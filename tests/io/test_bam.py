@@ -15,15 +15,26 @@ from quire.buckets.layout import layout
 from quire.errors import QuireError
 from quire.io.bam import encode
 from quire.io.bam.decode import records_of
-from quire.io.bam.encode import RecordAssembly, assemble, assemble_blocks
+from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup, header_text
 from quire.io.bgzf import compress_blocks
+from quire.reads import ReadBatch
 
 from tests.support.builders import Read, Record, random_read, read_batch, record_batch, reverse_complement
 from tests.support.examples import examples
 
 CONTIGS = {"chr1": 600_000_000, "HLA-A*01:01:01:01": 5000}
 GROUP = ReadGroup("NA12878", "lane1", "lib", "ILLUMINA")
+
+
+def assemble(
+    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis = NO_UMIS
+) -> np.ndarray:
+    """Return the bytes of records, not compressed."""
+    assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
+    out = np.empty(assembly.starts[-1], np.uint8)
+    assembly.write(0, len(records), out)
+    return out
 
 
 def test_header() -> None:

@@ -85,10 +85,15 @@ class RecordBatch:
         return len(self.flag)
 
 
-def assemble(
-    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis = NO_UMIS
-) -> NDArray[np.uint8]:
-    """Return the bytes of records (uint8[]), not compressed.
+def assemble_blocks(
+    records: RecordBatch,
+    mate1: ReadBatch,
+    mate2: ReadBatch | None,
+    read_group: bytes,
+    level: int = 1,
+    umis: Umis = NO_UMIS,
+) -> list[NDArray[np.uint8]]:
+    """Return the bytes of records as BGZF blocks, made a few thousand records at a time to stay in the caches.
 
     Tags have this order: NM MD MC ms AS XS SA NH HI th pa om lt RX RG. Paired records have `ms`, the sum of the mate's
     base qualities of at least 15, as `samtools fixmate -m` writes it for `samtools markdup`. Any thread may call it.
@@ -98,23 +103,9 @@ def assemble(
         mate1: the batch of `records.read` where `records.mate` is 0.
         mate2: the batch where it is 1; None for single reads.
         read_group: text of the RG tag.
+        level: of compression.
         umis: texts of the RX tags, by read.
     """
-    assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
-    out = np.empty(assembly.starts[-1], np.uint8)
-    assembly.write(0, len(records), out)
-    return out
-
-
-def assemble_blocks(
-    records: RecordBatch,
-    mate1: ReadBatch,
-    mate2: ReadBatch | None,
-    read_group: bytes,
-    level: int = 1,
-    umis: Umis = NO_UMIS,
-) -> list[NDArray[np.uint8]]:
-    """Return the bytes of `assemble` as BGZF blocks, made a few thousand records at a time to stay in the caches."""
     assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
@@ -134,7 +125,7 @@ def assemble_blocks(
 
 
 class RecordAssembly:
-    """Records to be written, with their sizes; see `assemble`.
+    """Records to be written, with their sizes; see `assemble_blocks`.
 
     Attributes:
         records: the records.

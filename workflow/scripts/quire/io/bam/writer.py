@@ -115,7 +115,7 @@ class BamWriter:
         return self._stream.tell()
 
     def write(self, records: bytes | NDArray[np.uint8]) -> None:
-        """Compress and append record bytes from `assemble`."""
+        """Compress and append bytes of records."""
         self.write_blocks([compress_blocks(records, self.level)])
 
     def write_blocks(self, pieces: Sequence[NDArray[np.uint8]]) -> None:
