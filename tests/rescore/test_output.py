@@ -14,10 +14,13 @@ from quire.io.vcf_parts import join
 from quire.rescore.genotyping import NO_CALL, call_site
 from quire.rescore.genotyping.annotations import (
     annotate,
+    fisher_exact,
+    fisher_strand,
+    strand_odds_ratio,
+    sum_of_rows,
     variant_depth,
 )
 from quire.rescore.genotyping.sites import SPANNING, Site
-from quire.rescore.genotyping.strands import fisher_exact, fisher_strand, strand_odds_ratio, sum_of_rows
 from quire.rescore.records import FIELDS, trim_right, variant_record
 
 from tests.support.examples import examples

@@ -28,11 +28,18 @@ from quire.rescore.genotyping import (
     pseudocounts,
 )
 from quire.rescore.genotyping.allele_frequency import genotype_count, no_variant_log10
-from quire.rescore.genotyping.annotations import MAXIMUM_QD, likeliest_frequencies, root_mean_square
+from quire.rescore.genotyping.annotations import (
+    MAXIMUM_QD,
+    fisher_strand,
+    likeliest_frequencies,
+    root_mean_square,
+    strand_counts,
+    strand_odds_ratio,
+    sum_of_rows,
+)
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
 from quire.rescore.genotyping.rank_sums import RANK_SUMS, PlacedReads, allele_groups, quantiles, tests_of
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.genotyping.strands import fisher_strand, strand_counts, strand_odds_ratio, sum_of_rows
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.parameters import MAXIMUM_GENOTYPES
 from quire.rescore.reads.clipping import RegionReads
