@@ -65,16 +65,8 @@ def last_row_sums(batch: PairHmmBatch, tasks: np.ndarray, dtype: np.dtype) -> np
         tasks = np.require(tasks, np.int32, ["C", "W"])
         order: ScoringOrder = scoring_order(tasks, read_lengths, inputs.haplotype_bases, inputs.haplotype_offsets)
         score = _score_flushing if dtype == FLOAT32 else _score_all
-        stacked = stacked_tables(qualities, dtype)
-        score(
-            inputs,
-            stacked,
-            workspace(int(read_lengths.max()), int(haplotype_lengths.max()), order.levels, dtype),
-            tasks,
-            order,
-            sums,
-            stacked.continuation[0] if len(qualities) == 1 else None,
-        )
+        space = workspace(int(read_lengths.max()), int(haplotype_lengths.max()), order.levels, dtype)
+        score(inputs, stacked_tables(qualities, dtype), space, tasks, order, sums)
     return sums
 
 
@@ -87,11 +79,11 @@ def _continuations(batch: PairHmmBatch) -> tuple[tuple[int, ...], np.ndarray]:
 
 
 @compiled
-def _score_flushing(inputs, tables, space, tasks, order, sums, continuation):
+def _score_flushing(inputs, tables, space, tasks, order, sums):
     """Run `_score_all` with subnormal numbers flushed to zero."""
     control, failed = flush_subnormals(), False
     try:
-        _score_all(inputs, tables, space, tasks, order, sums, continuation)
+        _score_all(inputs, tables, space, tasks, order, sums)
     except Exception:
         failed = True
     write_control(control)
@@ -100,8 +92,8 @@ def _score_flushing(inputs, tables, space, tasks, order, sums, continuation):
 
 
 @compiled
-def _score_all(inputs, tables, space, tasks, order, sums, continuation):
-    """Fill sums[t] for tasks[t, (read, haplotype)]; `continuation` is c of all bases, or None if they differ."""
+def _score_all(inputs, tables, space, tasks, order, sums):
+    """Fill sums[t] for tasks[t, (read, haplotype)]."""
     kept_apart()
     # Borrowed, because the functions called for each read and each pair of rows would count references to them.
     inputs, tables, space, order = borrowed(inputs), borrowed(tables), borrowed(space), borrowed(order)
@@ -110,6 +102,4 @@ def _score_all(inputs, tables, space, tasks, order, sums, continuation):
     for g in range(len(order.trees)):
         tree = order.trees[g]
         group = order.first_tasks[group_offsets[g] : group_offsets[g + 1]]
-        score_together(
-            inputs, tables, space, scored, group, edges[tree_offsets[tree] : tree_offsets[tree + 1]], continuation
-        )
+        score_together(inputs, tables, space, scored, group, edges[tree_offsets[tree] : tree_offsets[tree + 1]])

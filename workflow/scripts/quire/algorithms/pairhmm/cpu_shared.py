@@ -143,11 +143,11 @@ class _Columns(NamedTuple):
 
 
 @compiled
-def score_together(inputs, tables, space, scored, group, edges, continuation):
+def score_together(inputs, tables, space, scored, group, edges):
     """Score the reads of a group, one per lane, against all haplotypes that they share.
 
     `group` (int64[reads]) holds the first task of each read, `edges` (PREFIX_EDGE[]) the tree of the haplotypes, and
-    `tables` the stacked `model.Tables`. `continuation` is c of all bases, or None if they differ.
+    `tables` the stacked `model.Tables`.
     """
     tasks, sums, codes, above = scored.tasks, scored.sums, space.codes, space.above
     haplotype_bases, lanes, height = inputs.haplotype_bases, len(group), np.int64(0)
@@ -156,8 +156,8 @@ def score_together(inputs, tables, space, scored, group, edges, continuation):
         height = max(height, inputs.read_offsets[read + 1] - inputs.read_offsets[read])
     height += height % 2
     for lane in range(lanes):
-        _pack_read(inputs, tables, tasks[group[lane], 0], lane, height, space, continuation)
-    _pack_vectors(space, height, tables.start, continuation)
+        _pack_read(inputs, tables, tasks[group[lane], 0], lane, height, space)
+    _pack_vectors(space, height, tables.start)
     first, level = tasks[group[0], 1], len(space.kept) // len(space.sums) * LANES
     for e in range(len(edges)):
         edge = edges[e]
@@ -169,7 +169,7 @@ def score_together(inputs, tables, space, scored, group, edges, continuation):
         keep = target * level if target != NOWHERE else np.int64(NOWHERE)
         columns = _Columns(begin, end, source * level, keep)
         for i in range(0, height, 2):
-            _sweep_two_rows(space, i, columns, continuation)
+            _sweep_two_rows(space, i, columns)
         running = vector_at(space.sums, source * LANES)
         for j in range(begin + 1, end + 1):
             at = j * COLUMN
@@ -183,7 +183,7 @@ def score_together(inputs, tables, space, scored, group, edges, continuation):
 
 
 @compiled
-def _pack_read(inputs, tables, read, lane, height, space, continuation):
+def _pack_read(inputs, tables, read, lane, height, space):
     """Write a read's letters and factors into a lane, after padding rows, so that it ends at row `height`.
 
     `_pack_vectors` writes the rest. Indices are unsigned, because Numba tests signed ones for counting from the end.
@@ -204,17 +204,14 @@ def _pack_read(inputs, tables, read, lane, height, space, continuation):
         factors[at + np.uint64(STAY)] = zero
         factors[at + np.uint64(INSERTION)] = zero
         factors[at + np.uint64(DELETION)] = zero
-        if continuation is None:
-            factors[at + np.uint64(CONTINUATION)] = factors.dtype.type(1)
+        factors[at + np.uint64(CONTINUATION)] = factors.dtype.type(1)
         at += np.uint64(ROW)
         which += np.uint64(LANES)
     deletion = opening[np.uint64(0)]  # exactly 1: row 0's E is D itself
-    table = np.uint64(0)
     for base in range(start, start + size):
         wanted[which] = np.int32(TOP) - np.int32(min(bases[base], np.uint8(N)))
-        if continuation is None:
-            table = np.uint64(continuations[base])
-            factors[at + np.uint64(CONTINUATION)] = tables.continuation[table]
+        table = np.uint64(continuations[base])
+        factors[at + np.uint64(CONTINUATION)] = tables.continuation[table]
         emission = table * np.uint64(256) + np.uint64(qualities[base])
         factors[at + np.uint64(AGREE)] = agree[emission]
         factors[at + np.uint64(DIFFER)] = differ[emission]
@@ -229,21 +226,18 @@ def _pack_read(inputs, tables, read, lane, height, space, continuation):
 
 
 @compiled
-def _pack_vectors(space, height, start, continuation):
-    """Write the emissions of each letter, the continuations of padding rows, and the state of column 0 as level 0.
+def _pack_vectors(space, height, start):
+    """Write the emissions of each letter, and the state of column 0 as level 0.
 
     In column 0 only E differs from zero.
     """
-    zero, one, first = splat(start - start, LANES), splat(space.factors.dtype.type(1), LANES), splat(start, LANES)
+    zero, first = splat(start - start, LANES), splat(start, LANES)
     padding = vector_at(space.padding, 0)
     store(space.sums, 0, zero)
     edge = first
     for i in range(height):
         row = i * ROW
         number = splat(np.int32(i), LANES)
-        if continuation is not None:
-            continued = choose_less(number, padding, one, splat(continuation, LANES))
-            store(space.factors, row + CONTINUATION, continued)
         wanted = vector_at(space.wanted, i * LANES)
         agree, differ = vector_at(space.factors, row + AGREE), vector_at(space.factors, row + DIFFER)
         for code in range(LETTERS):
@@ -265,11 +259,10 @@ def _pack_vectors(space, height, start, continuation):
 
 
 @compiled
-def _sweep_two_rows(space, i, columns, continuation):
+def _sweep_two_rows(space, i, columns):
     """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1) in some columns.
 
-    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1. `continuation` is c
-    of all bases, or None if they differ; one version is compiled for each (padding rows have no insertions).
+    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
     """
     codes, emissions, factors, above, kept = space.codes, space.emissions, space.factors, space.above, space.kept
     begin, end, source, target = columns
@@ -282,10 +275,6 @@ def _sweep_two_rows(space, i, columns, continuation):
         vector_at(factors, upper + CONTINUATION),
         vector_at(factors, lower + CONTINUATION),
     )
-    if continuation is None:
-        upper_longer, lower_longer = upper_continued, lower_continued
-    else:
-        upper_longer = lower_longer = splat(continuation, LANES)
     place = source + i // 2 * KEPT
     match, inserted = vector_at(kept, place), vector_at(kept, place + LANES)
     deleted, upper_match = vector_at(kept, place + 2 * LANES), vector_at(kept, place + 3 * LANES)
@@ -308,10 +297,10 @@ def _sweep_two_rows(space, i, columns, continuation):
         match, inserted = vector_at(above, column + MATCH), vector_at(above, column + INSERTED)
         deleted = vector_at(above, column + DELETED)
         upper_inserted = fma(
-            again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_longer, inserted)
+            again(upper_insertion, factors, upper + INSERTION), match, multiply(upper_continued, inserted)
         )
         lower_inserted = fma(
-            again(lower_insertion, factors, lower + INSERTION), upper_match, multiply(lower_longer, upper_inserted)
+            again(lower_insertion, factors, lower + INSERTION), upper_match, multiply(lower_continued, upper_inserted)
         )
         store(above, column + MATCH, lower_match)
         store(above, column + INSERTED, lower_inserted)
