@@ -13,8 +13,7 @@ from quire.algorithms.scoring import BWA_MEM
 from quire.errors import InputError, QuireError
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
 from quire.pairwise.compile_kernels import compile_kernels
-from quire.pairwise.files import AlignedPair, bam_record, segments
-from quire.pairwise.sequences import SequenceRegion, read_region
+from quire.pairwise.files import AlignedPair, SequenceRegion, bam_record, read_region, segments
 
 from tests.oracles import pairwise as oracle
 from tests.support.pairwise_cases import as_oracle

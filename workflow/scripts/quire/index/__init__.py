@@ -1,6 +1,5 @@
 """The index of a page: suffix array, occurrence blocks and prefix table, built by one job and memory-mapped."""
 
-from quire.index.construction import build
-from quire.index.opening import PageIndex
+from quire.index.construction import PageIndex, build
 
 __all__ = ["PageIndex", "build"]

@@ -13,8 +13,15 @@ from quire.errors import InputError, QuireError
 from quire.io.files import write_json_atomic
 from quire.ledger import require_balance
 from quire.pairwise.aligners import PairAligner
-from quire.pairwise.files import AlignedPair, require_short_name, write_bam, write_dots, write_paf
-from quire.pairwise.sequences import SequenceRegion, read_region
+from quire.pairwise.files import (
+    AlignedPair,
+    SequenceRegion,
+    read_region,
+    require_short_name,
+    write_bam,
+    write_dots,
+    write_paf,
+)
 from quire.run.inputs import identify
 
 log = logging.getLogger("quire.pairwise")
