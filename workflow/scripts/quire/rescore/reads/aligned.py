@@ -74,16 +74,10 @@ class AlignedReads(NamedTuple):
 
 
 def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArray[np.uint64]) -> AlignedReads:
-    """Return the columns of some records.
-
-    Args:
-        records: of a BAM.
-        chosen: int64[], indices of the records that passed the filters, in order.
-        name_hash: uint64[], hashes of their names.
-    """
+    """Return the columns of the records `chosen` (int64[], in order), given the hashes of their names (uint64[])."""
     flag, mapping_quality = records.fixed["flag"][chosen], records.fixed["mapping_quality"][chosen]
-    start, mate = _int64(records.fixed["position"][chosen]), _int64(records.fixed["mate_position"][chosen])
-    template_length = _int64(records.fixed["template_length"][chosen])
+    names = ("position", "mate_position", "template_length")
+    start, mate, template_length = (records.fixed[name][chosen].astype(np.int64) for name in names)
     same_contig = records.fixed["mate_contig"][chosen] == records.fixed["contig"][chosen]
     mate_mapped = flag & (FLAG_PAIRED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
     reverse = flag & FLAG_REVERSE != 0
@@ -92,12 +86,13 @@ def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArra
     end = start + _aligned_lengths(cigar, cigar_offsets)
     base_offsets, bases, qualities = bases_of(records, chosen)
     known = fragment_is_known(flag, start, end, mate, template_length)
-    effective = _revert_clips(cigar, cigar_offsets, known, start)
+    reverted = _revert_clips(cigar, cigar_offsets, known, start)
+    reverted_start, reverted_end, effective_offsets, effective, effective_first = reverted
     return AlignedReads(
         aligned_start=start,
         aligned_end=end,
-        start=effective.start,
-        end=effective.end,
+        start=reverted_start,
+        end=reverted_end,
         keep_from=np.where(known & reverse, mate, -_FAR),
         keep_to=np.where(known & ~reverse, start + np.abs(template_length), _FAR),
         mate_start=np.where(mate_mapped & same_contig, mate, NO_MATE),
@@ -111,9 +106,9 @@ def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArra
         qualities=qualities,
         cigar_offsets=cigar_offsets,
         cigar=cigar,
-        effective_offsets=effective.offsets,
-        effective=effective.cigar,
-        effective_first=effective.first,
+        effective_offsets=effective_offsets,
+        effective=effective,
+        effective_first=effective_first,
     )
 
 
@@ -124,24 +119,12 @@ def fragment_is_known(
     mate: NDArray[np.int64],
     template_length: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Return bool[n]: True if a read and its mate give the fragment's ends (ReadUtils.hasWellDefinedFragmentSize).
-
-    Args:
-        flag: as in the BAM.
-        start: of each alignment.
-        end: of each alignment, exclusive.
-        mate: start of the mate's alignment.
-        template_length: as in the BAM.
-    """
+    """Return bool[n]: True if a read and its mate give the fragment's ends (ReadUtils.hasWellDefinedFragmentSize)."""
     reverse, mate_reverse = flag & FLAG_REVERSE != 0, flag & FLAG_MATE_REVERSE != 0
     both_mapped = flag & (FLAG_PAIRED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
     towards_each_other = np.where(reverse, end > mate + 1, start <= mate + template_length)
     known: NDArray[np.bool_] = (template_length != 0) & both_mapped & (reverse != mate_reverse) & towards_each_other
     return known
-
-
-def _int64(values: NDArray[np.int32]) -> NDArray[np.int64]:
-    return values.astype(np.int64)
 
 
 def _with_plain_matches(cigar: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -177,19 +160,12 @@ def _high_quality_clips(cigar, cigar_offsets, qualities, base_offsets):
     return counts
 
 
-class _Effective(NamedTuple):
-    """The columns of `AlignedReads` that depend on reverted clips."""
-
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    cigar: NDArray[np.uint32]
-    first: NDArray[np.int32]
-
-
 @compiled
 def _revert_clips(cigar, offsets, revert, aligned_start):
-    """Revert the soft clips of reads with `revert` to M and remove all others; hard clips are removed."""
+    """Revert the soft clips of reads with `revert` to M and remove all others and hard clips.
+
+    Return the columns of `AlignedReads` that depend on it: start, end, effective_offsets, effective and effective_first.
+    """
     count = len(offsets) - 1
     start, end = np.empty(count, np.int64), np.empty(count, np.int64)
     effective_offsets, effective = np.zeros(count + 1, np.int64), np.empty(len(cigar), np.uint32)
@@ -204,7 +180,7 @@ def _revert_clips(cigar, offsets, revert, aligned_start):
             if operation_of(effective[c]) != CIGAR_INSERTION:
                 end[i] += length_of(effective[c])
         effective_offsets[i + 1] = last
-    return _Effective(start, end, effective_offsets, effective[: effective_offsets[-1]], effective_first)
+    return start, end, effective_offsets, effective[: effective_offsets[-1]], effective_first
 
 
 @inlined

@@ -55,12 +55,9 @@ class RegionReads(NamedTuple):
 class _ClippedReads(NamedTuple):
     """One sample's reads in all regions, as in `RegionReads`; `source` is the index of each in `AlignedReads`."""
 
-    region_offsets: NDArray[np.int64]
     source: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
-    before: NDArray[np.int32]
-    behind: NDArray[np.int32]
     base_offsets: NDArray[np.int64]
     bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
@@ -68,33 +65,8 @@ class _ClippedReads(NamedTuple):
 
 
 def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> RegionReads:
-    """Clip every sample's reads to every region.
-
-    Args:
-        samples: reads per sample.
-        spans: int64[regions, 2], padded spans in ascending order.
-    """
-    parts = []
-    for number, reads in enumerate(samples):
-        clipped: _ClippedReads = _clip_reads(reads, spans)
-        size, bases = len(clipped.source), clipped.base_offsets[-1]
-        parts.append(
-            RegionReads(
-                region_offsets=clipped.region_offsets,
-                sample=np.full(size, number, np.int32),
-                start=clipped.start,
-                end=clipped.end,
-                usable=reads.usable[clipped.source],
-                reverse=reads.reverse[clipped.source],
-                mapping_quality=reads.mapping_quality[clipped.source],
-                before=clipped.before,
-                behind=clipped.behind,
-                base_offsets=clipped.base_offsets,
-                bases=clipped.bases[:bases],
-                qualities=clipped.qualities[:bases],
-                positions=clipped.positions[:bases],
-            )
-        )
+    """Clip the reads of each sample to every region, given by its padded span (int64[regions, 2], ascending)."""
+    parts: list[RegionReads] = [_clip_reads(reads, spans, number) for number, reads in enumerate(samples)]
     return parts[0] if len(parts) == 1 else _merge(parts)
 
 
@@ -134,16 +106,18 @@ def _candidates(aligned_start, longest, low, high):
 
 
 @compiled
-def _clip_reads(reads, spans):
-    """Return a sample's `_ClippedReads`; its arrays of bases may be longer than needed."""
+def _clip_reads(reads, spans, sample):
+    """Return the `RegionReads` of one sample."""
     aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
     cigar_offsets, cigar = reads.cigar_offsets, reads.cigar
     longest = np.int64(0)
     for i in range(len(aligned_start)):
         longest = max(longest, aligned_end[i] - aligned_start[i])
     clipped = _allocate(reads, spans, longest)
-    region_offsets, source, starts, ends = clipped.region_offsets, clipped.source, clipped.start, clipped.end
-    before, behind, offsets, positions = clipped.before, clipped.behind, clipped.base_offsets, clipped.positions
+    source, starts, ends = clipped.source, clipped.start, clipped.end
+    offsets, positions = clipped.base_offsets, clipped.positions
+    region_offsets = np.zeros(len(spans) + 1, np.int64)
+    before, behind = np.empty(len(source), np.int32), np.empty(len(source), np.int32)
     n = 0
     for r in range(len(spans)):
         low, high = spans[r, 0], spans[r, 1]
@@ -163,17 +137,21 @@ def _clip_reads(reads, spans):
                 n += 1
         region_offsets[r + 1] = n
         _adjust_mates(reads, clipped, region_offsets[r], n)
-    return _ClippedReads(
-        clipped.region_offsets,
-        clipped.source[:n],
-        clipped.start[:n],
-        clipped.end[:n],
-        clipped.before[:n],
-        clipped.behind[:n],
-        clipped.base_offsets[: n + 1],
-        clipped.bases,
-        clipped.qualities,
-        clipped.positions,
+    source, bases = source[:n], offsets[n]
+    return RegionReads(
+        region_offsets,
+        np.full(n, sample, np.int32),
+        starts[:n],
+        ends[:n],
+        reads.usable[source],
+        reads.reverse[source],
+        reads.mapping_quality[source],
+        before[:n],
+        behind[:n],
+        offsets[: n + 1],
+        clipped.bases[:bases],
+        clipped.qualities[:bases],
+        positions[:bases],
     )
 
 
@@ -190,12 +168,9 @@ def _allocate(reads, spans, longest):
                 n += 1
                 bases += base_offsets[i + 1] - base_offsets[i]
     return _ClippedReads(
-        np.zeros(len(spans) + 1, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
         np.empty(n, np.int64),
-        np.empty(n, np.int32),
-        np.empty(n, np.int32),
         np.zeros(n + 1, np.int64),
         np.empty(bases, np.uint8),
         np.empty(bases, np.uint8),
@@ -207,8 +182,7 @@ def _allocate(reads, spans, longest):
 def _clip_read(reads, i, low, high, clipped, at):
     """Write the bases of read i in [low, high) from base `at` on; as in GATK, an insertion at the edge stays.
 
-    Returns:
-        The number of bases (0 if none is aligned), and the first of them as an index into the bases of all reads.
+    Return the number of bases (0 if none is aligned), and the index of the first in the bases of all reads.
     """
     # Arrays are taken out of their tuples here, since in the loop a reference would be counted for each base.
     bases, qualities, effective = reads.bases, reads.qualities, reads.effective
@@ -294,10 +268,8 @@ def aligned_bases(positions, begin, end):
 def bases_within(reads, i, low, high):
     """Find the run of bases of read i from the first to the last that is aligned within [low, high).
 
-    Inserted bases next to the run belong to it. If no base is aligned within, the run is empty.
-
-    Returns:
-        The first base and the end, as indices into the bases of all reads.
+    Inserted bases next to the run belong to it. If no base is aligned within, the run is empty. Return the first base
+    and the end, as indices into the bases of all reads.
     """
     start, stop, positions = reads.base_offsets[i], reads.base_offsets[i + 1], reads.positions
     first, end = start, stop

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import Records, cigar_begin, cigar_element, qualities_begin
+from quire.io.bam.decode import cigar_begin, cigar_element, qualities_begin
 from quire.sam import (
     CIGAR_PADDING,
     CIGAR_SKIP,
@@ -34,22 +34,10 @@ FILTERS = (
 UNMAPPED, SECONDARY, DUPLICATE, FAILED, LOW_MAPPING_QUALITY, MALFORMED, NO_COPIES, THINNED, USED = range(len(FILTERS))
 
 
-def judge(records: Records, minimum_mapping_quality: int) -> NDArray[np.uint8]:
-    """Return uint8[n]: the index into FILTERS of each record, before `no_copies` and `thinned` are decided."""
-    verdicts: NDArray[np.uint8] = _judge(records.data, records.starts, records.fixed, minimum_mapping_quality)
-    return verdicts
-
-
 def count_verdicts(
     verdicts: NDArray[np.uint8], positions: NDArray[np.int32], owned: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Count the reads that start in the owned spans, by verdict.
-
-    Args:
-        verdicts: of each read.
-        positions: start of each read, 0-based.
-        owned: int64[n, 2], half-open spans in order and disjoint.
-    """
+    """Count the reads (`positions`) that start in the owned spans (int64[n, 2], in order and disjoint), by verdict."""
     span = np.searchsorted(owned[:, 1], positions, side="right")
     # Of all spans that end after a position, only the first may hold it.
     begins = np.append(owned[:, 0], np.iinfo(np.int64).max)
@@ -70,7 +58,8 @@ def thinned_out(positions: NDArray[np.int32], name_hash: NDArray[np.uint64], mos
 
 
 @compiled
-def _judge(data, starts, fixed, minimum_mapping_quality):
+def judge(data, starts, fixed, minimum_mapping_quality):
+    """Return uint8[n]: the index into FILTERS of each record, before `no_copies` and `thinned` are decided."""
     verdicts = np.empty(len(starts), np.uint8)
     for i in range(len(starts)):
         fields = fixed[i]

@@ -52,15 +52,8 @@ class ReadSource:
     ) -> tuple[AlignedReads, NDArray[np.int64]]:
         """Fetch the reads that overlap [start, end) and pass the filters.
 
-        Args:
-            contig: name in the reference; a contig that the file does not have gives no reads.
-            start: 0-based.
-            end: position after the last.
-            owned: int64[n, 2], spans in order; reads whose alignment starts in them are counted.
-            parameters: thresholds.
-
-        Returns:
-            The reads, and int64 counts of the owned ones for each name of `FILTERS`.
+        Reads whose alignment starts in the spans `owned` (int64[n, 2], in order) are counted (int64 for each name of
+        FILTERS). A contig that the file does not have gives no reads.
 
         Raises:
             InputError: the file is damaged.
@@ -73,7 +66,7 @@ class ReadSource:
             size = self._alignments.compressed_bytes(contig, start + SPAN_OF_INDEX - 1, end) or 0
             if size > 0:
                 self._compressed = max(size // len(positions) // 2, LEAST_COMPRESSED)
-        verdicts = judge(records, parameters.minimum_mapping_quality)
+        verdicts = judge(records.data, records.starts, records.fixed, parameters.minimum_mapping_quality)
         used = np.flatnonzero(verdicts == USED)
         hashes = name_hashes(records, used)
         dropped = thinned_out(positions[used], hashes, parameters.maximum_reads_per_start)
