@@ -16,6 +16,7 @@ from quire.rescore.haplotypes import Event, Haplotype
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.job import CalledSample, CallingJob, Output
 from quire.rescore.parameters import CallingParameters
+from quire.rescore.ploidy import PloidyMap
 from quire.rescore.reads.clipping import INSERTED, RegionReads
 from quire.rescore.records import FIELDS
 from quire.rescore.reference_confidence.realignment import ScoredReads
@@ -98,7 +99,7 @@ def drawn_reads(
 
 def job_of(ploidy: int, quality: float) -> CallingJob:
     """Return a job of one sample."""
-    sample = CalledSample("sample", ploidy, None)  # type: ignore[arg-type]
+    sample = CalledSample("sample", ploidy, None, PloidyMap.of(ploidy, []))  # type: ignore[arg-type]
     parameters = CallingParameters(quality, 20, 50, 2, True)
     return CallingJob(Output.VARIANTS, None, [sample], parameters, {}, None)  # type: ignore[arg-type]
 

@@ -25,10 +25,7 @@ UNIT_BASES = 250_000  # bases that one process calls at a time
 
 
 def call_interval(request: CallingRequest) -> int:
-    """Call one piece of the genome and write its part of the VCF, and its ledger.
-
-    Returns:
-        The number of variants, without reference blocks.
+    """Call one piece of the genome, write its part of the VCF and its ledger, and return the number of variants.
 
     Raises:
         InputError: a BAM that cannot be read, or is of another reference or sample, or no card where one is required.
@@ -69,8 +66,7 @@ def call_interval(request: CallingRequest) -> int:
 def _header(job: CallingJob, request: CallingRequest, backend: Backend) -> str:
     extras = provenance("rescore", request.parameters, request.fasta)
     if job.output is Output.GVCF:
-        ploidies = job.samples[0].ploidies
-        extras += [*header_lines(), *(ploidies.header_lines() if ploidies else []), backend.to_vcf()]
+        extras += [*header_lines(), *job.samples[0].ploidies.header_lines(), backend.to_vcf()]
     else:
         extras += [backend.to_vcf(), *definitions(job.filters)]
     names = [sample.name for sample in job.samples]

@@ -30,13 +30,6 @@ OpenBackend = Callable[[], AbstractContextManager[tuple[Backend, Callable[[], Ca
 Work = Callable[..., Any]
 
 
-class _NoAnswer:
-    """The reason why a batch was not computed."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-
 class CardService:
     """The client of the card's process.
 
@@ -47,11 +40,8 @@ class CardService:
     def __init__(self, open_backend: OpenBackend, works: dict[str, Work], demanded: bool) -> None:
         """Fork the process and wait until it has opened the card.
 
-        Args:
-            open_backend: called in the process.
-            works: functions by the name that `ask` takes; called in the process with the card and the arguments of
-                `ask`.
-            demanded: True if a batch without an answer is an error.
+        The process calls `open_backend`, and `works` by the name that `ask` takes. If the card is `demanded`, a batch
+        without an answer is an error.
 
         Raises:
             QuireError: opening the card failed, or the process ended and the card is demanded.
@@ -77,40 +67,32 @@ class CardService:
         self.backend: Backend = found
 
     def ask(self, work: str, *arguments: Any) -> Any | None:
-        """Return the card's answer for a batch, or None if there is none; the first missing answer is logged.
+        """Return what the named function answers for its arguments after the card, or None if there is no answer.
 
-        Args:
-            work: name of the function.
-            *arguments: its arguments after the card.
+        The first missing answer is logged.
 
         Raises:
             QuireError: there is no answer, and the card is demanded.
         """
         with self._turn:
-            if self._lost.value:
-                self._go_without("the card's process ended")
-                return None
-            try:
-                self._connection.send((work, arguments))
-                answer = self._connection.recv()
-            except (EOFError, OSError):
-                self._lost.value = 1
-                self._go_without("the card's process ended")
-                return None
-            if isinstance(answer, _NoAnswer):
-                self._go_without(answer.reason)
-                return None
-            return answer
-
-    def _go_without(self, reason: str) -> None:
-        if self._demanded:
-            raise QuireError(
-                f"device.backend is gpu, but {reason}; see the log, give the card more memory (device.memory), or set "
-                "device.backend to auto."
-            )
-        if not self._said.value:
-            log.warning("%s; batches that the card does not answer are computed on the CPU", reason)
-            self._said.value = 1
+            answer: Any = QuireError("the card's process ended")
+            if not self._lost.value:
+                try:
+                    self._connection.send((work, arguments))
+                    answer = self._connection.recv()
+                except (EOFError, OSError):
+                    self._lost.value = 1
+            if not isinstance(answer, QuireError):
+                return answer
+            if self._demanded:
+                raise QuireError(
+                    f"device.backend is gpu, but {answer}; see the log, give the card more memory (device.memory), or "
+                    "set device.backend to auto."
+                )
+            if not self._said.value:
+                log.warning("%s; batches that the card does not answer are computed on the CPU", answer)
+                self._said.value = 1
+            return None
 
     def close(self) -> None:
         """End the process; it also ends when the connection is dropped."""
@@ -151,9 +133,9 @@ def _answer_all(card: Card, works: dict[str, Work], connection: Connection) -> N
             answer = works[work](card, *arguments)
         except OutOfDeviceMemory as error:
             card.release()
-            answer = _NoAnswer(f"card memory is too small for a batch ({error})")
+            answer = QuireError(f"card memory is too small for a batch ({error})")
         except QuireError as error:
-            answer = _NoAnswer(str(error))
+            answer = error
         batches, busy = batches + 1, busy + time.perf_counter() - begun
         try:
             connection.send(answer)

@@ -75,14 +75,9 @@ def stretches(intervals: Sequence[Interval]) -> Iterator[tuple[str, NDArray[np.i
 def read_chunks(
     job: CallingJob, contig: str, intervals: NDArray[np.int64], tally: Tally, look_back: int = 0
 ) -> Iterator[Chunk]:
-    """Read the tiles that some intervals touch, in order, a few at a time.
+    """Read the tiles that some intervals (int64[n, 2], in order and disjoint) touch, in order, a few at a time.
 
-    Args:
-        job: reference, samples and settings.
-        contig: name.
-        intervals: int64[n, 2] of the contig, in order and disjoint.
-        tally: counts the reads that start in the intervals.
-        look_back: bases before the intervals whose tiles are read too.
+    The tally counts the reads that start in the intervals; the tiles of `look_back` bases before them are read too.
     """
     start, end = int(intervals[0, 0]), int(intervals[-1, 1])
     tiles = tile_range(start - look_back, end)

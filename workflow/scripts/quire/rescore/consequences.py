@@ -44,21 +44,15 @@ class Consequence(NamedTuple):
 def annotate_variants(
     variants: str | Path, gff3: str | Path, fasta: str | Path, output: str | Path, index: str | Path, counts: str | Path
 ) -> None:
-    """Write the variants with their consequences, and counts of the consequences.
+    """Write the variants (bgzip VCF) with their consequences and an index, and counts as JSON (docs/formats.md).
 
-    Args:
-        variants: VCF, bgzip.
-        gff3: genes and transcripts as Ensembl writes them, plain, gzip or bgzip.
-        fasta: the reference.
-        output: the VCF, bgzip.
-        index: of the VCF.
-        counts: JSON (docs/formats.md).
+    The GFF3 has genes and transcripts as Ensembl writes them, plain, gzip or bgzip.
 
     Raises:
         InputError: a GFF3 that csq cannot read, or of other contigs.
     """
     _require_contigs(gff3, variants)
-    counted = ConsequenceCounts(_samples(variants))
+    counted = ConsequenceCounts(read_head(variants)[-1].rstrip("\n").split("\t")[_COLUMNS:])
     with scratch_directory(Path(output).parent, f"{Path(output).name}.annotating") as scratch:
         annotated = scratch / "annotated.vcf.gz"
         reference = indexed_fasta(fasta, scratch)
@@ -135,10 +129,6 @@ def _consequence(text: str) -> Consequence:
     parts = kinds.lstrip("*").split("&")
     kind = min(parts, key=lambda part: SEVERITY.index(part) if part in SEVERITY else len(SEVERITY))
     return Consequence(kind, gene, transcript, amino_acids)
-
-
-def _samples(variants: str | Path) -> list[str]:
-    return read_head(variants)[-1].rstrip("\n").split("\t")[_COLUMNS:]
 
 
 def _require_contigs(gff3: str | Path, variants: str | Path) -> None:

@@ -14,8 +14,8 @@ from threading import Barrier, BrokenBarrierError
 from types import TracebackType
 from typing import TypeVar
 
-from quire.errors import MEMORY, QuireError
-from quire.rescore.processes import die_with
+from quire.errors import QuireError
+from quire.rescore.processes import KILLED, die_with
 from quire.rescore.variant_counts import VariantCounter
 
 Result = TypeVar("Result")
@@ -32,12 +32,7 @@ class CountingPool:
     """
 
     def __init__(self, head: Sequence[str], processes: int) -> None:
-        """Start the processes, or none if `processes` is 1.
-
-        Args:
-            head: lines of the header.
-            processes: number of processes; with 1, this process counts.
-        """
+        """Start the processes, given the lines of the header; with 1, this process counts."""
         self.counter = VariantCounter(head)
         self._pool = None
         self._processes = processes if processes > 1 else 0
@@ -92,10 +87,7 @@ def counted(future: "Future[Result]") -> Result:
     try:
         return future.result()
     except (BrokenProcessPool, BrokenBarrierError):
-        raise QuireError(
-            f"{MEMORY}: a process of the job was killed, probably for lack of memory; give the rule more memory "
-            "(mem_mb) or fewer threads."
-        ) from None
+        raise QuireError(KILLED) from None
 
 
 def _stretches(lines: bytes) -> list[tuple[int, int]]:

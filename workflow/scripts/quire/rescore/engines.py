@@ -78,26 +78,19 @@ def cpu_engine() -> CallingEngine:
     return CallingEngine(semiglobal.align, pairhmm.log10_likelihoods)
 
 
-def card_engine(service: CardService, least_cells: int | None = None) -> CallingEngine:
-    """Return functions that use a card of another process, and the CPU for small batches and missing answers.
-
-    Args:
-        service: the process.
-        least_cells: size from which a batch goes to the card; None for LEAST_CELLS and LEAST_ALIGNED_CELLS.
-    """
+def card_engine(service: CardService) -> CallingEngine:
+    """Return functions that use the card of a process, and the CPU for small batches and missing answers."""
     cpu = cpu_engine()
-    least = LEAST_CELLS if least_cells is None else least_cells
-    least_aligned = LEAST_ALIGNED_CELLS if least_cells is None else least_cells
 
     def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
         cells = cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
-        answer = service.ask("align", batch, scoring, overhang) if cells >= least_aligned else None
+        answer = service.ask("align", batch, scoring, overhang) if cells >= LEAST_ALIGNED_CELLS else None
         return cpu.align(batch, scoring, overhang) if answer is None else answer
 
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
         cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
         # The GPU kernels take one gap continuation quality for a batch, not one for each base.
-        on_card = cells >= least and batch.gap_continuation_qualities is None
+        on_card = cells >= LEAST_CELLS and batch.gap_continuation_qualities is None
         answer = service.ask("log10_likelihoods", batch) if on_card else None
         return cpu.log10_likelihoods(batch) if answer is None else answer
 
@@ -155,10 +148,7 @@ def calling_engine(
     Yield the choice, which is also logged, and its functions, which processes forked in the block may use.
     "auto" takes a card if it saves enough time and is free; "gpu" always takes one and waits for it.
 
-    Args:
-        settings: the user's.
-        expected_cells: returns the estimated number of PairHMM's cells (`cells_of_depth`).
-        processes: number of processes that call at the same time.
+    `expected_cells` returns the estimated number of PairHMM's cells (`cells_of_depth`), `processes` call at a time.
 
     Raises:
         InputError: "gpu" without a usable card, or a wrong value.

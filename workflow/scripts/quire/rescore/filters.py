@@ -83,10 +83,7 @@ def definitions(filters: Filters) -> list[str]:
 def filtered(record: VariantRecord, filters: Filters, fields: Fields) -> VariantRecord:
     """Return the record with the names of the filters that it fails; a record that has a filter already is unchanged.
 
-    Args:
-        record: of a variant.
-        filters: by kind.
-        fields: of the record, which define how numbers are written.
+    Numbers are compared as `fields` write them.
     """
     if record.filters:
         return record

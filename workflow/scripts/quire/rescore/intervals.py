@@ -14,16 +14,13 @@ def split(
     bed: str | Path | None,
     interval_size: int,
 ) -> list[list[Interval]]:
-    """Split the genome into pieces, in genome order.
+    """Split the genome into pieces of one or more disjoint intervals, in genome order.
 
     Args:
         contigs: name and length, in the reference's order.
         islands: stretches of sequence between long runs of N, in the reference's order.
         bed: file of the only regions to call; None for the whole genome.
         interval_size: bases; intervals are cut at its multiples, and a piece has at most about this many bases.
-
-    Returns:
-        Pieces of one or more intervals each; intervals do not overlap.
 
     Raises:
         InputError: a BED with unknown contigs, bad lines or nothing in it.

@@ -72,28 +72,22 @@ class CalledSample:
         name: of its column.
         ploidy: its usual ploidy, or that of the `units.Part` that is called.
         source: of its reads.
-        ploidies: by region; None if it is `ploidy` everywhere.
+        ploidies: by region.
         repeats: its tables of short tandem repeats, for DRAGEN's error models only.
     """
 
     name: str
     ploidy: int
     source: ReadSource
-    ploidies: PloidyMap | None = None
+    ploidies: PloidyMap
     repeats: RepeatTables | None = None
 
 
 @dataclass(frozen=True)
 class CallingJob:
-    """The inputs of a calling job, which are the same for all its variants.
+    """The inputs of a calling job; its samples are called jointly, and filters apply to variants only.
 
-    Attributes:
-        output: what to write.
-        reference: the one to which the reads are aligned.
-        samples: called jointly; one sample for a gVCF.
-        parameters: the user's.
-        filters: the user's, for the variants of joint calling.
-        engine: PairHMM and aligner of the chosen backend.
+    A gVCF has one sample.
     """
 
     output: Output

@@ -10,12 +10,7 @@ from quire.ledger import require_balance
 
 
 def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path, variants: int) -> None:
-    """Sum the ledgers of the parts: reads of each sample, and active regions.
-
-    Args:
-        ledgers: JSON files of the parts.
-        output: JSON with `stage`, `samples` (counts by sample), `regions` and `variants`.
-        variants: records of the gathered VCF.
+    """Sum the ledgers (JSON) of the parts, reads of each sample and active regions, and add the number of variants.
 
     Raises:
         QuireError: a sample's counts do not balance.

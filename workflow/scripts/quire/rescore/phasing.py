@@ -46,12 +46,7 @@ class Phase(NamedTuple):
 
 
 def phases(sites: Sequence[Site], haplotypes: Sequence[Haplotype]) -> list[Phase | None]:
-    """Return the phase of each call of a region, None for one that is in no group.
-
-    Args:
-        sites: of the calls, in order, with the alleles that are written.
-        haplotypes: of the region.
-    """
+    """Return the phase of each call of a region, None for one that is in no group; sites have the written alleles."""
     called = {h for site in sites for h in np.flatnonzero(site.carriers.any(axis=0)).tolist()}
     carriers = [_alternate_carriers(site, haplotypes, called) for site in sites]
     found: list[Phase | None] = [None] * len(sites)
@@ -76,8 +71,7 @@ def _alternate_carriers(site: Site, haplotypes: Sequence[Haplotype], called: Set
 def phase_groups(carriers: Sequence[Set[int]]) -> dict[int, tuple[int, str]]:
     """Return the group's number and PGT of every call that is in phase with another, by the number of the call.
 
-    Args:
-        carriers: for each call the haplotypes with its alternate; empty for a call that is not phased.
+    `carriers` has for each call the haplotypes with its alternate; empty for a call that is not phased.
     """
     every = len(set().union(*carriers))
     found: dict[int, tuple[int, str]] = {}
@@ -107,13 +101,7 @@ def phase_groups(carriers: Sequence[Set[int]]) -> dict[int, tuple[int, str]]:
 
 
 def phased(genotype: Sequence[int], alleles: Sequence[str], phase: str) -> Sequence[int]:
-    """Order the alleles of a diploid genotype by its haplotypes.
-
-    Args:
-        genotype: two numbers of alleles.
-        alleles: of the site.
-        phase: PGT.
-    """
+    """Order the alleles (two numbers) of a diploid genotype by its haplotypes, given the site's alleles and PGT."""
     if phase not in (FIRST, SECOND):
         return genotype
     alternate = genotype[1 if phase == SECOND else 0]

@@ -86,14 +86,7 @@ class PloidyMap:
 
 
 def ploidy_of_sample(name: str, usual: int, sex: str, rows: Sequence[PloidyRegion]) -> PloidyMap:
-    """Return the ploidies of a sample.
-
-    Args:
-        name: for messages.
-        usual: outside all rows.
-        sex: as in the sheet of samples.
-        rows: of all samples.
-    """
+    """Return the ploidies of a sample of a sex, as in the sheet of samples, from the rows of all samples."""
     sex = SEXES[sex.lower()]
     if sex == UNKNOWN and any(row.sex != UNKNOWN for row in rows):
         logger.warning("sample %s has no sex in the sheet: ploidy regions of one sex are ignored for it", name)

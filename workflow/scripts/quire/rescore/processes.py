@@ -21,6 +21,10 @@ from quire.errors import MEMORY, QuireError
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 AHEAD = 4  # units per process that may be begun or done beyond the results taken: enough to wait for a slow one
+KILLED = (
+    f"{MEMORY}: a process of the job was killed, probably for lack of memory; give the rule more memory (mem_mb) or "
+    "fewer threads."
+)
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 # The function and units of the forked processes. A global, since open files and mapped arrays cannot be sent to them.
 _work: tuple[Callable[[Any], Any], Sequence[Any]] | None = None
@@ -67,10 +71,7 @@ def in_processes(
                 while waiting:
                     yield waiting.popleft().result()
             except BrokenProcessPool:
-                raise QuireError(
-                    f"{MEMORY}: a process of the job was killed, probably for lack of memory; give the rule more "
-                    "memory (mem_mb) or fewer threads."
-                ) from None
+                raise QuireError(KILLED) from None
             finally:
                 pool.shutdown(cancel_futures=True)
     finally:

@@ -13,13 +13,9 @@ from quire.version import VERSION
 
 
 def provenance(step: str, settings: Mapping[str, Any], fasta: str | Path | None) -> list[str]:
-    """Return the lines of the header.
+    """Return the header lines of the step rescore or joint_genotype, with settings that all pieces of a run share.
 
-    Args:
-        step: name of the step that made the records: rescore, or joint_genotype.
-        settings: of the step, by key of the configuration, the same in all pieces of a run. Blocks are left out; the
-            filters have header lines of their own.
-        fasta: the reference; None if it is unknown.
+    Blocks among the settings are left out; the filters have header lines of their own.
     """
     words = " ".join(f"{key}={_text(value)}" for key, value in settings.items() if not isinstance(value, Mapping))
     reference = [] if fasta is None else [f"##reference={file_address(fasta)}"]

@@ -41,13 +41,7 @@ FIELDS = Fields.of(
 
 
 def variant_record(contig: str, call: Call, info: Mapping[str, Value]) -> VariantRecord:
-    """Return the record of a call.
-
-    Args:
-        contig: name.
-        call: of a site.
-        info: from `annotate` and `rank_sums`, in any order.
-    """
+    """Return the record of a call; `info` is from `annotate` and `rank_sums`, in any order."""
     return VariantRecord(
         contig=contig,
         start=call.site.start,

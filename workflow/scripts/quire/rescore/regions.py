@@ -11,7 +11,7 @@ from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble_all
 from quire.rescore.chunks import RegionBatch
-from quire.rescore.dragen.genotypes import RegionModel, has_indels
+from quire.rescore.dragen.genotypes import RegionModel
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
@@ -48,11 +48,7 @@ def find_regions(
 ) -> tuple[NDArray[np.int64], list[int]]:
     """Return the active regions (int64[n, 2]) of some tiles, and the borders of the tiles.
 
-    Args:
-        reads: of each sample.
-        ploidies: of each sample.
-        window: the tiles, and all bases around them on which the activity at their borders depends.
-        tiles: numbers of the tiles.
+    The window holds the tiles, and all bases around them on which the activity at their borders depends.
     """
     start = max(0, tiles.start * TILE - BORDER_REACH)
     end = min(window.contig_length, tiles.stop * TILE + BORDER_REACH)
@@ -69,14 +65,7 @@ def find_regions(
 
 
 def assemble_regions(job: CallingJob, window: Window, batch: RegionBatch, tally: Tally) -> list[AssembledRegion]:
-    """Assemble a batch and return the regions with variants, their haplotypes trimmed to what is genotyped.
-
-    Args:
-        job: engine and settings.
-        window: holds all regions.
-        batch: regions and their reads.
-        tally: counts the regions.
-    """
+    """Assemble a batch and return the regions with variants, their haplotypes trimmed to what is genotyped."""
     spans, padded, reads = batch
     assemblies = assemble_all(reads, window.codes, padded - window.start, job.parameters.minimum_support)
     for start, assembly in zip(spans[:, 0].tolist(), assemblies, strict=True):
@@ -109,7 +98,8 @@ def region_model(job: CallingJob, window: Window, region: AssembledRegion) -> Re
     if not job.parameters.dragen:
         return None
     tables = [sample.repeats for sample in job.samples if sample.repeats is not None]
-    return RegionModel(window.codes, window.start, tables, has_indels(region.haplotypes))
+    has_indels = any(event.is_indel for haplotype in region.haplotypes for event in haplotype.events.values())
+    return RegionModel(window.codes, window.start, tables, has_indels)
 
 
 def unexplained_reads(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.int64]:

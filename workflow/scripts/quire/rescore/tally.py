@@ -25,12 +25,7 @@ class Tally:
     """
 
     def __init__(self, samples: Iterable[str], intervals: Sequence[Interval] = ()) -> None:
-        """Start at zero.
-
-        Args:
-            samples: names.
-            intervals: regions that start in them are counted.
-        """
+        """Start at zero; only regions that start in the intervals are counted."""
         self.reads: dict[str, NDArray[np.int64]] = {name: np.zeros(len(FILTERS), np.int64) for name in samples}
         self.regions: Counter[str] = Counter({ACTIVE: 0, NOT_ASSEMBLED: 0, TOO_MANY_HAPLOTYPES: 0})
         self._intervals = intervals

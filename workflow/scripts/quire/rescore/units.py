@@ -77,12 +77,9 @@ class Part(NamedTuple):
 
 
 def parts_of_one_ploidy(job: CallingJob, intervals: Sequence[Interval], tally: Tally) -> Iterator[Part]:
-    """Cut intervals where the ploidy of a sample changes; parts without any present sample are left out.
+    """Cut intervals, in genome order, where the ploidy of a sample changes.
 
-    Args:
-        job: its samples' ploidies are their usual ones.
-        intervals: in genome order.
-        tally: counts the reads of absent samples.
+    Parts without any present sample are left out; the tally counts the reads of absent samples.
     """
     pieces = [piece for interval in intervals for piece in _cut(job.samples, interval)]
     for ploidies, group in groupby(pieces, key=lambda piece: piece[0]):
@@ -100,17 +97,9 @@ def _cut(samples: Sequence[CalledSample], interval: Interval) -> Iterator[tuple[
     """Yield the pieces of an interval in which every sample has one ploidy, each after its ploidies."""
     contig, start, end = interval
     maps = [sample.ploidies for sample in samples]
-    inner = {
-        border for own in maps if own is not None for border in own.borders.get(contig, ()) if start < border < end
-    }
-    edges = [start, *sorted(inner), end]
-    for low, high in pairwise(edges):
-        yield (
-            tuple(
-                sample.ploidy if own is None else own.at(contig, low) for sample, own in zip(samples, maps, strict=True)
-            ),
-            (contig, low, high),
-        )
+    inner = {border for own in maps for border in own.borders.get(contig, ()) if start < border < end}
+    for low, high in pairwise([start, *sorted(inner), end]):
+        yield tuple(own.at(contig, low) for own in maps), (contig, low, high)
 
 
 def _count_absent(job: CallingJob, sample: CalledSample, intervals: Sequence[Interval], tally: Tally) -> None:

@@ -66,11 +66,7 @@ class VariantCounter:
     """
 
     def __init__(self, head: Sequence[str]) -> None:
-        """Start at zero.
-
-        Args:
-            head: lines of the header, line ends included or not.
-        """
+        """Start at zero, given the lines of the header, line ends included or not."""
         columns = head[-1].rstrip("\n").split("\t")
         self.samples = columns[_FIRST_SAMPLE:]
         lines = (re.fullmatch(r"##(\w+)=([^<].*)", line.rstrip("\n")) for line in head)
@@ -208,13 +204,7 @@ def _counts(reference: bytes, alternates: bytes, genotype: bytes) -> Counts:
 
 
 def classify(reference: str, alternates: str, genotype: str) -> Counter[str]:
-    """Count a genotype's alleles by the names of `COUNT_NAMES` and `SUBSTITUTIONS`, and by the length of indels.
-
-    Args:
-        reference: REF.
-        alternates: ALT, alleles separated by commas.
-        genotype: GT of any ploidy, phased or not.
-    """
+    """Count a genotype's alleles (REF, ALT, GT) by `COUNT_NAMES`, `SUBSTITUTIONS` and the length of indels."""
     counts: Counter[str] = Counter()
     indices = re.split(r"[/|]", genotype)
     if "." in indices:

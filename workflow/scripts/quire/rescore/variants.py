@@ -69,13 +69,6 @@ def call_regions(
 
     Regions whose sites are all plain (`genotyping.plain_sites`) are genotyped together in one kernel, all others by
     `call_region`.
-
-    Args:
-        job: samples and settings.
-        window: the reference around the regions.
-        regions: with their haplotypes.
-        reads: of all regions, to which the scored ones refer.
-        scored: the reads of each region.
     """
     parameters, ploidy = job.parameters, int(job.ploidies[0])
     plain: list[PlainSite] = []
@@ -91,7 +84,7 @@ def call_regions(
         called = verdicts.called.tolist()
     at = 0
     for number, region in enumerate(regions):
-        tell("scored", region=region, reads=reads, scored=scored[number].likelihoods)
+        tell("scored", region=region, scored=scored[number].likelihoods)
         if verdicts is None or number not in held:
             yield from call_region(job, window, region, reads, scored[number])
             continue
@@ -121,15 +114,7 @@ def _tell_verdict(site: Site, verdicts: Verdicts, i: int, ploidies: NDArray[np.i
 def call_region(
     job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored: ScoredReads
 ) -> Iterator[VariantRecord]:
-    """Yield the records of the variants of a region.
-
-    Args:
-        job: samples and settings.
-        window: the reference around the region.
-        region: with its haplotypes.
-        reads: of all regions, to which the scored ones refer.
-        scored: the region's reads where its haplotypes place them, and their likelihoods under its haplotypes.
-    """
+    """Yield the records of the variants of a region; `reads` are those of all regions."""
     likelihoods, placed = scored
     margin, model = job.parameters.genotyping_margin, region_model(job, window, region)
     deletions: list[tuple[int, int]] = []

@@ -22,7 +22,7 @@ from quire.reference import Reference
 from quire.rescore.dragen.cases import count_cases, place_hashes, sample_of_cases
 from quire.rescore.dragen.estimation import estimate, too_few
 from quire.rescore.dragen.repeats import END, START, repeats_between
-from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, RepeatTables, write_tables
+from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, write_tables
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.processes import in_processes
 from quire.sequence.codes import AMBIGUOUS, code_table
@@ -35,29 +35,8 @@ _REACH = 1000  # bases around a window in which its repeats may start or end
 _CODES = code_table({}, AMBIGUOUS)
 
 
-class Calibration(NamedTuple):
-    """The result of calibrating a sample.
-
-    Attributes:
-        tables: estimated, or GATK's defaults.
-        bases: number of bases of the reference whose reads were used.
-        sites: int64[8, 20], informative sites by period and repeats.
-        missing: (period, repeats, sites) of each class with too few sites for an estimate.
-    """
-
-    tables: RepeatTables
-    bases: int
-    sites: NDArray[np.int64]
-    missing: list[tuple[int, int, int]]
-
-
 class CalibrationFiles(NamedTuple):
-    """Outputs of a calibration.
-
-    Attributes:
-        tables: path of the tables.
-        ledger: path of a JSON file with the numbers of bases and sites, and the classes with too few sites.
-    """
+    """Outputs of a calibration: the tables, and a JSON file with the numbers of bases and sites."""
 
     tables: str | Path
     ledger: str | Path
@@ -71,7 +50,7 @@ def calibrate_sample(
     outputs: CalibrationFiles,
     fasta: str | Path | None = None,
     threads: int = 1,
-) -> Calibration:
+) -> None:
     """Write a sample's tables in GATK's text format, and their provenance as JSON.
 
     Args:
@@ -86,47 +65,35 @@ def calibrate_sample(
     Raises:
         InputError: an alignment that cannot be read.
     """
-    found = calibrate(Reference.open(reference_directory), alignment, intervals, fasta, threads)
-    if found.missing:
-        period, repeats, count = found.missing[0]
-        log.warning(
-            "%s: too few sites for tables of its own (%d of period %d with %d repeats, 200 needed; %d classes lack "
-            "sites), so GATK's default tables are used",
-            sample, count, period, repeats, len(found.missing),
-        )  # fmt: skip
-    else:
-        log.info("%s: tables estimated from %d sites in %d bases", sample, int(found.sites.sum()), found.bases)
-    write_tables(found.tables, sample, outputs.tables)
-    entry = {
-        "stage": "calibrate",
-        "sample": sample,
-        "tables": "estimated" if found.tables.estimated else "defaults",
-        "bases": found.bases,
-        "sites": found.sites.tolist(),
-        "too_few": [dict(zip(("period", "repeats", "sites"), one, strict=True)) for one in found.missing],
-    }
-    write_json_atomic(outputs.ledger, entry)
-    return found
-
-
-def calibrate(
-    reference: Reference,
-    alignment: str | Path,
-    intervals: Sequence[Interval],
-    fasta: str | Path | None = None,
-    threads: int = 1,
-) -> Calibration:
-    """Estimate the tables of a sample; see `calibrate_sample`."""
+    reference = Reference.open(reference_directory)
     source = IndexedAlignments(alignment, fasta if str(alignment).endswith(".cram") else None)
     if not source.contigs:
         raise InputError(f"{alignment}: names no contigs; align the reads again.")
     windows, bases = chosen_windows(reference, intervals)
-    parts = in_processes(partial(window_cases, reference, source), windows, threads)
-    cases = sample_of_cases(parts)
+    cases = sample_of_cases(in_processes(partial(window_cases, reference, source), windows, threads))
     counts = np.bincount(cases["class"], minlength=LONGEST_PERIOD * MOST_REPEATS).astype(np.int64)
     sites = counts.reshape(LONGEST_PERIOD, MOST_REPEATS)
     missing = too_few(sites)
-    return Calibration(DEFAULT if missing else estimate(cases), bases, sites, missing)
+    tables = DEFAULT if missing else estimate(cases)
+    if missing:
+        period, repeats, count = missing[0]
+        log.warning(
+            "%s: too few sites for tables of its own (%d of period %d with %d repeats, 200 needed; %d classes lack "
+            "sites), so GATK's default tables are used",
+            sample, count, period, repeats, len(missing),
+        )  # fmt: skip
+    else:
+        log.info("%s: tables estimated from %d sites in %d bases", sample, int(sites.sum()), bases)
+    write_tables(tables, sample, outputs.tables)
+    entry = {
+        "stage": "calibrate",
+        "sample": sample,
+        "tables": "estimated" if tables.estimated else "defaults",
+        "bases": bases,
+        "sites": sites.tolist(),
+        "too_few": [dict(zip(("period", "repeats", "sites"), one, strict=True)) for one in missing],
+    }
+    write_json_atomic(outputs.ledger, entry)
 
 
 def chosen_windows(

@@ -35,16 +35,10 @@ CASE = np.dtype([("hash", np.uint64), ("class", np.int32), ("depth", np.int32), 
 
 
 def count_cases(records: Records, sites: NDArray[np.int64], contig_number: int, contig_length: int) -> NDArray[np.void]:
-    """Return the informative sites.
+    """Return the informative sites (CASE[m]).
 
-    Args:
-        records: all records that overlap the sites.
-        sites: int64[n, 3], columns START and END (0-based, half-open, on the contig) and PERIOD; by ascending end.
-        contig_number: part of the hash.
-        contig_length: in bases.
-
-    Returns:
-        CASE[m].
+    `records` are all that overlap the sites. Sites are int64[n, 3], columns START and END (0-based, half-open, on the
+    contig) and PERIOD, by ascending end. The contig's number is part of the hash.
     """
     depth, indels, fit = _count(records.data, records.starts, records.fixed, sites, contig_length)
     chosen = np.flatnonzero(fit & (depth >= MINIMUM_DEPTH))

@@ -31,12 +31,7 @@ MOMENTS = _moments()
 
 
 def least_likelihoods(base_qualities: NDArray[np.uint8], base_offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the log10 likelihood (float64[reads]) below which each read is left out.
-
-    Args:
-        base_qualities: uint8[n] of all reads as PairHMM receives them, end to end.
-        base_offsets: int64[reads + 1].
-    """
+    """Return the log10 likelihood (float64[reads]) below which each read is left out; qualities as PairHMM has them."""
     least: NDArray[np.float64] = _least(base_qualities, base_offsets, MOMENTS)
     return least
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS, RepeatTables
+from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, RepeatTables
 from quire.rescore.genotyping.allele_frequency import log10_sum
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten import power_of_ten as powers_of_ten
@@ -31,11 +31,7 @@ _NEEDED = ((1, 1, 9), (2, 2, 5), (3, 2, 4), (4, 2, 3), (5, 2, 2), (6, 2, 2), (7,
 
 
 def too_few(counts: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Return (period, repeats, sites) of the classes in which GATK requires more sites for any estimate.
-
-    Args:
-        counts: int64[8, 20], sites by period and repeats.
-    """
+    """Return (period, repeats, sites) of the classes of `counts` (int64[8, 20]) in which GATK requires more sites."""
     return [
         (period, repeats, int(counts[period - 1, repeats - 1]))
         for period, first, last in _NEEDED
@@ -51,9 +47,8 @@ def estimate(cases: NDArray[np.void]) -> RepeatTables:
         rows = cases[cases["class"] // MOST_REPEATS == period - 1]
         by_repeats = [_distinct(rows[rows["class"] % MOST_REPEATS == r]) for r in range(MOST_REPEATS)]
         errors[period - 1], priors[period - 1] = _estimate_period(period, by_repeats)
-    continuation = np.repeat(10.0 / np.arange(1, LONGEST_PERIOD + 1)[:, None], MOST_REPEATS, axis=1)
     opening = np.array([[_gap_open(period, error) for error in row] for period, row in enumerate(errors.tolist(), 1)])
-    return RepeatTables(opening, np.floor(continuation * 100 + 0.5) / 100, priors, estimated=True)
+    return RepeatTables(opening, DEFAULT.gap_continuation, priors, estimated=True)
 
 
 def _distinct(cases: NDArray[np.void]) -> NDArray[np.int64]:
@@ -117,10 +112,7 @@ def _least_error(period: int) -> float:
 def _likeliest(period: int, first_repeats: int, by_repeats: list[NDArray[np.int64]]) -> tuple[float, float]:
     """Return the phreds of an error at a base and of an indel that maximise the likelihood; ties go to the smallest.
 
-    Args:
-        period: of the sites.
-        first_repeats: number of repeats of the first group of sites; each following group has one more.
-        by_repeats: int64[m, 3] each, depth, indels and number of sites.
+    `by_repeats` has groups of (depth, indels, number of sites); each group has one repeat more than the one before.
     """
     cases = np.concatenate(by_repeats)
     bases = np.repeat(np.arange(first_repeats, first_repeats + len(by_repeats)), [len(part) for part in by_repeats])

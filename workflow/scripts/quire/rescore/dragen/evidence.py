@@ -33,13 +33,7 @@ class SiteEvidence(NamedTuple):
 
 
 def site_evidence(reads: RegionReads, chosen: NDArray[np.int64], position: int) -> SiteEvidence:
-    """Collect the evidence of some reads.
-
-    Args:
-        reads: clipped reads.
-        chosen: int64[n], indices of the reads.
-        position: of the site, 0-based.
-    """
+    """Collect the evidence of some reads (int64[n], indices of `reads`) over a position."""
     cycle, base_quality = _at_site(reads, chosen, position)
     misplaced = np.interp(reads.mapping_quality[chosen], _MAPPING_QUALITIES, _MISPLACED)
     return SiteEvidence(reads.sample[chosen].astype(np.int64), reads.reverse[chosen], cycle, base_quality, misplaced)

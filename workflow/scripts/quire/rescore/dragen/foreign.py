@@ -21,13 +21,8 @@ _MARGIN = 0.0000001  # log10; tolerance of the comparison with the threshold
 def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, foreign_prior):
     """Raise the likelihoods of homozygous genotypes that foreign reads explain better (in place).
 
-    Args:
-        likelihoods: float64[genotypes], log10, of one sample.
-        ploidy: the sample's.
-        by_allele: float64[reads, alleles], log10; rows of reads that no haplotype explains are NaN.
-        rows: int64[n], the sample's reads.
-        evidence: `SiteEvidence` of all reads.
-        foreign_prior: float64[alleles], phred that a foreign location has the allele; 0 for the reference.
+    Arguments as in `raise_by_dropout`; `foreign_prior` (float64[alleles]) is the phred that a foreign location has the
+    allele, 0 for the reference.
     """
     scored = rows[~np.isnan(by_allele[rows, 0])]
     for foreign in range(len(foreign_prior)):
@@ -50,14 +45,7 @@ def raise_by_foreign_reads(likelihoods, ploidy, by_allele, rows, evidence, forei
 
 @compiled
 def _mixture(own, foreign, in_strand, is_beyond):
-    """Return the log10 likelihood of all reads if reads of a strand beyond a threshold may be foreign.
-
-    Args:
-        own: float64[reads], log10 likelihoods under the genotype's allele.
-        foreign: float64[reads], the same under the foreign allele.
-        in_strand: bool[reads], True for reads of the strand.
-        is_beyond: bool[reads], True for reads beyond the threshold.
-    """
+    """Return the log10 likelihood of all reads if reads of a strand beyond a threshold may be foreign."""
     support, reads = 0.0, 0
     for i in range(len(own)):
         if in_strand[i]:

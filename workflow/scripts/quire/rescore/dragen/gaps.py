@@ -20,12 +20,8 @@ def gap_tables(tables: RepeatTables) -> NDArray[np.uint8]:
     return tables_of_both
 
 
-def gap_qualities(
-    bases: NDArray[np.uint8],
-    base_offsets: NDArray[np.int64],
-    sample: NDArray[np.int32],
-    tables: NDArray[np.uint8],
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+@compiled
+def gap_qualities(bases, base_offsets, sample, tables):
     """Return gap open and gap continuation qualities (uint8[n] each) at each base of some reads.
 
     Args:
@@ -35,12 +31,6 @@ def gap_qualities(
         tables: uint8[samples, 2, 8, 20] of `gap_tables`.
     """
     opening, continuation = np.empty(len(bases), np.uint8), np.empty(len(bases), np.uint8)
-    _fill(bases, base_offsets, sample, tables, opening, continuation)
-    return opening, continuation
-
-
-@compiled
-def _fill(bases, base_offsets, sample, tables, opening, continuation):
     longest = 0
     for r in range(len(sample)):
         longest = max(longest, base_offsets[r + 1] - base_offsets[r])
@@ -54,3 +44,4 @@ def _fill(bases, base_offsets, sample, tables, opening, continuation):
             continuation[start + i] = tables[sample[r], _CONTINUATION, row, column]
         opening[end - 1] = _LAST_GAP_OPEN
         continuation[end - 1] = _LAST_GAP_CONTINUATION
+    return opening, continuation

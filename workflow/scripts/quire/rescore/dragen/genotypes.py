@@ -25,7 +25,6 @@ from quire.rescore.dragen.tables import RepeatTables
 from quire.rescore.genotyping import PosteriorGenotype, genotype_likelihoods, phreds_of
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
 from quire.rescore.genotyping.sites import SPANNING, Site
-from quire.rescore.haplotypes import Haplotype
 from quire.rescore.reads.clipping import RegionReads
 
 
@@ -50,11 +49,8 @@ class RegionModel:
     ) -> "DragenSiteModel":
         """Return the model of a site.
 
-        Args:
-            site: the site.
-            reads: clipped reads.
-            genotyped: int64[n], the reads whose likelihoods `DragenSiteModel.phreds` receives, in that order.
-            unexplained: int64[m], reads over the site that no haplotype explains.
+        `genotyped` are the reads whose likelihoods `DragenSiteModel.phreds` receives, in that order, `unexplained` the
+        reads over the site that no haplotype explains.
         """
         chosen = np.concatenate([genotyped, unexplained])
         evidence = site_evidence(reads, chosen, site.start)
@@ -84,13 +80,7 @@ class DragenSiteModel:
     def phreds(
         self, alleles: Sequence[bytes], by_allele: NDArray[np.float64], ploidies: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Return the PL of every genotype of every sample (samples end to end, each with minimum 0).
-
-        Args:
-            alleles: the reference first; NON_REFERENCE may be the last.
-            by_allele: float64[reads, alleles] log10; NaN rows are not used.
-            ploidies: int64[samples].
-        """
+        """Return PL of every genotype of every sample; see `GenotypeModel`."""
         missing = len(self.evidence.sample) - len(by_allele)
         whole = np.concatenate([by_allele, np.full((missing, len(alleles)), np.nan)])
         likelihoods = genotype_likelihoods(whole, self.evidence.sample, ploidies)
@@ -117,13 +107,8 @@ class DragenSiteModel:
     def genotype(
         self, sample: int, alleles: Sequence[bytes], phreds: NDArray[np.int64], ploidy: int
     ) -> PosteriorGenotype:
-        """Return the likeliest genotype of sample number `sample`, given its PLs (int64[genotypes])."""
+        """Return the likeliest genotype of a sample; see `GenotypeModel`."""
         prior = FLAT_PRIOR if self.indel_phreds is None else repeat_prior(self.indel_phreds[sample])
         counts = genotype_counts(ploidy, len(alleles))
         plain = counts[:, [a for a, allele in enumerate(alleles) if a == 0 or allele == SPANNING]].sum(axis=1) == ploidy
         return likeliest_genotype(phreds, genotype_priors(ploidy, alleles, prior), plain)
-
-
-def has_indels(haplotypes: Sequence[Haplotype]) -> bool:
-    """Return True if any of the haplotypes has an insertion or a deletion."""
-    return any(event.is_indel for haplotype in haplotypes for event in haplotype.events.values())

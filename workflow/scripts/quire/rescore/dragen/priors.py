@@ -45,13 +45,7 @@ FLAT_PRIOR = SitePrior(_LOG10_SNV, _LOG10_INDEL, min(_LOG10_SNV, _LOG10_INDEL))
 
 
 def indel_prior(tables: RepeatTables, codes: NDArray[np.uint8], position: int) -> float:
-    """Return the phred of an indel at a site by the sample's tables.
-
-    Args:
-        tables: of the sample.
-        codes: uint8[n] of the reference around the site.
-        position: of the site in `codes`; the repeat is looked up at the next base.
-    """
+    """Return the phred of an indel by the sample's tables, for the repeat at the base after a site of the reference."""
     after = position + 1
     near = codes[max(0, after - _REACH) : after + _REACH]
     period, repeats = repeat_at(near, min(after, _REACH)) if after < len(codes) else (1, 1)

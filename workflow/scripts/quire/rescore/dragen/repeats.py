@@ -16,12 +16,8 @@ START, END, PERIOD = range(3)  # columns of repeats of the reference
 def repeats_in_read(bases, periods, repeats):
     """Find the repeat with most units at each base of a read; ties go to the shortest period (DragstrReadSTRAnalyzer).
 
-    A base belongs to the repeats with a unit over it and to a repeat that begins at the next base.
-
-    Args:
-        bases: uint8[n].
-        periods: uint8[n], written.
-        repeats: int32[n], written.
+    A base belongs to the repeats with a unit over it and to a repeat that begins at the next base. Periods
+    (uint8[n]) and repeats (int32[n]) are written.
     """
     n = len(bases)
     runs = np.empty(n + 1, np.int32)
@@ -103,10 +99,7 @@ def repeats_between(codes, first, last):
 
     At each base that no repeat covers yet, the repeat with most units is taken; ties go to the shortest period.
 
-    Args:
-        codes: uint8[n] of the reference.
-        first: start of the bases to search; the repeats may extend beyond.
-        last: end of these bases, exclusive.
+    Bases [first, last) are searched; the repeats may extend beyond.
 
     Returns:
         int64[m, 3], columns START and END (half-open, in `codes`) and PERIOD.

@@ -42,13 +42,7 @@ def _runs(*rows: str) -> NDArray[np.float64]:
     return np.array([[float(value) for value, times in row for _ in range(int(times))] for row in cells])
 
 
-def default_continuation() -> NDArray[np.float64]:
-    """Return GATK's gap continuation phreds (float64[8, 20]): 10 divided by the period, to two decimals."""
-    rows = np.floor(1000.0 / np.arange(1, LONGEST_PERIOD + 1) + 0.5) / 100.0
-    return np.repeat(rows[:, None], MOST_REPEATS, axis=1)
-
-
-# DragstrParams.DEFAULT_GOP and DEFAULT_API.
+# DragstrParams.DEFAULT_GOP, DEFAULT_GCP (10 divided by the period, to two decimals) and DEFAULT_API.
 DEFAULT = RepeatTables(
     _runs(
         "45*6 40.5*1 33.5*1 28*1 24*1 21.75*10",
@@ -60,7 +54,7 @@ DEFAULT = RepeatTables(
         "36*1 40.5*3 20.75*16",
         "36.25*1 39.75*1 32.75*18",
     ),
-    default_continuation(),
+    np.repeat(np.floor(1000.0 / np.arange(1, LONGEST_PERIOD + 1) + 0.5)[:, None] / 100.0, MOST_REPEATS, axis=1),
     _runs(
         "39*2 37*1 35*1 32*1 26*1 20*1 16*1 12*1 10*1 8*1 7*2 6*2 5*2 4*3",
         "30*2 29*1 22*1 17*1 14*1 11*1 8*1 6*1 5*1 4*2 3*6 2*2",
@@ -76,13 +70,7 @@ DEFAULT = RepeatTables(
 
 
 def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
-    """Write tables as the text file that GATK's CalibrateDragstrModel writes and its HaplotypeCaller reads.
-
-    Args:
-        tables: the sample's.
-        sample: its name, written as a comment.
-        path: of the file.
-    """
+    """Write a sample's tables as the text file of GATK's CalibrateDragstrModel and HaplotypeCaller."""
     lines = [
         "# DragstrParams",
         f"# sample = {sample}",

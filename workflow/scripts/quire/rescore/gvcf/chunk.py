@@ -180,7 +180,7 @@ def _call_region(
     scored, placed = scored_reads
     model, margin = region_model(job, window, region), job.parameters.genotyping_margin
     modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
-    tell("scored", region=region, reads=reads, scored=scored)
+    tell("scored", region=region, scored=scored)
     covered_to = -1  # end of the bases that an allele of an earlier site may remove
     for site in region_sites(region):
         touching = modelled & (scored.start < site.end + margin) & (scored.end > site.start - margin)

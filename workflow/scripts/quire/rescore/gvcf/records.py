@@ -39,14 +39,7 @@ def header_lines() -> list[str]:
 
 
 def gvcf_record(contig: str, call: GvcfCall, rank_sums: Mapping[str, float], phase: Phase | None) -> VariantRecord:
-    """Return the record of a call.
-
-    Args:
-        contig: name.
-        call: of a site.
-        rank_sums: from `rank_sums`.
-        phase: None for a call that is in phase with no other.
-    """
+    """Return the record of a call; `phase` is None if it is in phase with no other."""
     alleles = [allele_text(allele) for allele in trim_right(call.site.alleles)]
     depths = call.allele_depths.tolist()
     genotype = phased(call.genotype, [*alleles, NON_REFERENCE], phase.genotype) if phase else call.genotype

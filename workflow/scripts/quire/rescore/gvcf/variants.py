@@ -76,7 +76,7 @@ def call_gvcf_site(
     covered: bool,
     model: GenotypeModel | None = None,
 ) -> GvcfCall | None:
-    """Genotype one sample at a site.
+    """Genotype one sample at a site; return None if no alternate allele is possible at all.
 
     Args:
         site: alleles and their haplotypes.
@@ -86,9 +86,6 @@ def call_gvcf_site(
         ploidy: of the sample.
         covered: True if an earlier deletion spans the site, so that SPANNING may be written.
         model: error model of GATK's DRAGEN mode; genotype and QUAL then come from posteriors.
-
-    Returns:
-        The call, or None if no alternate allele is possible at all.
     """
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     given, site = site, limit_alleles(site, likelihoods, ploidy)

@@ -15,12 +15,7 @@ from quire.rescore.why.words import lines_of
 
 
 def explain(job: CallingJob, contig: str, position: int) -> Iterator[str]:
-    """Yield lines that say what happened at a position.
-
-    Args:
-        job: with all samples that are called jointly, or the one sample of a gVCF.
-        contig: name.
-        position: 0-based.
+    """Yield lines that say what happened at a position (0-based) of a job of one or more samples.
 
     Raises:
         InputError: the reference has no such contig or position.

@@ -15,7 +15,6 @@ from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.reads.aligned import AlignedReads
-from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.reads.filters import FILTERS
 from quire.rescore.regions import AssembledRegion
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CONSUMES_READ, CONSUMES_REFERENCE
@@ -48,7 +47,6 @@ class RegionStory:
         aligned: the haplotypes that could be aligned to the reference.
         region: the region after trimming; None if it has no variants.
         likelihoods: of the region's reads.
-        clipped: the reads to which the likelihoods refer.
     """
 
     span: tuple[int, int]
@@ -59,7 +57,6 @@ class RegionStory:
     aligned: Sequence[Haplotype] = ()
     region: AssembledRegion | None = None
     likelihoods: RegionLikelihoods | None = None
-    clipped: RegionReads | None = None
 
 
 @dataclass
@@ -103,13 +100,7 @@ class Story:
     """
 
     def __init__(self, names: Mapping[int, str], contig: str, position: int) -> None:
-        """Start without facts.
-
-        Args:
-            names: of the samples, by the id of their sources of reads.
-            contig: name.
-            position: 0-based.
-        """
+        """Start without facts; `names` are those of the samples, by the id of their sources of reads."""
         self.contig, self.position = contig, position
         self.piles: dict[str, Pile] = {}
         self.activity: NDArray[np.float64] = np.zeros(0)
@@ -141,12 +132,7 @@ class Story:
         if start <= self.position < start + len(activity):
             self.activity, self.activity_start, self.spans = activity, start, spans
 
-    def _assembled(
-        self,
-        contig: str,
-        batch: RegionBatch,
-        assemblies: Sequence[RegionAssembly],
-    ) -> None:
+    def _assembled(self, contig: str, batch: RegionBatch, assemblies: Sequence[RegionAssembly]) -> None:
         for r, (span, around) in enumerate(zip(batch.spans.tolist(), batch.padded.tolist(), strict=True)):
             if contig == self.contig and span[0] <= self.position < span[1]:
                 count = int(np.diff(batch.reads.region_offsets)[r])
@@ -157,10 +143,10 @@ class Story:
         if self.region is not None and self.region.span == tuple(span.tolist()):
             self.region.aligned = haplotypes
 
-    def _scored(self, region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods) -> None:
+    def _scored(self, region: AssembledRegion, scored: RegionLikelihoods) -> None:
         self._ours = self.region is not None and region.reference_start == self.region.padded[0]
         if self._ours and self.region is not None:
-            self.region.region, self.region.likelihoods, self.region.clipped = region, scored, reads
+            self.region.region, self.region.likelihoods = region, scored
 
     def _judged(self, **facts: Any) -> None:
         if self._ours:
@@ -170,14 +156,10 @@ class Story:
 def _over(records: Records, position: int) -> list[int]:
     """Return the numbers of the records whose alignment covers a position."""
     offsets, cigars = cigars_of(records, np.arange(len(records.starts)))
-    starts = records.fixed["position"].tolist()
     found = []
-    for i, start in enumerate(starts):
-        length = sum(
-            int(length_of(element))
-            for element in cigars[offsets[i] : offsets[i + 1]]
-            if CONSUMES_REFERENCE >> int(operation_of(element)) & 1
-        )
+    for i, start in enumerate(records.fixed["position"].tolist()):
+        elements = cigars[offsets[i] : offsets[i + 1]]
+        length = sum(int(length_of(e)) for e in elements if CONSUMES_REFERENCE >> int(operation_of(e)) & 1)
         if start <= position < start + max(length, 1):
             found.append(i)
     return found

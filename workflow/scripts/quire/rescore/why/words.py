@@ -23,13 +23,7 @@ _OPERATIONS = "MIDNSHP=X"
 
 
 def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[str]:
-    """Yield all lines.
-
-    Args:
-        job: the job that was run.
-        story: the facts that its steps reported.
-        records: lines of the VCF that were written for the position.
-    """
+    """Yield all lines for the facts that a job's steps reported, and the lines of the VCF written for the position."""
     contig, position = story.contig, story.position
     letter = job.reference.sequence(contig, position, position + 1).decode()
     ploidies = ", ".join(f"{name} {ploidy}" for name, ploidy in _ploidies(job, story).items())
@@ -49,10 +43,7 @@ def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[
 
 def _ploidies(job: CallingJob, story: Story) -> dict[str, int]:
     """Return the ploidy of each sample at the position."""
-    return {
-        sample.name: sample.ploidy if sample.ploidies is None else sample.ploidies.at(story.contig, story.position)
-        for sample in job.samples
-    }
+    return {sample.name: sample.ploidies.at(story.contig, story.position) for sample in job.samples}
 
 
 def _piles(job: CallingJob, story: Story) -> Iterator[str]:
