@@ -31,13 +31,10 @@ _REACH = BORDER_REACH + max(FILTER_WING + REGION_PADDING, LONG_REACH)  # bases a
 
 
 class Chunk(NamedTuple):
-    """Some tiles of a contig with the data to call them.
+    """Some tiles (numbers) of a contig with the data to call them.
 
-    Attributes:
-        window: the reference, with _REACH bases on both sides of the tiles.
-        reads: of each sample, over the window.
-        tiles: numbers of the tiles.
-        intervals: int64[n, 2] of the contig, in order and disjoint; variants that start in them are called.
+    The window has _REACH bases on both sides of the tiles, and there are reads of each sample over it. Variants that
+    start in the intervals (int64[n, 2], in order and disjoint) are called.
     """
 
     window: Window
@@ -49,10 +46,8 @@ class Chunk(NamedTuple):
 class RegionBatch(NamedTuple):
     """Regions that are handled together.
 
-    Attributes:
-        spans: int64[regions, 2].
-        padded: int64[regions, 2], the spans with REGION_PADDING, cut at the contig's ends.
-        reads: clipped to the padded spans.
+    `spans` are int64[regions, 2]; `padded` are the same with REGION_PADDING, cut at the contig's ends, and reads are
+    clipped to these.
     """
 
     spans: NDArray[np.int64]

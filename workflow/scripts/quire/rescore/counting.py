@@ -25,11 +25,7 @@ _own: tuple[VariantCounter, Barrier] | None = None  # set in the processes of th
 
 
 class CountingPool:
-    """A context manager that counts lines in several processes.
-
-    Attributes:
-        counter: complete once the block has ended.
-    """
+    """A context manager that counts lines in several processes; `counter` is complete once the block has ended."""
 
     def __init__(self, head: Sequence[str], processes: int) -> None:
         """Start the processes, given the lines of the header; with 1, this process counts."""
@@ -79,11 +75,7 @@ class CountingPool:
 
 
 def counted(future: "Future[Result]") -> Result:
-    """Return the result of a process of a pool.
-
-    Raises:
-        QuireError: a process was killed.
-    """
+    """Return the result of a process of a pool; QuireError if it was killed."""
     try:
         return future.result()
     except (BrokenProcessPool, BrokenBarrierError):

@@ -49,10 +49,8 @@ CARD_BATCH_SCALE = 15
 class CallingEngine(NamedTuple):
     """The functions of one backend; all backends give the same answers.
 
-    Attributes:
-        align: aligns haplotypes to the reference, or reads to haplotypes.
-        log10_likelihoods: returns float64[tasks], likelihoods of reads under haplotypes.
-        batch_scale: best size of a batch, as a multiple of a batch that stays in a CPU's caches.
+    `log10_likelihoods` returns float64[tasks]; `batch_scale` is the best size of a batch, as a multiple of one that
+    stays in a CPU's caches.
     """
 
     align: Callable[[SemiglobalBatch, Scoring, Overhang], SemiglobalAlignments]

@@ -22,14 +22,7 @@ _SIGN = {_MINIMUM: "<", _MAXIMUM: ">"}
 
 @dataclass(frozen=True)
 class Filter:
-    """A limit on one annotation.
-
-    Attributes:
-        kind: one of KINDS, the records that it applies to.
-        annotation: key of INFO, or QUALITY.
-        bound: "minimum_" or "maximum_".
-        limit: the lowest or highest value that passes.
-    """
+    """A limit, inclusive, on one annotation (key of INFO, or QUALITY) of the records of one of KINDS."""
 
     kind: str
     annotation: str

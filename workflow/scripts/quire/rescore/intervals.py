@@ -1,6 +1,6 @@
 """Pieces of the genome for jobs: of about one size, cut at fixed positions, small contigs together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from quire.io.bed import Interval, read_bed
@@ -27,7 +27,9 @@ def split(
     """
     wanted = _join(islands, _JOINED_GAP)
     if bed is not None:
-        wanted = _intersect(wanted, _read_merged(bed, dict(contigs)))
+        ranks = {name: rank for rank, (name, _) in enumerate(contigs)}
+        given = sorted(read_bed(bed, dict(contigs)), key=lambda interval: (ranks[interval[0]], *interval[1:]))
+        wanted = _intersect(wanted, _join(given, 0))
     return cut_at_multiples(wanted, interval_size)
 
 
@@ -45,12 +47,6 @@ def cut_at_multiples(intervals: Sequence[Interval], size: int) -> list[list[Inte
             held += cut - start
             start = cut
     return groups
-
-
-def _read_merged(bed: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
-    """Read the intervals of a BED file, sorted in the order of `lengths` and merged."""
-    ranks = {name: rank for rank, name in enumerate(lengths)}
-    return _join(sorted(read_bed(bed, lengths), key=lambda interval: (ranks[interval[0]], *interval[1:])), 0)
 
 
 def _join(intervals: Sequence[Interval], gap: int) -> list[Interval]:

@@ -68,12 +68,8 @@ class CallingRequest(NamedTuple):
 class CalledSample:
     """A sample with its reads.
 
-    Attributes:
-        name: of its column.
-        ploidy: its usual ploidy, or that of the `units.Part` that is called.
-        source: of its reads.
-        ploidies: by region.
-        repeats: its tables of short tandem repeats, for DRAGEN's error models only.
+    `ploidy` is its usual one, or that of the `units.Part` that is called; `repeats` are its tables of short tandem
+    repeats, for DRAGEN's error models only.
     """
 
     name: str

@@ -27,13 +27,7 @@ FIRST, SECOND, BOTH = "1|0", "0|1", "1|1"
 
 
 class Phase(NamedTuple):
-    """The phase of a variant within its group.
-
-    Attributes:
-        genotype: PGT.
-        name: PID.
-        start: PS, 1-based; None if a foreign gVCF lacks it.
-    """
+    """The phase of a variant within its group: PGT, PID, and PS (1-based), which a foreign gVCF may lack."""
 
     genotype: str
     name: str

@@ -1,8 +1,9 @@
 """Active regions: finding and assembling them, and the sites of their haplotypes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,19 @@ from quire.rescore.activity import FILTER_WING, profile
 from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border
 from quire.rescore.assembly import assemble_all
 from quire.rescore.chunks import RegionBatch
-from quire.rescore.dragen.genotypes import RegionModel
+from quire.rescore.dragen.evidence import site_evidence
+from quire.rescore.dragen.genotypes import DragenSiteModel
+from quire.rescore.dragen.priors import indel_prior
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
 from quire.rescore.job import CallingJob
 from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window
+from quire.simd.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,7 @@ class AssembledRegion:
 
     Attributes:
         number: of the region in its batch.
-        reference: codes of the padded region.
-        reference_start: position of the first code.
+        reference: codes of the padded region, from `reference_start` on.
         variants: span of the variants that are called.
         span: the span that is genotyped, to which reads and haplotypes are cut.
         haplotypes: cut to the span, the reference first.
@@ -93,20 +97,54 @@ def assemble_regions(job: CallingJob, window: Window, batch: RegionBatch, tally:
     return regions
 
 
-def region_model(job: CallingJob, window: Window, region: AssembledRegion) -> RegionModel | None:
-    """Return the model of the region's sites; None without DRAGEN's error models."""
-    if not job.parameters.dragen:
-        return None
+class SiteReads(NamedTuple):
+    """A site of a region and the reads that touch it.
+
+    Attributes:
+        touching: int64[n], the reads as indices of the region's likelihoods, without those that no haplotype explains.
+        chosen: int64[n], the same reads as indices of `RegionReads`.
+        model: of the site; None without DRAGEN's error models.
+    """
+
+    site: Site
+    touching: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    model: DragenSiteModel | None
+
+
+def sites_with_reads(
+    job: CallingJob, window: Window, region: AssembledRegion, reads: RegionReads, scored: RegionLikelihoods
+) -> Iterator[SiteReads]:
+    """Yield the sites of `region_sites` with the reads that touch them; `reads` are those of all regions."""
+    margin = job.parameters.genotyping_margin
     tables = [sample.repeats for sample in job.samples if sample.repeats is not None]
     has_indels = any(event.is_indel for haplotype in region.haplotypes for event in haplotype.events.values())
-    return RegionModel(window.codes, window.start, tables, has_indels)
+    for site in region_sites(region):
+        low, high = site.start - margin, site.end + margin
+        touching = _touching(scored, low, high)
+        chosen, model = scored.source[touching], None
+        if job.parameters.dragen:
+            over = (scored.start < high) & (scored.end > low)
+            unexplained = scored.source[over & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
+            used = np.concatenate([chosen, unexplained])
+            evidence, position = site_evidence(reads, used, site.start), site.start - window.start
+            # GATK searches for repeats only in regions with an indel.
+            indels = [indel_prior(own, window.codes, position) for own in tables] if has_indels else None
+            model = DragenSiteModel(evidence, reads.usable[used] == 1, window.codes, position, indels)
+        yield SiteReads(site, touching, chosen, model)
 
 
-def unexplained_reads(site: Site, scored: RegionLikelihoods, margin: int) -> NDArray[np.int64]:
-    """Return the reads (indices of `RegionReads`) within `margin` of a site that no haplotype explains."""
-    over = (scored.start < site.end + margin) & (scored.end > site.start - margin)
-    unexplained: NDArray[np.int64] = scored.source[over & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
-    return unexplained
+@compiled
+def _touching(scored, start, end):
+    """Return int64[]: the reads over a span, without those that no haplotype explains."""
+    found = np.empty(len(scored.start), np.int64)
+    count = 0
+    for i in range(len(found)):
+        modelled = scored.usable[i] == 0 or not np.isnan(scored.matrix[i, 0])
+        if modelled and scored.start[i] < end and scored.end[i] > start:
+            found[count] = i
+            count += 1
+    return found[:count]
 
 
 def region_sites(region: AssembledRegion) -> list[Site]:

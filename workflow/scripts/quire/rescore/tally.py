@@ -17,12 +17,7 @@ haplotypes were kept."""
 
 
 class Tally:
-    """Counts of reads and active regions.
-
-    Attributes:
-        reads: int64[filters] by sample: number of reads for each outcome, in the order of FILTERS.
-        regions: active regions by the names above.
-    """
+    """Counts of reads (int64[filters] by sample, in the order of FILTERS) and of active regions by the names above."""
 
     def __init__(self, samples: Iterable[str], intervals: Sequence[Interval] = ()) -> None:
         """Start at zero; only regions that start in the intervals are counted."""

@@ -22,13 +22,7 @@ FIELDS_OF: Mapping[Output, Fields] = {Output.VARIANTS: FIELDS, Output.GVCF: GVCF
 
 
 class CalledUnit(NamedTuple):
-    """The result of a unit.
-
-    Attributes:
-        lines: of the VCF.
-        variants: number of lines that are not reference blocks.
-        tally: of the unit's reads and active regions.
-    """
+    """The result of a unit: lines of the VCF, the number of those that are not reference blocks, and its tally."""
 
     lines: list[str]
     variants: int
@@ -55,12 +49,10 @@ def call_unit(job: CallingJob, intervals: Sequence[Interval]) -> CalledUnit:
 
 
 class Part(NamedTuple):
-    """Intervals in which every sample keeps its ploidy.
+    """Intervals, in genome order, in which every sample keeps its ploidy.
 
-    Attributes:
-        job: of the samples that are present, each with its ploidy there.
-        intervals: in genome order.
-        ploidies: of all samples; 0 for one that is absent.
+    The job has the samples that are present, each with its ploidy there; `ploidies` are those of all samples, 0 for an
+    absent one.
     """
 
     job: CallingJob

@@ -22,14 +22,12 @@ from quire.rescore.regions import (
     AssembledRegion,
     assemble_regions,
     find_regions,
-    region_model,
     region_sites,
-    unexplained_reads,
+    sites_with_reads,
 )
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window
-from quire.simd.compiled import compiled
 
 
 def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Iterator[VariantRecord]:
@@ -116,18 +114,12 @@ def call_region(
 ) -> Iterator[VariantRecord]:
     """Yield the records of the variants of a region; `reads` are those of all regions."""
     likelihoods, placed = scored
-    margin, model = job.parameters.genotyping_margin, region_model(job, window, region)
     deletions: list[tuple[int, int]] = []
-    for site in region_sites(region):
-        touching = _touching(likelihoods, site.start - margin, site.end + margin)
-        chosen = likelihoods.source[touching]
-        site_model = None
-        if model is not None:
-            site_model = model.at(site, reads, chosen, unexplained_reads(site, likelihoods, margin))
+    for site, touching, chosen, model in sites_with_reads(job, window, region, reads, likelihoods):
         sample = reads.sample[chosen].astype(np.int64)
         covered = any(a < site.start <= b for a, b in deletions)
         matrix, quality = likelihoods.matrix[touching], job.parameters.minimum_quality
-        call = call_site(site, matrix, sample, job.ploidies, quality, covered, site_model)
+        call = call_site(site, matrix, sample, job.ploidies, quality, covered, model)
         if call is None:
             continue
         deletions += _deletions(call)
@@ -136,19 +128,6 @@ def call_region(
             groups = allele_groups(best_alleles(call.likelihoods), np.array(call.kept))
             info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(window.contig, call, info)
-
-
-@compiled
-def _touching(scored, start, end):
-    """Return int64[]: the reads over a span, without those that no haplotype explains."""
-    found = np.empty(len(scored.start), np.int64)
-    count = 0
-    for i in range(len(found)):
-        modelled = scored.usable[i] == 0 or not np.isnan(scored.matrix[i, 0])
-        if modelled and scored.start[i] < end and scored.end[i] > start:
-            found[count] = i
-            count += 1
-    return found[:count]
 
 
 def _deletions(call: Call) -> list[tuple[int, int]]:

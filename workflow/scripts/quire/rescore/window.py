@@ -8,14 +8,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Window:
-    """A window of a contig of the reference.
-
-    Attributes:
-        contig: name.
-        contig_length: of the whole contig.
-        start: position of the first code, 0-based.
-        codes: uint8, A0 C1 G2 T3, 4 elsewhere.
-    """
+    """A window of a contig of the reference: uint8 codes A0 C1 G2 T3, 4 elsewhere, from `start` (0-based) on."""
 
     contig: str
     contig_length: int

@@ -24,11 +24,8 @@ def gap_tables(tables: RepeatTables) -> NDArray[np.uint8]:
 def gap_qualities(bases, base_offsets, sample, tables):
     """Return gap open and gap continuation qualities (uint8[n] each) at each base of some reads.
 
-    Args:
-        bases: uint8[n] codes of all reads, end to end.
-        base_offsets: int64[reads + 1].
-        sample: int32[reads].
-        tables: uint8[samples, 2, 8, 20] of `gap_tables`.
+    Reads are uint8 codes end to end with int64[reads + 1] offsets and int32[reads] samples; tables are `gap_tables` of
+    each sample (uint8[samples, 2, 8, 20]).
     """
     opening, continuation = np.empty(len(bases), np.uint8), np.empty(len(bases), np.uint8)
     longest = 0

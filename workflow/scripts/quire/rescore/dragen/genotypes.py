@@ -10,64 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
-from quire.rescore.dragen.evidence import SiteEvidence, site_evidence
+from quire.rescore.dragen.evidence import SiteEvidence
 from quire.rescore.dragen.foreign import FLAT_PRIOR as FLAT_FOREIGN_PRIOR
 from quire.rescore.dragen.foreign import raise_by_foreign_reads
 from quire.rescore.dragen.priors import (
     FLAT_PRIOR,
     NON_REFERENCE,
     genotype_priors,
-    indel_prior,
     likeliest_genotype,
     repeat_prior,
 )
-from quire.rescore.dragen.tables import RepeatTables
 from quire.rescore.genotyping import PosteriorGenotype, genotype_likelihoods, phreds_of
 from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
-from quire.rescore.genotyping.sites import SPANNING, Site
-from quire.rescore.reads.clipping import RegionReads
-
-
-@dataclass(frozen=True)
-class RegionModel:
-    """Properties that the sites of a region share.
-
-    Attributes:
-        codes: uint8[n], the reference around the region.
-        start: position of the first code.
-        tables: repeat tables of each sample.
-        has_indels: True if any haplotype of the region has an indel; GATK searches for repeats only then.
-    """
-
-    codes: NDArray[np.uint8]
-    start: int
-    tables: Sequence[RepeatTables]
-    has_indels: bool
-
-    def at(
-        self, site: Site, reads: RegionReads, genotyped: NDArray[np.int64], unexplained: NDArray[np.int64]
-    ) -> "DragenSiteModel":
-        """Return the model of a site.
-
-        `genotyped` are the reads whose likelihoods `DragenSiteModel.phreds` receives, in that order, `unexplained` the
-        reads over the site that no haplotype explains.
-        """
-        chosen = np.concatenate([genotyped, unexplained])
-        evidence = site_evidence(reads, chosen, site.start)
-        position = site.start - self.start
-        phreds = [indel_prior(own, self.codes, position) for own in self.tables] if self.has_indels else None
-        return DragenSiteModel(evidence, reads.usable[chosen] == 1, self.codes, position, phreds)
+from quire.rescore.genotyping.sites import SPANNING
 
 
 @dataclass(frozen=True)
 class DragenSiteModel:
-    """The genotyping model of one site.
+    """The genotyping model of one site, at `position` of the codes of the reference around it.
 
     Attributes:
         evidence: of the genotyped reads, then of the reads that no haplotype explains.
         counted: bool[n], False for reads that are not used because their mate is mapped elsewhere.
-        codes: uint8[], the reference around the site.
-        position: of the site in `codes`.
         indel_phreds: prior (phred) of an indel in each sample; None for a region without indels.
     """
 

@@ -27,13 +27,7 @@ _REACH = 400  # bases on each side of a site in which the repeat is searched; th
 
 
 class SitePrior(NamedTuple):
-    """log10 probabilities that a site is heterozygous for an allele.
-
-    Attributes:
-        substitution: of any substitution.
-        indel: of an indel.
-        other: of an allele other than those named at the site.
-    """
+    """log10 probabilities that a site is heterozygous for any substitution, an indel, or an allele not named there."""
 
     substitution: float
     indel: float
@@ -78,12 +72,9 @@ def _heterozygous(allele: bytes, reference_length: int, prior: SitePrior) -> flo
 def likeliest_genotype(
     phreds: NDArray[np.int64], priors: NDArray[np.float64], plain: NDArray[np.bool_]
 ) -> PosteriorGenotype:
-    """Return the genotype with the greatest posterior probability.
+    """Return the genotype with the greatest posterior probability, given PLs and `genotype_priors`.
 
-    Args:
-        phreds: int64[genotypes], PL.
-        priors: float64[genotypes] of `genotype_priors`.
-        plain: bool[genotypes], True for genotypes of only the reference and spanning deletions.
+    `plain` (bool[genotypes]) marks genotypes of only the reference and spanning deletions.
     """
     posteriors = -0.1 * phreds + priors
     posteriors = posteriors - posteriors.max()

@@ -153,17 +153,10 @@ def _block_record(
 
 @compiled
 def _reference_blocks(depth, phreds, wanted, start, band_of):
-    """Return the blocks of wanted positions in one band, cut at multiples of BLOCK_CUT.
+    """Return the blocks of wanted positions in one band (by GQ, `band_of`), cut at multiples of BLOCK_CUT.
 
-    Args:
-        depth: int32[positions], of consecutive positions.
-        phreds: int32[positions, genotypes].
-        wanted: bool[positions].
-        start: the first position.
-        band_of: int64[100], number of the band by GQ.
-
-    Returns:
-        int64[n] start and end (half-open), int32[n] least and median depth, and int32[n, genotypes] least PLs.
+    Depth, PLs and `wanted` are those of consecutive positions from `start` on. The columns of the blocks are start and
+    end (int64, half-open), least and median depth (int32), and least PLs (int32[n, genotypes]).
     """
     size, genotypes = phreds.shape
     starts = np.empty(size, np.int64)

@@ -33,9 +33,7 @@ from quire.rescore.regions import (
     AssembledRegion,
     assemble_regions,
     find_regions,
-    region_model,
-    region_sites,
-    unexplained_reads,
+    sites_with_reads,
 )
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
@@ -148,22 +146,16 @@ def _call_regions(
             calls = list(_call_region(job, window, region, batch.reads, own))
             if any(allele != NO_CALL for call, _ in calls for allele in call.genotype):
                 called.append(region)
-                yield from _records(window.contig, region, calls, job.samples[0].ploidy)
+                is_diploid = job.samples[0].ploidy == PHASED_PLOIDY
+                sites = [call.site for call, _ in calls]
+                found = phases(sites, region.haplotypes) if is_diploid else [None] * len(calls)
+                for (call, tests), phase in zip(calls, found, strict=True):
+                    yield gvcf_record(window.contig, call, tests, phase)
     sides = [side for region in called for side in _sides(region, batch.spans)]
     whole = np.setdiff1d(np.arange(len(batch.spans)), [region.number for region in called])
     numbers = np.concatenate([whole, np.array([number for number, _, _ in sides], np.int64)])
     around = np.concatenate([batch.spans[whole], np.array([side[1:] for side in sides], np.int64).reshape(-1, 2)])
     confidence.add_aligned(batch.reads, numbers, batch.padded[numbers], around)
-
-
-def _records(
-    contig: str, region: AssembledRegion, calls: Sequence[tuple[GvcfCall, dict[str, float]]], ploidy: int
-) -> Iterator[VariantRecord]:
-    """Yield the records of a region's calls, phased where the haplotypes determine the phase."""
-    sites = [call.site for call, _ in calls]
-    found = phases(sites, region.haplotypes) if ploidy == PHASED_PLOIDY else [None] * len(calls)
-    for (call, tests), phase in zip(calls, found, strict=True):
-        yield gvcf_record(contig, call, tests, phase)
 
 
 def _sides(region: AssembledRegion, spans: NDArray[np.int64]) -> list[tuple[int, int, int]]:
@@ -178,13 +170,9 @@ def _call_region(
 ) -> Iterator[tuple[GvcfCall, dict[str, float]]]:
     """Yield the calls of a region, each with its rank sums."""
     scored, placed = scored_reads
-    model, margin = region_model(job, window, region), job.parameters.genotyping_margin
-    modelled = ~np.isnan(scored.matrix[:, 0]) | (scored.usable == 0)
     tell("scored", region=region, scored=scored)
     covered_to = -1  # end of the bases that an allele of an earlier site may remove
-    for site in region_sites(region):
-        touching = modelled & (scored.start < site.end + margin) & (scored.end > site.start - margin)
-        chosen = scored.source[touching]
+    for site, touching, chosen, model in sites_with_reads(job, window, region, reads, scored):
         call = call_gvcf_site(
             site,
             scored.matrix[touching],
@@ -192,11 +180,10 @@ def _call_region(
             reads.mapping_quality[chosen],
             job.samples[0].ploidy,
             site.start <= covered_to,
-            None if model is None else model.at(site, reads, chosen, unexplained_reads(site, scored, margin)),
+            model,
         )
         if call is not None:
             # <NON_REF> may be a deletion, so any site covers the bases of its reference allele.
             covered_to = max(covered_to, site.end)
             if site.start >= region.variants[0]:
-                own = placed.subset(touching)
-                yield call, rank_sums(reads, own, call.groups, site.start, site.end)
+                yield call, rank_sums(reads, placed.subset(touching), call.groups, site.start, site.end)

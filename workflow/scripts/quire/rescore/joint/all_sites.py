@@ -27,12 +27,7 @@ SiteRecord = Callable[[int, Sequence[GvcfRecord | None], str], VariantRecord | N
 
 
 class ReferenceRun(NamedTuple):
-    """Consecutive positions without a variant and with equal values.
-
-    Attributes:
-        record: of the first position.
-        letters: of the reference, one per position.
-    """
+    """Consecutive positions, one for each letter, with the values of the first one's record and no variant."""
 
     record: VariantRecord
     letters: str

@@ -25,9 +25,8 @@ class JointGenotype:
     Attributes:
         alleles: numbers of its alleles, sorted; all NO_CALL without a call.
         phreds: int64[genotypes]; None if unknown.
-        quality: GQ; None without a call.
+        quality, depth: GQ and DP; None without a call, or if unknown.
         allele_depths: AD; empty if unknown.
-        depth: DP; None if unknown.
         source: the sample as it was merged.
     """
 
@@ -51,14 +50,9 @@ class JointGenotype:
 
 @dataclass(frozen=True)
 class JointCall:
-    """A called site.
+    """A called site with the alleles that are written, and genotypes in the order of the columns.
 
-    Attributes:
-        site: as merged.
-        alleles: that are written, the reference first.
-        quality: QUAL.
-        genotypes: in the order of the columns.
-        likeliest_counts: copies of each written alternate by expectation maximisation, rounded (MLEAC).
+    `likeliest_counts` are the copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
 
     site: JointSite

@@ -26,14 +26,7 @@ _NONE_SPELT = (NON_REFERENCE,)  # the alternates of a block, shared by nearly al
 
 
 class GvcfRecord:
-    """A line of a gVCF.
-
-    Attributes:
-        start: 0-based.
-        reference: the reference allele; for a block, its first base.
-        alternates: the other alleles, usually with NON_REFERENCE as the last.
-        source: the file.
-    """
+    """A line of a gVCF; of a block, `reference` has only the first base."""
 
     __slots__ = ("__dict__", "_rest", "alternates", "reference", "source", "start")
 

@@ -47,14 +47,10 @@ class SampleAtSite:
 
 @dataclass(frozen=True)
 class JointSite:
-    """A site with all samples.
+    """A site (0-based) with its alleles, the reference's first, and its samples in the order of the columns.
 
-    Attributes:
-        start: 0-based.
-        alleles: letters, the reference's first.
-        samples: in the order of the columns; of one without a record here, only the ploidy is known.
-        records: that start at the site.
-        depth: reads of all samples.
+    Of a sample without a record here, only the ploidy is known. `records` are those that start at the site, `depth`
+    counts the reads of all samples.
     """
 
     start: int

@@ -1,11 +1,9 @@
 """The reads of a sample: fetched from its BAM or CRAM in bulk, filtered, thinned, and stored in columns."""
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import Records, name_hashes
+from quire.io.bam.decode import name_hashes
 from quire.io.bam.reader import SPAN_OF_INDEX
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.parameters import CallingParameters
@@ -19,33 +17,15 @@ LEAST_COMPRESSED = 10  # bytes of a record in a BAM with very similar reads; usu
 _TELLING_READS = 20_000  # enough reads to estimate the bytes of a record, since an index has a resolution of 16 kb
 
 
-class ReadSource:
-    """An indexed BAM or CRAM of one sample.
+class ReadSource(IndexedAlignments):
+    """An indexed BAM or CRAM of one sample."""
 
-    Attributes:
-        contigs: lengths by name.
-        samples: the sample of each read group by the group's name; None for a group without a sample.
-    """
-
-    def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
-        """Open the file; see `IndexedAlignments`."""
-        self._alignments = IndexedAlignments(path, fasta)
-        self._compressed = LEAST_COMPRESSED  # bytes of a record, a low estimate
-        self.contigs = self._alignments.contigs
-        self.samples = self._alignments.samples
-
-    def bytes_over(self, contig: str, start: int, end: int) -> int:
-        """Estimate the bytes of compressed BAM that hold the reads over a span."""
-        return self._alignments.bytes_over(contig, start, end)
+    _compressed = LEAST_COMPRESSED  # bytes of a record, a low estimate
 
     def estimated_reads(self, contig: str, start: int, end: int) -> int | None:
         """Estimate the number of reads that start in a span, rather too high; None if the index does not give sizes."""
-        size = self._alignments.compressed_bytes(contig, start, end)
+        size = self.compressed_bytes(contig, start, end)
         return None if size is None else size // self._compressed
-
-    def records(self, contig: str, start: int, end: int) -> Records:
-        """Return the file's records that overlap [start, end); see `IndexedAlignments.records`."""
-        return self._alignments.records(contig, start, end)
 
     def fetch(
         self, contig: str, start: int, end: int, owned: NDArray[np.int64], parameters: CallingParameters
@@ -58,12 +38,12 @@ class ReadSource:
         Raises:
             InputError: the file is damaged.
         """
-        records = self._alignments.records(contig, max(0, start - FETCH_MARGIN), end)
+        records = self.records(contig, max(0, start - FETCH_MARGIN), end)
         positions = records.fixed["position"]
         if len(positions) >= _TELLING_READS:
             # Take half of the bytes per record seen here, since reads may be more similar elsewhere. Records before the
             # span in the index's first window were not read, so only windows that begin in the span count.
-            size = self._alignments.compressed_bytes(contig, start + SPAN_OF_INDEX - 1, end) or 0
+            size = self.compressed_bytes(contig, start + SPAN_OF_INDEX - 1, end) or 0
             if size > 0:
                 self._compressed = max(size // len(positions) // 2, LEAST_COMPRESSED)
         verdicts = judge(records.data, records.starts, records.fixed, parameters.minimum_mapping_quality)

@@ -31,11 +31,9 @@ from quire.simd.compiled import compiled
 
 
 class ScoredReads(NamedTuple):
-    """The scored reads of a region, where their best haplotypes place them.
+    """The scored reads of a region, with `start` and `end` where their best haplotypes place them, and base by base.
 
-    Attributes:
-        likelihoods: with `start` and `end` as the reads are placed.
-        placed: the same reads, base by base; unused reads have no bases.
+    Unused reads have no placed bases.
     """
 
     likelihoods: RegionLikelihoods
@@ -45,24 +43,13 @@ class ScoredReads(NamedTuple):
 class _CutReads(NamedTuple):
     """Reads to place, each cut to the span of its region.
 
-    Attributes:
-        first_base, end_base: int64[n], the run of a read's bases in `RegionReads`.
-        bases: uint8 codes of all runs.
-        offsets: int64[n + 1] into bases.
+    The first and the end of a read's bases are those in `RegionReads`; `offsets` are int64[n + 1] into `bases`.
     """
 
     first_base: NDArray[np.int64]
     end_base: NDArray[np.int64]
     bases: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-
-
-class _Alignments(NamedTuple):
-    """The arrays of `SemiglobalAlignments`, as kernels take them."""
-
-    offsets: NDArray[np.int32]
-    cigars: NDArray[np.uint32]
-    cigar_offsets: NDArray[np.int64]
 
 
 def score_regions(
@@ -121,7 +108,7 @@ def _placement(
     tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
     batch = SemiglobalBatch(bases, base_offsets, cut.bases, cut.offsets, tasks)
     aligned = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
-    to_haplotypes = _Alignments(aligned.offsets, aligned.cigars, aligned.cigar_offsets)
+    to_haplotypes = aligned.offsets, aligned.cigars, aligned.cigar_offsets
     to_reference = chosen, cigars, cigar_offsets
     positions = _place_all(reads.positions, cut, spans, to_haplotypes, to_reference, window.codes, window.start)
     return cut.first_base, cut.end_base, positions, cut.offsets
@@ -197,7 +184,7 @@ def _place_all(unmoved, cut, spans, alignments, haplotypes, reference, low):
     of all haplotypes to the reference with their offsets.
     """
     first_base, read_bases, read_offsets = cut.first_base, cut.bases, cut.offsets
-    offsets, cigars, cigar_offsets = alignments.offsets, alignments.cigars, alignments.cigar_offsets
+    offsets, cigars, cigar_offsets = alignments
     chosen, haplotype_cigars, haplotype_cigar_offsets = haplotypes
     positions = np.empty(len(read_bases), np.int64)
     for i in range(len(chosen)):

@@ -26,9 +26,8 @@ from quire.sequence.codes import LETTERS
 class Pile:
     """A sample's reads over the position.
 
-    Attributes:
-        verdicts: number of reads by outcome, names of FILTERS.
-        alleles: number of used reads by their allele at the position: a base, "deleted", or a base and "+insertion".
+    Counts of reads by outcome (FILTERS), and of used reads by their allele there: a base, "deleted", or a base and
+    "+insertion".
     """
 
     verdicts: Counter[str]
@@ -37,16 +36,14 @@ class Pile:
 
 @dataclass
 class RegionStory:
-    """An active region over the position.
+    """An active region over the position; spans are 0-based, half-open.
 
     Attributes:
-        span, padded: 0-based, half-open.
         reads: number of assembled reads.
         graphs: the graphs that were tried.
         sequences: number of distinct haplotypes, the reference included.
         aligned: the haplotypes that could be aligned to the reference.
         region: the region after trimming; None if it has no variants.
-        likelihoods: of the region's reads.
     """
 
     span: tuple[int, int]
@@ -64,13 +61,10 @@ class SiteStory:
     """A site that was genotyped.
 
     Attributes:
-        given: with all alleles of its haplotypes.
-        site: with the alleles that were considered.
+        given, site: with all alleles of its haplotypes, and with the alleles that were considered.
         touching: int64[samples], reads that touch the site.
         depths: int64[samples, alleles], reads that clearly support each allele.
         phreds: PL of all samples end to end.
-        ploidies: int64[samples].
-        quality: QUAL.
         absent: log10 of the probability that each allele is absent.
         kept: numbers of the alleles that are likely enough.
     """
@@ -87,13 +81,11 @@ class SiteStory:
 
 
 class Story:
-    """All facts about a position.
+    """All facts about a position (0-based).
 
     Attributes:
-        contig, position: 0-based.
         piles: by sample.
         activity: of the positions from `activity_start` on.
-        activity_start: position of the first value of `activity`.
         spans: active regions near the position.
         region: the active region that holds the position; None if there is none.
         sites: of that region, in order.
