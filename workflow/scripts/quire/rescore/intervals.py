@@ -9,10 +9,7 @@ _JOINED_GAP = 10_000  # islands this close become one interval, since nothing is
 
 
 def split(
-    contigs: Sequence[tuple[str, int]],
-    islands: Sequence[Interval],
-    bed: str | Path | None,
-    interval_size: int,
+    contigs: Sequence[tuple[str, int]], islands: Sequence[Interval], bed: str | Path | None, interval_size: int
 ) -> list[list[Interval]]:
     """Split the genome into pieces of one or more disjoint intervals, in genome order.
 

@@ -18,13 +18,7 @@ from quire.rescore.long_indels.calls import Called, joint_record, long_indels, m
 from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.records import variant_record
 from quire.rescore.reference_confidence.realignment import ScoredReads, score_regions
-from quire.rescore.regions import (
-    AssembledRegion,
-    assemble_regions,
-    find_regions,
-    region_sites,
-    sites_with_reads,
-)
+from quire.rescore.regions import AssembledRegion, assemble_regions, find_regions, region_sites, sites_with_reads
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window

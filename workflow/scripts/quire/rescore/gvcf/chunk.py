@@ -29,12 +29,7 @@ from quire.rescore.reads.clipping import RegionReads
 from quire.rescore.reference_confidence import ReadColumns, reference_confidence
 from quire.rescore.reference_confidence.columns import Placement, clipped_columns, placed_columns
 from quire.rescore.reference_confidence.realignment import ScoredReads, score_regions
-from quire.rescore.regions import (
-    AssembledRegion,
-    assemble_regions,
-    find_regions,
-    sites_with_reads,
-)
+from quire.rescore.regions import AssembledRegion, assemble_regions, find_regions, sites_with_reads
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window

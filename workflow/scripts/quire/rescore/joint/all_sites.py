@@ -40,12 +40,7 @@ class ReferenceRun(NamedTuple):
 
 
 def between_variants(
-    contig: str,
-    span: Span,
-    within: tuple[int, int],
-    gvcfs: Sequence[Gvcf],
-    letters: Letters,
-    deletion_at: SiteRecord,
+    contig: str, span: Span, within: tuple[int, int], gvcfs: Sequence[Gvcf], letters: Letters, deletion_at: SiteRecord
 ) -> Iterator[VariantRecord | ReferenceRun]:
     """Yield all positions `within` a part of a span in which no variant starts.
 

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import pysam
 
 from quire.errors import InputError
+from quire.io.files import lacks_bgzip_end
+from quire.io.sniff import is_bgzip
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.rescore.ploidy import PloidyMap
 
-_END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # BGZF's last, empty block
 _FIRST_SAMPLE = 9  # column
 _RECORDS_COMPARED = 1000  # records of each contig that are compared with the reference
 _FURTHEST = 1 << 31  # a position beyond any contig
@@ -98,7 +99,12 @@ class Gvcf:
         """
         self.path = str(path)
         self._lengths = contigs
-        self._require_whole()
+        if not Path(path).is_file():
+            raise InputError(f"{path}: no such file; correct rescore.more_gvcfs.")
+        if not is_bgzip(path):
+            raise InputError(f"{path}: is not bgzip; run bgzip and bcftools index --tbi on it.")
+        if lacks_bgzip_end(path):
+            raise InputError(f"{path}: is truncated; make or copy the file again.")
         try:
             self._file = pysam.TabixFile(self.path, encoding="utf-8")
         except (OSError, ValueError) as error:
@@ -114,18 +120,6 @@ class Gvcf:
             raise InputError(f"{path}: its header has no line with the names of the samples; make the file again.")
         self.samples: Sequence[str] = header[-1].split("\t")[_FIRST_SAMPLE:]
         self.ploidies = PloidyMap.from_header(header)
-
-    def _require_whole(self) -> None:
-        """Refuse a file that is not bgzip or lacks the end of one."""
-        path = Path(self.path)
-        if not path.is_file():
-            raise InputError(f"{self.path}: no such file; correct rescore.more_gvcfs.")
-        with path.open("rb") as stream:
-            if stream.read(2) != _END_OF_FILE[:2]:
-                raise InputError(f"{self.path}: is not bgzip; run bgzip and bcftools index --tbi on it.")
-            stream.seek(-min(len(_END_OF_FILE), path.stat().st_size), 2)
-            if stream.read() != _END_OF_FILE:
-                raise InputError(f"{self.path}: is truncated; make or copy the file again.")
 
     def _check_contigs(self, header: Sequence[str], contigs: Mapping[str, int]) -> None:
         for line in header:

@@ -61,11 +61,7 @@ class JointSite:
 
 
 def merge_site(
-    contig: str,
-    start: int,
-    records: Sequence[GvcfRecord | None],
-    gvcfs: Sequence[Gvcf],
-    letter: str = "",
+    contig: str, start: int, records: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf], letter: str = ""
 ) -> JointSite:
     """Merge the samples of all files at a position, given the record of each file that spans it, or None.
 
