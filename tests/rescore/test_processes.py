@@ -4,13 +4,12 @@ import os
 import signal
 import time
 import weakref
-from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import psutil
 import pytest
 from quire.errors import InputError, QuireError
-from quire.rescore.counting import counted
+from quire.rescore.counting import CountingPool
 from quire.rescore.processes import AHEAD, in_processes
 
 from tests.support.orphans import assert_none_outlives
@@ -119,8 +118,23 @@ def die_at_three(unit: int) -> int:
 def test_a_killed_process_is_one_sentence() -> None:
     with pytest.raises(QuireError, match="memory ran out: a process of the job was killed"):
         list(in_processes(die_at_three, range(9), 2))
-    with ProcessPoolExecutor(1) as pool, pytest.raises(QuireError, match="memory ran out: a process of the job was"):
-        counted(pool.submit(die_at_three, 3))
+
+
+def count_and_kill(before: int, after: int) -> None:
+    """Count lines in processes that are killed in between."""
+    line = b"one\t5\t.\tA\tC\t50\tPASS\t.\tGT\t0/1\n"
+    with CountingPool(["#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\n"], 2) as pool:
+        pool.add(line * before)
+        for child in psutil.Process().children():
+            child.kill()
+            child.wait()
+        pool.add(line * after)
+
+
+@pytest.mark.parametrize("lines", [(0, 200_000), (200_000, 0)])
+def test_a_killed_process_that_counts_is_one_sentence(lines: tuple[int, int]) -> None:
+    with pytest.raises(QuireError, match="memory ran out: a process of the job was killed"):
+        count_and_kill(*lines)
 
 
 ORPHANS = r"""

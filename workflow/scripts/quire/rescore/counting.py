@@ -1,27 +1,22 @@
 """A pool of processes that count the records of a VCF while its parts are joined.
 
-Each process has one counter, which is fetched only at the end, since a counter holds figures for each pair of samples
-(48 MB for 1,000 samples). The counts do not depend on which process counted which record.
+Each process has one counter, which it sends back only at the end, since a counter holds figures for each pair of
+samples (48 MB for 1,000 samples). The counts do not depend on which process counted which record.
 """
 
-from collections import deque
-from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from os import getpid
-from threading import Barrier, BrokenBarrierError
 from types import TracebackType
-from typing import TypeVar
 
 from quire.errors import QuireError
 from quire.rescore.processes import KILLED, die_with
 from quire.rescore.variant_counts import VariantCounter
 
-Result = TypeVar("Result")
+_FORK = get_context("fork")
 _LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
-_FETCHING_SECONDS = 600  # most that a process waits until the others are asked too
-_own: tuple[VariantCounter, Barrier] | None = None  # set in the processes of the pool
 
 
 class CountingPool:
@@ -30,14 +25,13 @@ class CountingPool:
     def __init__(self, head: Sequence[str], processes: int) -> None:
         """Start the processes, given the lines of the header; with 1, this process counts."""
         self.counter = VariantCounter(head)
-        self._pool = None
-        self._processes = processes if processes > 1 else 0
-        if self._processes:
-            context = get_context("fork")
-            start = (getpid(), list(head), context.Barrier(processes))
-            self._pool = ProcessPoolExecutor(processes, context, _start, start)
-        self._waiting: deque[Future[None]] = deque()
-        self._is_used = False
+        self._processes, self._pipes, self._sent = [], [], 0
+        for _ in range(processes if processes > 1 else 0):
+            ours, theirs = _FORK.Pipe()
+            self._processes.append(_FORK.Process(target=_count_all, args=(theirs, head, getpid()), daemon=True))
+            self._processes[-1].start()
+            theirs.close()  # otherwise this process would not notice when the other ends
+            self._pipes.append(ours)
 
     def __enter__(self) -> "CountingPool":
         return self
@@ -49,67 +43,52 @@ class CountingPool:
             if kind is None:
                 self._finish()
         finally:
-            if self._pool is not None:
-                self._pool.shutdown(cancel_futures=True)
+            for process in self._processes:
+                process.kill()
+                process.join()
 
     def add(self, lines: bytes) -> None:
-        """Count whole lines."""
-        if self._pool is None or len(lines) < _LEAST_BYTES:
+        """Count whole lines.
+
+        Raises:
+            QuireError: a process was killed.
+        """
+        if not self._pipes or len(lines) < _LEAST_BYTES:
             _count(self.counter, lines)
             return
-        self._is_used = True
-        for begin, end in _stretches(lines):
-            if len(self._waiting) >= 2 * self._processes:
-                counted(self._waiting.popleft())
-            self._waiting.append(self._pool.submit(_count_here, lines[begin:end]))
+        begin = 0
+        while begin < len(lines):
+            end = lines.find(b"\n", begin + _LEAST_BYTES) + 1 or len(lines)
+            with _killed_in_one_sentence():
+                self._pipes[self._sent % len(self._pipes)].send_bytes(lines[begin:end])
+            self._sent += 1
+            begin = end
 
     def _finish(self) -> None:
-        """Wait for the processes and add their counts."""
-        while self._waiting:
-            counted(self._waiting.popleft())
-        if self._pool is None or not self._is_used:
-            return
-        fetched = deque(self._pool.submit(_fetch) for _ in range(self._processes))
-        while fetched:
-            self.counter.merge(counted(fetched.popleft()))
+        """Add the counts of the processes that were sent lines."""
+        used = self._pipes[: self._sent]
+        with _killed_in_one_sentence():
+            for pipe in used:
+                pipe.send_bytes(b"")
+            for pipe in used:
+                self.counter.merge(pipe.recv())
 
 
-def counted(future: "Future[Result]") -> Result:
-    """Return the result of a process of a pool; QuireError if it was killed."""
+@contextmanager
+def _killed_in_one_sentence() -> Iterator[None]:
     try:
-        return future.result()
-    except (BrokenProcessPool, BrokenBarrierError):
+        yield
+    except (EOFError, OSError):
         raise QuireError(KILLED) from None
 
 
-def _stretches(lines: bytes) -> list[tuple[int, int]]:
-    """Return start and end of runs of whole lines; all runs but the last have at least _LEAST_BYTES."""
-    found, begin = [], 0
-    while begin < len(lines):
-        end = lines.find(b"\n", begin + _LEAST_BYTES) + 1 or len(lines)
-        found.append((begin, end))
-        begin = end
-    return found
-
-
-def _start(parent: int, head: Sequence[str], all_fetch: Barrier) -> None:
-    """Initialise a process of the pool."""
-    global _own
+def _count_all(pipe: Connection, head: Sequence[str], parent: int) -> None:
+    """Count the lines that come through a pipe, until an empty message, and send the counter back."""
     die_with(parent)
-    _own = VariantCounter(head), all_fetch
-
-
-def _count_here(lines: bytes) -> None:
-    assert _own is not None
-    _count(_own[0], lines)
-
-
-def _fetch() -> VariantCounter:
-    """Return the counter of this process; each process answers once, since it waits until the others are asked."""
-    assert _own is not None
-    counter, all_fetch = _own
-    all_fetch.wait(_FETCHING_SECONDS)
-    return counter
+    counter = VariantCounter(head)
+    while lines := pipe.recv_bytes():
+        _count(counter, lines)
+    pipe.send(counter)
 
 
 def _count(counter: VariantCounter, lines: bytes) -> None:
