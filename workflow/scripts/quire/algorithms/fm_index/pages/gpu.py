@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Protocol
 
 from quire.algorithms.fm_index.gpu import CardPage, arrays_of, page_bytes, page_on_card, upload_page
@@ -55,7 +56,7 @@ class CardPages:
             stay = 0
             while sum(sizes[: stay + 1]) + under_way <= room:
                 stay += 1
-        self.resident = [self._upload(index) for index in indexes[:stay]]
+        self.resident = [upload_page(card, index, index.start, index.owned_length) for index in indexes[:stay]]
         self.cycled = indexes[stay:]
         self._ahead = bool(self.cycled) and sum(sizes[:stay]) + 2 * max(sizes[stay:]) <= room
         if self.cycled:
@@ -69,27 +70,17 @@ class CardPages:
 
     def __iter__(self) -> Iterator[CardPage]:
         yield from self.resident
-        waiting = list(self.cycled)
-        following = self._begin(waiting.pop(0), self.card.mark()) if waiting else None
-        while following is not None:
-            page = self._page(*following)
-            following = None
+        uploads: list[Upload] = []
+        for index, following in zip_longest(self.cycled, self.cycled[1:]):
+            uploads = uploads or self._begin(index, self.card.mark())
+            arrays = [upload.array() for upload in uploads]
+            page, arrays, uploads = page_on_card(index, arrays, index.start, index.owned_length), [], []
             # Launches before this mark use older pages only, whose memory the next upload may take.
             mark = self.card.mark()
             yield page
-            if waiting and self._ahead:
-                following = self._begin(waiting.pop(0), mark)
-                del page
-            elif waiting:
-                del page
-                following = self._begin(waiting.pop(0), self.card.mark())
+            if following is not None and self._ahead:
+                uploads = self._begin(following, mark)
+            del page
 
-    def _begin(self, index: IndexOfPage, mark: object) -> tuple[IndexOfPage, list[Upload]]:
-        return index, [self.card.upload_ahead(array, mark) for array in arrays_of(index)]
-
-    def _page(self, index: IndexOfPage, uploads: list[Upload]) -> CardPage:
-        arrays = [upload.array() for upload in uploads]
-        return page_on_card(index, arrays, index.start, index.owned_length)
-
-    def _upload(self, index: IndexOfPage) -> CardPage:
-        return upload_page(self.card, index, index.start, index.owned_length)
+    def _begin(self, index: IndexOfPage, mark: object) -> list[Upload]:
+        return [self.card.upload_ahead(array, mark) for array in arrays_of(index)]
