@@ -61,7 +61,7 @@ class Processor:
     """The search on the CPU."""
 
     def __init__(self, axis: Reference, indexes: list[PageIndex]) -> None:
-        from quire.algorithms.fm_index.pages.cpu import page_arrays
+        from quire.algorithms.fm_index.cpu import page_arrays
 
         self.axis = Axis(axis.text, axis.ambiguous, axis.island_axis)
         self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]

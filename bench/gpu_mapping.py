@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from quire import index, reference
-from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.algorithms.fm_index.gpu import CardPages
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import steps_on
 from quire.align.insert_size import fit_all

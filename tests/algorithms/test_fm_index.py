@@ -8,7 +8,7 @@ from quire.algorithms import fm_index
 from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.construction import cpu as construction_cpu
 from quire.algorithms.fm_index.construction import first_rows
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.suffix_array.cpu import suffix_array
 
 from tests.oracles import fm_index as oracle

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.index import PageIndex, build

@@ -30,8 +30,8 @@ def axis() -> np.ndarray:
 def test_the_same_hits(
     card, axis, owned: int, words_per_block: int, sa_sampling: int, parameters: SeedingParameters
 ) -> None:
+    from quire.algorithms.fm_index.cpu import page_arrays
     from quire.algorithms.fm_index.gpu import upload_page
-    from quire.algorithms.fm_index.pages.cpu import page_arrays
     from quire.algorithms.seeding import cpu
     from quire.reads import Reads
 

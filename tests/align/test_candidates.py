@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from quire.algorithms.extension import ExtensionJobs
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.candidates.cpu import find_candidates

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire import index, reference
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.errors import InputError, QuireError
 from quire.index import PageIndex
 from quire.index.arrays import cpu as arrays_cpu

@@ -31,7 +31,7 @@ def make_pages(
     islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
 ) -> list:
     """Cut the axis of islands into pages for the CPU; `parameters` are those of `build_index`."""
-    from quire.algorithms.fm_index.pages.cpu import page_arrays  # imported here: a GPU machine has no Numba
+    from quire.algorithms.fm_index.cpu import page_arrays  # imported here: a GPU machine has no Numba
 
     axis = make_axis(islands)
     length = int(axis.islands[-1])

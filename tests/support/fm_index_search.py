@@ -1,8 +1,7 @@
 """Pattern search in a page on the CPU, for tests of the individual steps of the stages' kernels."""
 
 import numpy as np
-from quire.algorithms.fm_index.cpu import backward_step, owned_count
-from quire.algorithms.fm_index.pages.cpu import start_of_row
+from quire.algorithms.fm_index.cpu import backward_step, owned_count, start_of_row
 from quire.simd.compiled import compiled
 
 

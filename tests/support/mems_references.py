@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from quire.algorithms.fm_index.pages import IndexOfPage
+from quire.algorithms.fm_index import IndexOfPage
 from quire.algorithms.mems import Cursor, Queries, ReferenceText
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import AMBIGUOUS

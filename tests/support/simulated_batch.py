@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.extension.cpu import extend
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned

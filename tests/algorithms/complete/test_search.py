@@ -9,7 +9,7 @@ pytest.importorskip("numba", reason="the CPU's search runs in Numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.complete import cpu, pieces
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 
 from tests.support.complete_cases import (
     draw_islands,

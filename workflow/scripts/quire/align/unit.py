@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.align.command import command_line
 from quire.align.engines.cpu import CpuEngine
 from quire.align.mapper import Mapper

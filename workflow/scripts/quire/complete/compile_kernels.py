@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from quire.algorithms.complete.cpu import find_ends
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.complete.finders import axis_of
 from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
 from quire.index import PageIndex

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
-from quire.algorithms.fm_index.pages.cpu import page_arrays
+from quire.algorithms.fm_index.cpu import page_arrays
 from quire.device.card import Card
 from quire.errors import QuireError
 from quire.index import PageIndex
@@ -46,7 +46,7 @@ class CardFinder:
 
     def __init__(self, card: Card, indexes: Sequence[PageIndex], axis: Axis, max_differences: int) -> None:
         from quire.algorithms.complete.windows.gpu import upload_axis
-        from quire.algorithms.fm_index.pages.gpu import CardPages
+        from quire.algorithms.fm_index.gpu import CardPages
 
         self._card, self._differences = card, max_differences
         try:

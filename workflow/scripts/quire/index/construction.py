@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quire import reference as references
-from quire.algorithms.fm_index.pages import IndexOfPage
+from quire.algorithms.fm_index import IndexOfPage
 from quire.device.card import Card, OutOfDeviceMemory
 from quire.device.choice import use_backend
 from quire.errors import InputError, QuireError

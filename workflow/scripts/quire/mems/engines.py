@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.algorithms.fm_index.gpu import CardPages
 from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
 from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, bytes_per_match, find
 from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference

@@ -13,7 +13,7 @@ from quire.algorithms.complete.trie import cpu as trie
 from quire.algorithms.complete.windows import DIAGONALS
 from quire.algorithms.complete.windows.cpu import find_ends as ends_of_windows
 from quire.algorithms.complete.windows.cpu import join_candidates
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_table
+from quire.algorithms.fm_index.cpu import PageArrays, page_table
 from quire.reads import Reads
 from quire.reads.cpu import subset
 

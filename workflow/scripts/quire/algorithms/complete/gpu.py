@@ -14,8 +14,7 @@ from quire.algorithms.complete.trie import gpu as trie
 from quire.algorithms.complete.windows import MOST_ORIENTED, ORIENTED_SHIFT
 from quire.algorithms.complete.windows.gpu import CardAxis, windows_of
 from quire.algorithms.complete.windows.gpu import find_ends as ends_of_windows
-from quire.algorithms.fm_index.gpu import CardPage
-from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.reads.gpu import CardReads
 

@@ -15,7 +15,8 @@ start with a pattern; `low == high` means that the pattern does not occur. The a
 - `sampled_rows`: two words for each 64 rows: the bits of the sampled ones, and the number of sampled rows before them.
 - `unowned_rows`: the sorted rows whose suffix starts in the part of the text that belongs to the next page.
 
-`cpu` and fm_index.cuh have the steps of a search; `pages` holds the pages of the axis side by side.
+`cpu` and fm_index.cuh have the steps of a search. The axis has several pages side by side; each search looks a query up
+in all of them.
 """
 
 from dataclasses import dataclass
@@ -56,6 +57,24 @@ class FmIndex:
     sa_sampling: int
     sampled_rows: np.ndarray
     unowned_rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class IndexOfPage(FmIndex):
+    """The FM-index of a page (attributes of `FmIndex`); axis position = start + position in the index.
+
+    Attributes:
+        start: first axis position of the page.
+        owned_end: axis position from which on hits belong to the next page.
+    """
+
+    start: int
+    owned_end: int
+
+    @property
+    def owned_length(self) -> int:
+        """Position in the page from which on hits belong to the next page."""
+        return self.owned_end - self.start
 
 
 def words_of_distance(sampling_distance: int) -> int:

@@ -1,11 +1,20 @@
-"""The FM-index of a page in a card's memory; kernels search it with the functions of fm_index.cuh."""
+"""The FM-indexes of the axis' pages on a card: all resident if memory allows, else some of them uploaded in turn.
 
-from typing import NamedTuple
+Kernels search them with the functions of fm_index.cuh.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from quire.algorithms.fm_index import FmIndex
-from quire.device.card import Card, CardArray
+from quire.algorithms.fm_index import FmIndex, IndexOfPage
+from quire.device.card import Card, CardArray, Upload
+from quire.errors import QuireError
+
+log = logging.getLogger("quire.align")
 
 
 class CardPage(NamedTuple):
@@ -49,3 +58,76 @@ def page_on_card(index: FmIndex, arrays: list[CardArray], start: int, owned_leng
 def page_bytes(index: FmIndex) -> int:
     """Return the memory that a page takes on a card, in bytes."""
     return sum(array.nbytes for array in arrays_of(index))
+
+
+class PagesInTurn(Protocol):
+    """Pages of the whole axis in order, of which only the last one requested need be on the card.
+
+    Launch the work on a page before the next is requested: its memory is reused in stream order only.
+    """
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[CardPage]: ...
+
+
+def page_table(pages: list[CardPage], most: int) -> tuple[CardArray | int, ...]:
+    """Return pages that are all on the card as one argument of a kernel: a struct of an array of `most` pages."""
+    members = [member for page in pages for member in page]
+    return tuple(members + [0] * (most * len(CardPage._fields) - len(members)))
+
+
+class CardPages:
+    """The pages of an axis; iterating yields each once, in order, usable until the next one is requested.
+
+    Attributes:
+        resident: the first pages, which stay on the card.
+        cycled: indexes of the others, which are uploaded at each iteration.
+    """
+
+    def __init__(self, card: Card, indexes: Sequence[IndexOfPage], room: int) -> None:
+        """Upload the pages that stay within `room` bytes; raise QuireError if not even one page fits."""
+        sizes = [page_bytes(index) for index in indexes]
+        if max(sizes, default=0) > room:
+            raise QuireError(
+                f"a page of the index takes {max(sizes) / 1e9:.2f} GB and the card has {room / 1e9:.2f} GB for pages; "
+                "build the index with a smaller reference.page_size, increase device.memory, or use device.backend: "
+                "cpu."
+            )
+        self.card = card
+        if sum(sizes) <= room:
+            stay = len(indexes)
+        else:
+            # One page is searched while the next one arrives. If only one fits, uploads wait.
+            under_way = min(2 * max(sizes), room)
+            stay = 0
+            while sum(sizes[: stay + 1]) + under_way <= room:
+                stay += 1
+        self.resident = [upload_page(card, index, index.start, index.owned_length) for index in indexes[:stay]]
+        self.cycled = indexes[stay:]
+        self._ahead = bool(self.cycled) and sum(sizes[:stay]) + 2 * max(sizes[stay:]) <= room
+        if self.cycled:
+            log.info(
+                "%d of %d pages of the index stay on the card, the others are uploaded for every batch%s",
+                stay, len(indexes), ", each while the one before it is searched" if self._ahead else "",
+            )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.resident) + len(self.cycled)
+
+    def __iter__(self) -> Iterator[CardPage]:
+        yield from self.resident
+        uploads: list[Upload] = []
+        for index, following in zip_longest(self.cycled, self.cycled[1:]):
+            uploads = uploads or self._begin(index, self.card.mark())
+            arrays = [upload.array() for upload in uploads]
+            page, arrays, uploads = page_on_card(index, arrays, index.start, index.owned_length), [], []
+            # Launches before this mark use older pages only, whose memory the next upload may take.
+            mark = self.card.mark()
+            yield page
+            if following is not None and self._ahead:
+                uploads = self._begin(following, mark)
+            del page
+
+    def _begin(self, index: IndexOfPage, mark: object) -> list[Upload]:
+        return [self.card.upload_ahead(array, mark) for array in arrays_of(index)]

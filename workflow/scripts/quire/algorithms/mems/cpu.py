@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages import IndexOfPage
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_arrays, page_table
+from quire.algorithms.fm_index import IndexOfPage
+from quire.algorithms.fm_index.cpu import PageArrays, page_arrays, page_table
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
 from quire.algorithms.mems.cpu_arrays import KernelSearch, Text, room_for
 from quire.algorithms.mems.cpu_hits import first_of_many, matches_of_leaves

@@ -7,7 +7,7 @@ second time on the axis, that place is also a hit of the same k-mer, and reaches
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages.cpu import page_of, start_of_row
+from quire.algorithms.fm_index.cpu import page_of, start_of_row
 from quire.algorithms.mems.cpu_rows import ANY, BLOCK_SHIFT, equal_before, equal_from, gather_hits, letter_before
 from quire.simd.compiled import compiled, inlined
 

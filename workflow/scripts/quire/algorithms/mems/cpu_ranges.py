@@ -9,8 +9,7 @@ round ahead, as in `quire.algorithms.seeding.cpu_together`.
 
 import numpy as np
 
-from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
-from quire.algorithms.fm_index.pages.cpu import announce_row, page_of
+from quire.algorithms.fm_index.cpu import announce_row, backward_step, page_of, prefetch_row
 from quire.algorithms.mems.cpu_arrays import FROM_TABLE, MOST_RANGES, MOST_STARTS
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.words import code_at

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage
-from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
 from quire.algorithms.mems import Cursor, Matches, WantedMatches
 from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
 from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES

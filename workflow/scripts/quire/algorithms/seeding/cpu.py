@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages.cpu import PageArrays, page_of, page_table
+from quire.algorithms.fm_index.cpu import PageArrays, page_of, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,

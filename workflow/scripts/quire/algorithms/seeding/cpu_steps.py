@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.pages.cpu import announce_row, start_of_row
+from quire.algorithms.fm_index.cpu import announce_row, start_of_row
 from quire.algorithms.seeding import DEEPEST, DIAGONAL_BIAS, MAXIMUM_SEEDS
 from quire.sequence.ties.cpu import tie_hash
 from quire.sequence.words import packed_word

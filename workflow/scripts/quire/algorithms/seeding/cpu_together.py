@@ -16,8 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.cpu import backward_step, owned_count, prefetch_row
-from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, walk_to_sampled
+from quire.algorithms.fm_index.cpu import (
+    announce_row,
+    backward_step,
+    owned_count,
+    page_of,
+    prefetch_row,
+    walk_to_sampled,
+)
 from quire.algorithms.seeding import MAXIMUM_SEEDS
 from quire.algorithms.seeding.cpu_steps import (
     longest_seed,

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage
-from quire.algorithms.fm_index.pages.gpu import PagesInTurn, page_table
+from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,

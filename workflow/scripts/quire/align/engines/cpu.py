@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quire.algorithms.extension.cpu import extend
-from quire.algorithms.fm_index.pages.cpu import PageArrays
+from quire.algorithms.fm_index.cpu import PageArrays
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates

@@ -19,8 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from quire.algorithms.extension.gpu import MOST_BYTES
-from quire.algorithms.fm_index.gpu import CardPage
-from quire.algorithms.fm_index.pages.gpu import CardPages
+from quire.algorithms.fm_index.gpu import CardPage, CardPages
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import bytes_per_read, steps_on
 from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZES, InsertSizes

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from quire.algorithms.complete.cpu_arrays import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
 from quire.algorithms.complete.windows.cpu import candidate_at
-from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
-from quire.algorithms.fm_index.pages.cpu import announce_row, page_of, walk_to_sampled
+from quire.algorithms.fm_index.cpu import announce_row, backward_step, page_of, prefetch_row, walk_to_sampled
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined

@@ -9,8 +9,7 @@ import numpy as np
 
 from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage
-from quire.algorithms.fm_index.pages.gpu import PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 

@@ -23,8 +23,7 @@ from quire.algorithms.complete.trie.cpu_rows import (
     next_row,
     prepare_pieces,
 )
-from quire.algorithms.fm_index.cpu import backward_step, prefetch_row
-from quire.algorithms.fm_index.pages.cpu import page_of
+from quire.algorithms.fm_index.cpu import backward_step, page_of, prefetch_row
 from quire.simd.bits import count_ones, prefetch
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined

@@ -8,7 +8,7 @@ import numpy as np
 
 from quire.algorithms.complete.trie.cpu_rows import equal_cells, is_complete, next_row
 from quire.algorithms.complete.windows.cpu import candidate_at
-from quire.algorithms.fm_index.pages.cpu import announce_row, start_of_row
+from quire.algorithms.fm_index.cpu import announce_row, start_of_row
 from quire.sequence.words import code_at
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
