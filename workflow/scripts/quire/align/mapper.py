@@ -71,15 +71,11 @@ class Engine(Protocol[Searched]):
     def make_records(
         self, searched: Searched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
-        """Start rescue, pairing and records of a batch.
-
-        Args:
-            searched: batch from `search`, which must not be used again.
-            insert_sizes: the unit's models.
-            sink: sink whose `encode` is called in the worker threads.
+        """Start rescue, pairing and records of a batch from `search`, which must not be used again.
 
         Returns:
-            For each piece of the batch, in order: the encoded records and the counts of its reads.
+            For each piece of the batch, in order: the records, encoded by the sink in a worker thread, and the counts
+            of its reads.
         """
 
 
@@ -106,10 +102,7 @@ class Mapper(Generic[Searched]):
     def map(self, batches: Iterator[PairBatch], threads: int, sink: RecordSink[Encoded]) -> Iterator[Encoded]:
         """Yield the encoded records in order, a piece of a batch at a time; the caller passes each to `sink.write`.
 
-        Args:
-            batches: batches from `quire.io.fastq.read_batches`; all paired or all single.
-            threads: number of worker threads.
-            sink: sink whose `encode` is called in the worker threads.
+        The batches are all paired or all single; the sink's `encode` is called in the worker threads.
         """
         progress, spent = Progress(log), TimeSpent()
         with self.engine.running(threads):

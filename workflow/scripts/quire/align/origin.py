@@ -14,14 +14,7 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
     """Return a digest (SHA-256, hexadecimal) of everything that determines a unit's records and header.
 
     Read files are represented by path, size and modification time, as in Snakemake; the packed reference and the
-    indexes of its pages by the checksums in their manifests.
-
-    Args:
-        inputs: inputs of the unit.
-        read_group: read group of all records.
-        clipping: ends of reads that are not mapped.
-        umis: source of the UMIs.
-        program: digest of the sources of the mapper.
+    indexes of its pages by the checksums in their manifests; the mapper by a digest of its sources, `program`.
     """
     reads = inputs.reads
     said = {

@@ -25,12 +25,7 @@ class ReadCounts:
 
 
 def count_reads(flag: np.ndarray, offsets: np.ndarray) -> ReadCounts:
-    """Count the reads of a batch by its records.
-
-    Args:
-        flag: uint16[records], flags of the records.
-        offsets: int64[n + 1], offsets of the reads in bases.
-    """
+    """Count the reads of a batch by the flags of its records (uint16[]); `offsets` is int64[n + 1], in bases."""
     primary = flag[(flag & FLAG_SUPPLEMENTARY) == 0]
     unmapped = int(((primary & FLAG_UNMAPPED) != 0).sum())
     proper = FLAG_PAIRED | FLAG_PROPER_PAIR

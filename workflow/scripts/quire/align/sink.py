@@ -31,12 +31,7 @@ class RecordSink(Protocol[Encoded]):
         """Return the number of records written so far."""
 
     def encode(self, records: RecordBatch, batch: PairBatch) -> Encoded:
-        """Return the records of a batch in the form that `write` takes.
-
-        Args:
-            records: records in the order of the reads.
-            batch: reads to which `records.mate` and `records.read` refer.
-        """
+        """Return the records, which are in the order of the batch's reads, in the form that `write` takes."""
 
     def write(self, encoded: Encoded) -> None:
         """Write the result of `encode` for the next batch in the order of the reads."""
@@ -105,13 +100,8 @@ def open_sink(
 ) -> Iterator[RecordSink[Any]]:
     """Yield the sink of a file or folder, which appears when the `with` block ends without an error.
 
-    Args:
-        path: BAM file if its name ends in `.bam`, else a folder of buckets.
-        text: text of the header.
-        names: names of the contigs.
-        lengths: int64[contigs], their lengths in bases.
-        read_group: read group of all records.
-        threads: threads of the job, which determine the number of threads that write buckets.
+    A path that ends in `.bam` is a BAM file, any other a folder of buckets. `names` and `lengths` (int64[], bases) are
+    those of the contigs. `threads` of the job determine the number of threads that write buckets.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.

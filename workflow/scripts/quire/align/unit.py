@@ -53,13 +53,7 @@ def map_unit(
 ) -> None:
     """Map the reads of a unit.
 
-    Args:
-        inputs: reference, indexes and reads.
-        outputs: files that appear whole or not at all.
-        read_group: read group of all records.
-        settings: threads, backend and batches.
-        clipping: ends of reads that are not mapped.
-        umis: True if names end in UMIs, which become RX.
+    If `umis`, names end in UMIs, which become RX. The outputs appear whole or not at all.
 
     Raises:
         InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
@@ -189,16 +183,7 @@ class UnitReads:
     def __init__(
         self, inputs: UnitInputs, reads_per_batch: int, clipping: Clipping, umis: bool, temporary: Path, threads: int
     ) -> None:
-        """Start reading.
-
-        Args:
-            inputs: inputs of the unit.
-            reads_per_batch: reads or pairs in a batch.
-            clipping: ends of reads that are not mapped.
-            umis: True if the names end in UMIs.
-            temporary: folder for temporary files (see `quire.io.alignment_reads`).
-            threads: number of threads for files of alignments.
-        """
+        """Start reading; `temporary` and `threads` serve files of alignments (see `quire.io.alignment_reads`)."""
         self.reads_per_batch, self.records, self.clipped = reads_per_batch, RecordCounts(), ClippedCounts(clipping)
 
         def reading() -> Iterator[PairBatch]:

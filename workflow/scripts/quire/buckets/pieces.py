@@ -25,12 +25,9 @@ def checksums(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np
 
 
 def read_pieces(files: NDArray[np.int64], pieces: NDArray[np.int64], out: NDArray[np.uint8]) -> bool:
-    """Read pieces end to end; any thread may call it.
+    """Read pieces end to end to `out`; any thread may call it.
 
-    Args:
-        files: int64[], descriptors of open files.
-        pieces: int64[n, 4 or more], index of the file, offset, bytes and CRC-32.
-        out: at least as long as all of them.
+    `files` are descriptors of open files; a row of `pieces` begins with index of the file, offset, bytes and CRC-32.
 
     Returns:
         True if all pieces were read and have their checksums. If not, the content of `out` is undefined.

@@ -12,12 +12,7 @@ from quire.simd.compiled import compiled
 
 
 def orient(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Reads:
-    """Return the reads of one or two batches on both strands.
-
-    Args:
-        mate1: first mates or single reads.
-        mate2: second mates in the same order, or None.
-    """
+    """Return the reads of one or two batches (first mates and their second mates) on both strands."""
     bases, offsets = bases_of_mates(mate1, mate2)
     name_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 1 if mate2 is None else 2)
     lengths = np.diff(offsets)

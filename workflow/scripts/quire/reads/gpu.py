@@ -128,13 +128,7 @@ def orient_staged(card: Card, staged: CardArray, layout: Layout) -> CardReads:
 
 
 def orient(card: Card, mate1: ReadBatch, mate2: ReadBatch | None = None) -> CardReads:
-    """Return the reads of one or two batches on both strands, on the card.
-
-    Args:
-        card: the card.
-        mate1: first mates or single reads.
-        mate2: second mates in the same order, or None.
-    """
+    """Return the reads of one or two batches (first mates and their second mates) on both strands, on the card."""
     mates = _mates(mate1, mate2)
     lengths = np.concatenate([np.diff(mate.offsets) for mate in mates])
     given = _Given(

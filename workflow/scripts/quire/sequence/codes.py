@@ -16,9 +16,7 @@ IUPAC_BESIDES_N = b"RYSWKMBDHV"
 def code_table(others: Mapping[bytes, int], unknown: int) -> NDArray[np.uint8]:
     """Return the code of each byte (uint8[256]); lower case has the code of upper case.
 
-    Args:
-        others: codes of letters other than A, C, G, T and U.
-        unknown: the code of every other byte.
+    `others` gives codes of letters other than A, C, G, T and U, and `unknown` that of every other byte.
     """
     table = np.full(256, unknown, np.uint8)
     for letters, code in ((b"A", 0), (b"C", 1), (b"G", 2), (b"TU", 3), *others.items()):

@@ -154,13 +154,9 @@ def find_hits(
 
 
 def bytes_per_read(parameters: SeedingParameters, length: float, pages: int, together: bool) -> int:
-    """Return the card memory that seeding needs for a read, including a usual number of hits.
+    """Return the card memory that seeding needs for a read of mean `length`, including a usual number of hits.
 
-    Args:
-        parameters: parameters of seeding.
-        length: mean length of the reads.
-        pages: number of pages.
-        together: True if all of them are on the card, in a list.
+    `together` is True if all pages are on the card, in a list.
     """
     seeds = min(2 * (length / parameters.stride + 1), 2 * MAXIMUM_SEEDS)
     hits = 8 * PLANNED_HITS

@@ -92,16 +92,9 @@ def _count_good(part, read_offsets, offsets):
 
 @compiled
 def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found):
-    """Insert the alignments of one round among the other alignments of their reads, best first.
+    """Insert the alignments of one round among the others of their reads in `found`, best first.
 
-    Args:
-        part: columns of the round.
-        read_offsets: int64[n + 1], offsets of the reads in bases.
-        name_hash: uint64[n], hashes of their names.
-        cigar_base: index where the CIGAR operations of the round will begin.
-        begins: int64[n + 1], where the alignments of each read begin in `found`.
-        ends: int64[n], where they end so far; updated.
-        found: columns of the alignments inserted so far.
+    Those of read r are found[begins[r]:ends[r]]; `ends` is updated. `cigar_base` is where the round's operations begin.
     """
     found = borrowed(found)
     read_offsets, name_hash = borrowed(read_offsets), borrowed(name_hash)
@@ -230,13 +223,7 @@ def _take_best(part, read_offsets, best):
 
 
 def poorly_aligned(best: np.ndarray, reads: Reads, seeding_pass: SeedingPass) -> np.ndarray:
-    """Return True (bool[n]) for reads that a later pass maps again, since their best or second place may be missing.
-
-    Args:
-        best: result of `best_scores`.
-        reads: the batch.
-        seeding_pass: parameters of the later pass.
-    """
+    """Return True (bool[n]) for reads that a later pass maps again, given the result of `best_scores`."""
     # A read that was placed only on alternate contigs still misses its place on the primary assembly.
     lengths, scores = np.diff(reads.offsets), best[:, 0].astype(np.int64)
     is_short = (lengths < seeding_pass.shortest_certain) | (

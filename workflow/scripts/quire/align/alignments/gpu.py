@@ -38,14 +38,9 @@ class Found(NamedTuple):
 def collect(
     card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
 ) -> Alignments:
-    """Collect the results of one or more rounds of extension; arrays on the card.
+    """Collect the results of rounds of extension, fewer than 2^31 in total; arrays on the card.
 
-    Args:
-        card: card of all arrays.
-        parts: rounds, with fewer than 2^31 extensions in total, in any order; fastest if the extensions of a read are
-            adjacent.
-        reads: the batch.
-        reference: the axis.
+    It is fastest if the extensions of a read are adjacent.
     """
     found, cigar = _put_together(card, parts)
     count = len(reads)

@@ -139,16 +139,9 @@ def compare_alone(bundles, query, axis, near, limit, numbers, listed):
     """Compare the read with the axis on the diagonals of lone bundles, and list the bundles that may matter.
 
     Most hits end here, so the loop is separate and keeps everything in registers. Lone hits with more than `limit`
-    mismatches are not listed. Counting stops above the limit also for a bundle that is listed in any case.
-
-    Args:
-        bundles: BUNDLE[] of one read.
-        query: the read.
-        axis: the axis.
-        near: start and end of an island on the axis.
-        limit: largest number of mismatches that matters.
-        numbers: int64[limit + 1 or more], scratch.
-        listed: int64[], as long as `bundles`; receives the indices of the listed bundles.
+    mismatches are not listed. Counting stops above the limit also for a bundle that is listed in any case. `near` is
+    the span of an island on the axis; `numbers` (int64[], more than `limit`) is scratch; `listed` (int64[], as long as
+    `bundles`) receives the indices of the listed bundles.
 
     Returns:
         The number of listed bundles, and the smallest number of mismatches that at least MOST_CANDIDATES lone bundles

@@ -79,12 +79,7 @@ def find_candidates(
 ) -> ExtensionJobs:
     """Cluster the hits of each read and keep the candidates with the highest estimated scores.
 
-    Args:
-        offsets: int64[n + 1], offsets of the hits of each read, from `quire.algorithms.seeding.cpu.find_hits`.
-        hits: uint64[], the hits from the same function.
-        reads: the batch.
-        reference: the axis.
-        seeding: parameters with which the reads were seeded.
+    `offsets` and `hits` are the result of `quire.algorithms.seeding.cpu.find_hits` for these reads and this seeding.
     """
     has_alternate = len(reference.alternate) > 0
     most = 2 * MOST_CANDIDATES if has_alternate else MOST_CANDIDATES
@@ -254,10 +249,9 @@ def _is_alternate(alternate, island):
 
 @compiled
 def _reserve(bundles, query, axis, on_alternate, candidate, best):
-    """Replace the last kept candidate by the best one whose part of the read differs from the first one's.
+    """Replace the last kept candidate by the best whose part of the read differs from the first one's, if none does.
 
-    Nothing is changed if a kept candidate has such a part. All are on the primary assembly, or all `on_alternate`
-    contigs.
+    All are on the primary assembly, or all `on_alternate` contigs.
     """
     part = part_of(best[0], query)
     for i in range(1, MOST_CANDIDATES):

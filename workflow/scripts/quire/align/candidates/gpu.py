@@ -39,16 +39,7 @@ def find_candidates(
     reference: CardReference,
     seeding: SeedingParameters,
 ) -> ExtensionJobs:
-    """Cluster the hits of each read and keep the candidates with the highest estimated scores; arrays on the card.
-
-    Args:
-        card: card of all arrays.
-        offsets: int64[n + 1], offsets of the hits of each read.
-        hits: uint64[], the hits, those of a read in ascending order.
-        reads: the batch.
-        reference: the axis.
-        seeding: parameters with which the reads were seeded.
-    """
+    """Cluster hits, as `quire.align.candidates.cpu.find_candidates` does; arrays on the card."""
     xp, count = card.xp, len(reads)
     hit_counts = offsets[1:] - offsets[:-1]
     scratch_offsets = card.offsets(xp.where(hit_counts > LOCAL_BUNDLES, hit_counts, 0))

@@ -7,12 +7,7 @@ from quire.simd.compiled import compiled
 
 
 def leave_out_known(jobs: ExtensionJobs, rounds: list[tuple[ExtensionJobs, Extensions]]) -> ExtensionJobs:
-    """Return the jobs that no earlier round has; equal jobs have equal alignments.
-
-    Args:
-        jobs: jobs in ascending order of reads.
-        rounds: earlier rounds, each in ascending order of reads, with the same numbers of reads.
-    """
+    """Return the jobs that no earlier round has; equal jobs have equal alignments. All are in the order of reads."""
     is_new = np.ones(len(jobs.read), np.bool_)
     for earlier, _ in rounds:
         _strike_known(jobs, earlier, is_new)

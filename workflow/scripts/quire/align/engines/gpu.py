@@ -139,13 +139,7 @@ class CardEngine:
     batches_ahead = 3  # one is copied on the host, one is uploaded, and one is mapped
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
-        """Keep reference and indexes; `running` uploads them.
-
-        Args:
-            open_card: function that opens the card on the thread that will own it.
-            reference: the axis.
-            indexes: indexes of the pages of the whole axis, in order.
-        """
+        """Keep reference and indexes of all pages; `running` opens the card on its thread and uploads them."""
         self.open_card, self.reference, self.indexes = open_card, reference, indexes
         self._insert_sizes_known = False
         self._bases_searched = 0  # until the insert sizes are known

@@ -67,12 +67,7 @@ def find_alignments(
 ) -> FoundAlignments:
     """Find the alignments of a batch: seeds, candidates and extension, and later passes for some reads.
 
-    Args:
-        steps: steps of the backend.
-        reads: the batch.
-        paired: True if reads r and n + r are the mates of n pairs.
-        pages: pages of the whole axis, in order.
-        reference: the axis.
+    If `paired`, reads r and n + r are mates. The pages are those of the whole axis, in order.
     """
     jobs = _seed(steps, reads, pages, reference, SEEDING)
     rounds = [(jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous))]
@@ -104,19 +99,7 @@ def rescue_and_select(
     reference: BackendReference,
     insert_sizes: InsertSizes,
 ) -> tuple[Alignments, Selection]:
-    """Rescue mates, and choose the alignments that are reported.
-
-    Args:
-        steps: steps of the backend.
-        found: result of `find_alignments`.
-        reads: the batch.
-        paired: True if reads r and n + r are the mates of n pairs.
-        reference: the axis.
-        insert_sizes: the unit's models.
-
-    Returns:
-        All alignments, including rescued ones, and the selection among them.
-    """
+    """Rescue mates; return all alignments, including rescued ones, and the selection of those that are reported."""
     alignments = found.alignments
     if paired:
         jobs = steps.rescue_jobs(alignments, reads, reference, insert_sizes)

@@ -25,10 +25,8 @@ BYTES_PER_READ, BYTES_PER_BASE = 680, 4
 def steps_on(card: Card, plentiful: bool = False) -> Steps:
     """Return the steps on a card, where all arrays are; pages are a list of `CardPage`s or a `CardPages`.
 
-    Args:
-        card: the card.
-        plentiful: True if half of the free memory always suffices for the matrices of extension, as batches are
-            planned; otherwise each extension asks the driver for the free memory.
+    If the card is not `plentiful`, so that half of the free memory may not suffice for the matrices of extension, each
+    extension asks the driver for the free memory.
     """
 
     def subset(reads: CardReads, chosen: CardArray) -> CardReads:
@@ -57,10 +55,7 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
 def bytes_per_read(length: float, pages: int, together: bool) -> int:
     """Return the card memory to plan for a read, without the matrices of extension, which use the free memory.
 
-    Args:
-        length: mean length of the reads in bases.
-        pages: number of pages of the index.
-        together: True if all pages stay on the card.
+    `length` is the mean length of the reads in bases; `together` is True if all pages stay on the card.
     """
     seeds = seeding_bytes_per_read(SEEDING, length, pages, together)
     return BYTES_PER_READ + int(BYTES_PER_BASE * length) + seeds

@@ -90,10 +90,7 @@ class _Rows(NamedTuple):
 def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference) -> tuple[Reported, LiftedOver]:
     """Return the rows with qualities of groups and added rows, without rivals, and the results of lifting over.
 
-    Args:
-        reported: reported alignments of a batch, with `all_rows`.
-        read_offsets: int64[n + 1], offsets of the reads in bases.
-        reference: reference with lifts.
+    `reported` has `all_rows`; `read_offsets` is int64[n + 1], in bases; the reference has lifts.
     """
     contigs = _Contigs(reference.alternate, reference.lifts, names_of(reference))
     first, rows, made, text = _lift_over(reported, read_offsets, contigs)

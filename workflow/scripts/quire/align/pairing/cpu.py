@@ -75,12 +75,8 @@ def select(
 ) -> Selection:
     """Choose the alignments to report.
 
-    Args:
-        alignments: alignments of the batch, including rescued ones.
-        reads: the batch.
-        paired: True if reads r and n + r are the mates of n pairs.
-        insert_sizes: the unit's models.
-        alternate: uint8[contigs], 1 for alternate contigs; empty if there are none.
+    If `paired`, reads r and n + r are mates. `alternate` is uint8[contigs], 1 for alternate contigs; empty if there are
+    none.
     """
     count = len(reads)
     selection = Selection(
@@ -221,8 +217,7 @@ def _pair_score(alignments, i, j, lengths, template_lengths):
 def _pair(batch, read1, read2):
     """Choose the alignments of two mates as a pair if the best proper pair outscores their best alignments.
 
-    Then their primary alignments, qualities and suboptimal scores change, and `proper` is set. Otherwise `proper` is
-    set if their best alignments form a proper pair. Alignments on alternate contigs form no pairs.
+    Otherwise set `proper` if their best alignments form a proper pair. Alignments on alternate contigs form no pairs.
     """
     alignments, competition, selection = batch.alignments, batch.competition, batch.selection
     template_lengths = batch.lengths
@@ -300,16 +295,7 @@ def _telling_score(batch, read, chosen):
 
 @inlined
 def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
-    """Return the score of the second best proper pair (0 for none), and the number of pairs that are nearly as good.
-
-    Args:
-        alignments: alignments of the batch.
-        span1: range of the alignments of the first mate, half-open.
-        span2: range of the alignments of the second mate.
-        best: alignments of the best pair.
-        lengths: see `_pair_cost`.
-        template_lengths: template lengths of proper pairs.
-    """
+    """Return the score of the second best proper pair (0 for none), and the number of pairs that are nearly as good."""
     other, count = np.int64(0), np.int64(0)
     for round_ in range(2):
         for i in range(span1[0], span1[1]):
@@ -330,8 +316,7 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 def _choose_supplementary(batch, read):
     """Choose the best alignments of other parts of the read; their quality is at most that of the primary alignment.
 
-    An alignment on an alternate contig that is better than all alignments that it overlaps is also chosen, with its
-    own quality.
+    An alignment on an alternate contig is also chosen, with its own quality, if none that it overlaps is better.
     """
     alignments, selection, length = batch.alignments, batch.selection, _length_of(batch, read)
     overlapped_by, alternate = batch.competition.overlapped_by, batch.alternate

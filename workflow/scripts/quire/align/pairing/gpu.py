@@ -50,19 +50,7 @@ def select(
     insert_sizes: InsertSizes,
     alternate: CardArray | None = None,
 ) -> Selection:
-    """Choose the alignments to report.
-
-    Args:
-        card: card of all arrays.
-        alignments: alignments of the batch, including rescued ones.
-        reads: the batch.
-        paired: True if reads r and n + r are the mates of n pairs.
-        insert_sizes: the unit's models.
-        alternate: uint8[contigs], 1 for alternate contigs; None if there are none.
-
-    Returns:
-        A `Selection` of arrays on the card, with `proper` as uint8.
-    """
+    """Choose alignments, as `quire.align.pairing.cpu.select` does; arrays on the card, with `proper` as uint8."""
     count, total = len(reads), len(alignments.score)
     competition = CardCompetition(
         overlapped_by=card.empty(total, np.int64),

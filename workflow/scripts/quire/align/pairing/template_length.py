@@ -19,28 +19,14 @@ def five_prime_end(alignments, i, length):
 
 @inlined
 def orientation_of(strand_first, strand_second, distance):
-    """Return the index of the orientation in `quire.align.insert_size.ORIENTATIONS`.
-
-    Args:
-        strand_first: strand of the first mate.
-        strand_second: strand of the second mate.
-        distance: distance from the first mate's 5' end to the second's, in the direction of the first.
-    """
+    """Return the index in ORIENTATIONS for the strands of two mates and the distance that `pair_distance` returns."""
     orientation = 0 if strand_first == strand_second else 1
     return orientation if distance > 0 else orientation ^ 3
 
 
 @inlined
 def pair_distance(alignments, first, second, first_length, second_length):
-    """Return the distance from the 5' end of the first mate to that of the second, in the direction of the first.
-
-    Args:
-        alignments: alignments of the batch, these two on the same contig.
-        first: alignment of the first mate.
-        second: alignment of the second mate.
-        first_length: length of the first mate.
-        second_length: length of the second mate.
-    """
+    """Return the distance from the first mate's 5' end to the second's on one contig, in the first's direction."""
     distance = five_prime_end(alignments, second, second_length) - five_prime_end(alignments, first, first_length)
     return distance if alignments.strand[first] == 0 else -distance
 

@@ -22,12 +22,7 @@ from quire.simd.compiled import compiled
 
 
 def clip_ends(batches: Iterator[PairBatch], counts: ClippedCounts) -> Iterator[PairBatch]:
-    """Yield batches of shortened reads; a batch without clipped reads is unchanged.
-
-    Args:
-        batches: batches as read.
-        counts: determines the ends to clip, and receives the counts.
-    """
+    """Yield batches of shortened reads, and count them; a batch without clipped reads is unchanged."""
     for batch in batches:
         mates = [batch.mate1] if batch.mate2 is None else [batch.mate1, batch.mate2]
         lengths = [np.diff(mate.offsets) for mate in mates]

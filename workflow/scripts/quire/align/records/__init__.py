@@ -27,11 +27,7 @@ def encode_records(
 ) -> tuple[Encoded, ReadCounts]:
     """Return the encoded records of a batch in the order of its reads, and the counts of the reads.
 
-    Args:
-        batch: the batch as mapped; records contain the whole reads.
-        reported: its reported alignments, on the host.
-        reference: the axis.
-        sink: sink whose `encode` is called in this thread.
+    The sink encodes them in this thread. Records contain the whole reads, `batch` and `reported` the reads as mapped.
     """
     if batch.untrimmed is not None:
         reported = on_whole_reads(reported, batch)
@@ -55,14 +51,8 @@ def build_records(
 ) -> RecordBatch:
     """Return the records of a batch.
 
-    Args:
-        reported: its reported alignments.
-        codes: two uint8[bases], codes as read (0..3, 4 for N) of first mates or single reads, and of second mates, if
-            any.
-        offsets: int64[n + 1], offsets of all reads in bases.
-        paired: True if reads r and n + r are the mates of n pairs.
-        reference: the axis.
-        lifted: results of lifting over the rows.
+    `codes` are two uint8[bases], as read: first mates or single reads, and second mates, if any. `offsets` is
+    int64[n + 1], of all reads in bases. If `paired`, reads r and n + r are mates.
     """
     reads = len(offsets) - 1
     layout = kernels.lay_out(reported.rows, reported.first, paired)

@@ -271,9 +271,7 @@ def alternate_shares(reported, read_offsets, layout, alternate):
 def lifted_tags(lifted, row):
     """Return the tags om (int32[n], -1 for none) and lt (uint8[], offsets int64[n + 1]); empty if no row has any.
 
-    Args:
-        lifted: results of lifting over the rows.
-        row: int64[n], row of each record; -1 for an unmapped read.
+    `row` is the row of each record; -1 for an unmapped read.
     """
     starts = lifted.text_offsets
     count = len(row) if len(starts) > 0 else 0

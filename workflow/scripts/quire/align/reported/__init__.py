@@ -7,13 +7,9 @@ from quire.reads import PairBatch, offsets_of_mates
 
 
 def on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
-    """Convert the reported alignments of reads mapped without their 3' ends to coordinates of the whole reads.
+    """Convert the reported alignments of a batch with `untrimmed` reads to coordinates of the whole reads.
 
     Coordinates refer to the oriented read, which on the reverse strand begins with the 3' end.
-
-    Args:
-        reported: reported alignments of the reads as mapped.
-        batch: batch with `untrimmed`.
     """
     assert batch.untrimmed is not None
     mapped, whole = (offsets_of_mates(part.mate1, part.mate2) for part in (batch, batch.untrimmed))

@@ -15,11 +15,8 @@ def take_reported(
 ) -> Reported:
     """Return the rows from which records are made, and the rivals with which `quire.align.lift_over` compares them.
 
-    Args:
-        alignments: alignments of a batch of reads.
-        selection: the alignments that are reported.
-        alternate: uint8[contigs], 1 for alternate contigs, if places are lifted over: then all good alignments of a
-            read that has one on an alternate contig are taken. Otherwise empty.
+    `alternate` (uint8[contigs], 1 for alternate contigs) is empty unless places are lifted over: then all good
+    alignments of a read that has one on an alternate contig are taken.
     """
     first, rows, chosen, quality, suboptimal_score, all_rows, rank = _choose(alignments, selection, alternate)
     columns = [first, rows, selection.proper, quality, suboptimal_score, *_take(alignments, chosen), all_rows, rank]

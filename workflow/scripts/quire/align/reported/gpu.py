@@ -24,14 +24,7 @@ class _Contigs(NamedTuple):
 def take_reported(
     card: Card, alignments: Alignments, selection: Selection, alternate: CardArray | None = None
 ) -> Reported:
-    """Return the rows from which records are made; arrays on the card, `proper` as uint8.
-
-    Args:
-        card: card of all arrays.
-        alignments: alignments of a batch of reads.
-        selection: the alignments that are reported.
-        alternate: uint8[contigs], 1 for alternate contigs, if places are lifted over; otherwise None.
-    """
+    """Return the rows of `quire.align.reported.cpu.take_reported`; arrays on the card, `proper` as uint8."""
     reads, contigs = len(selection.primary), _Contigs(alternate)
     count, take = (card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_reported", "take_reported"))
     rows, operations = card.empty(reads, np.int32), card.empty(reads, np.int32)

@@ -42,15 +42,7 @@ _TASK_TYPES = (np.int32, np.uint8, np.int64, np.int64, np.int64, np.int32)
 def rescue_jobs(
     card: Card, alignments: Alignments, reads: CardReads, reference: CardReference, insert_sizes: InsertSizes
 ) -> ExtensionJobs:
-    """Return extension jobs for mates that have no alignment at a proper distance from an anchor; arrays on the card.
-
-    Args:
-        card: card of all arrays.
-        alignments: alignments of a paired batch of 2n reads (mates r and n + r).
-        reads: the batch.
-        reference: the axis.
-        insert_sizes: the unit's models; if none is known, there is nothing to rescue.
-    """
+    """Return the jobs of `quire.align.rescue.cpu.rescue_jobs`, on the card."""
     if not (insert_sizes.are_known and len(reads)):
         return _empty_jobs(card, 0)
     count_tasks, write_tasks, write_jobs = (
