@@ -12,7 +12,6 @@ from quire.simd.compiled import inlined
 
 MOST_REPEATS = 20
 _LONGEST_UNIT = 8  # ReadLikelihoodCalculationEngine.MAX_STR_UNIT_LENGTH
-_HIGHEST_RUN = 224
 _HIGH, _LOW = np.uint64(0x8080808080808080), np.uint64(0x7F7F7F7F7F7F7F7F)
 _NO_BASE = np.uint64(0x0707070707070707)  # before the first base; differs from all codes
 # 128 - u in the byte of u: adding it makes a counter of at least u reach 128.
@@ -31,10 +30,7 @@ def count_repeats(bases, begin, end, backward, forward, repeats):
     are workspace for each base.
     """
     size = end - begin
-    if size <= _HIGHEST_RUN:
-        _count_runs(bases, begin, size, backward, forward, False)
-    else:
-        _count_runs(bases, begin, size, backward, forward, True)
+    _count_runs(bases, begin, size, backward, forward)
     # Without branches, because the processor could not predict them.
     for i in range(size - 1):
         # Without a repeat the unit is one base. Both units are the same if the next unit also ends at base i.
@@ -49,35 +45,24 @@ def count_repeats(bases, begin, end, backward, forward, repeats):
 
 
 @inlined
-def _count_runs(bases, begin, size, backward, forward, is_long):
+def _count_runs(bases, begin, size, backward, forward):
     """Fill the counters of each base of a read from its start (`backward`) and from its end (`forward`)."""
     history, runs = _NO_BASE, np.uint64(0)
     history_after, runs_after = _NO_BASE, np.uint64(0)
     for i in range(size):
         base, base_after = np.uint64(bases[begin + i]), np.uint64(bases[begin + size - 1 - i])
-        if is_long:
-            runs = _longer_runs(runs, history, base)
-            runs_after = _longer_runs(runs_after, history_after, base_after)
-        else:
-            equal, equal_after = _equal(history, base), _equal(history_after, base_after)
-            runs = (runs & equal * np.uint64(255)) + equal
-            runs_after = (runs_after & equal_after * np.uint64(255)) + equal_after
+        runs = _longer_runs(runs, history, base)
+        runs_after = _longer_runs(runs_after, history_after, base_after)
         history = history << np.uint64(8) | base
         history_after = history_after << np.uint64(8) | base_after
         backward[i], forward[size - 1 - i] = runs, runs_after
 
 
 @inlined
-def _equal(history, base):
-    """Return 1 in the bytes of the distances at which the earlier base equals this one."""
-    differs = ((history ^ base * ONES) + _LOW & _HIGH) >> np.uint64(7)
-    return differs ^ ONES
-
-
-@inlined
 def _longer_runs(runs, history, base):
-    """Return the counters after one more base, limited to _HIGHEST_RUN, which is 28 copies of the longest unit."""
-    equal = _equal(history, base)
+    """Return the counters after one more base, limited to 224, which is 28 copies of the longest unit."""
+    differs = ((history ^ base * ONES) + _LOW & _HIGH) >> np.uint64(7)
+    equal = differs ^ ONES  # 1 in the bytes of the distances at which the earlier base equals this one
     runs &= equal * np.uint64(255)
     full = (runs & runs << np.uint64(1) & runs << np.uint64(2) & _HIGH) >> np.uint64(7)
     return runs + (equal & ~full)
