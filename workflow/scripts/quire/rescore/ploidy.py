@@ -24,12 +24,9 @@ HEADER_KEY = "quirePloidy"
 
 @dataclass(frozen=True)
 class PloidyMap:
-    """The ploidies of one sample along the genome.
+    """The ploidies of one sample along the genome: the usual one outside all rows, and others by contig.
 
-    Attributes:
-        usual: the ploidy outside all rows.
-        borders: by contig, positions at which the ploidy may change, ascending, the first 0.
-        ploidies: by contig, the ploidy from each border on.
+    The ploidy may change at `borders` (ascending, the first 0); `ploidies` has it from each border on.
     """
 
     usual: int

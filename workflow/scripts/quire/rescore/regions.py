@@ -118,7 +118,8 @@ def sites_with_reads(
     """Yield the sites of `region_sites` with the reads that touch them; `reads` are those of all regions."""
     margin = job.parameters.genotyping_margin
     tables = [sample.repeats for sample in job.samples if sample.repeats is not None]
-    has_indels = any(event.is_indel for haplotype in region.haplotypes for event in haplotype.events.values())
+    events = (event for haplotype in region.haplotypes for event in haplotype.events.values())
+    has_indels = job.parameters.dragen and any(event.is_indel for event in events)
     for site in region_sites(region):
         low, high = site.start - margin, site.end + margin
         touching = _touching(scored, low, high)

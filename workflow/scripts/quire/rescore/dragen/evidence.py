@@ -18,8 +18,6 @@ class SiteEvidence(NamedTuple):
     """The reads that touch a site.
 
     Attributes:
-        sample: int64[n].
-        reverse: uint8[n].
         cycle: int64[n], sequencing cycle of the base over the site.
         base_quality: int64[n], quality of that base; NO_BASE if the read does not reach the site.
         misplaced: float64[n], phred that the read comes from elsewhere.

@@ -42,16 +42,13 @@ class GvcfCall:
 
     Attributes:
         site: with the alleles that are written, without `<NON_REF>`.
-        quality: QUAL.
         phreds: int64, PL of the genotypes of the alleles and `<NON_REF>`, which is the last.
         genotype: allele numbers; all NO_CALL if uncertain.
-        genotype_quality: GQ.
         allele_depths: int64[alleles], AD.
         strands: int64[4], clear reads for the reference and for any other allele, forward and reverse.
         groups: int8 per read over the site, see `rank_sums`.
         likeliest_counts: copies of each alternate by expectation maximisation, `<NON_REF>` the last (MLEAC).
-        depth: reads over the site.
-        squared_mapping_quality: sum of the reads' squared mapping qualities.
+        depth, squared_mapping_quality: number of reads over the site, and sum of their squared mapping qualities.
     """
 
     site: Site

@@ -186,10 +186,9 @@ def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: M
 
 
 class Span(NamedTuple):
-    """Consecutive positions; records start only at the first.
+    """Consecutive positions (0-based, half-open); records start only at the first.
 
     Attributes:
-        start, end: 0-based, half-open.
         is_site: True if a record with a named alternate starts at `start`.
         current: for each file the record that started last, None before the first; overwritten by the next span.
     """

@@ -18,7 +18,7 @@ class Placement(NamedTuple):
     Attributes:
         span_offsets: int64[spans + 1] into the reads.
         first_base, end_base: int64[reads], the run.
-        positions: int64 per base of all runs, end to end: its reference position, INSERTED for inserted bases.
+        positions: int64 per base of all runs: its reference position, INSERTED for inserted bases.
         position_offsets: int64[reads + 1].
     """
 
