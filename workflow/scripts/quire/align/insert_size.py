@@ -71,10 +71,9 @@ class ProperLengths(NamedTuple):
     """Template lengths of proper pairs by orientation, for kernels.
 
     Attributes:
-        low, high: int64[4], inclusive; high < low if no pair of the orientation is proper.
+        low, high, mean: int64[4], as in `InsertSize`.
         first: int64[4], index in `penalties` of the cost of the length `low`.
         penalties: int32[], costs of the lengths low..high, one orientation after the other.
-        mean: int64[4], mean template lengths.
     """
 
     low: np.ndarray
@@ -132,9 +131,8 @@ def pairs_by_orientation(unique_pairs: np.ndarray) -> np.ndarray:
 def fit_all(unique_pairs: np.ndarray) -> InsertSizes:
     """Fit a model to each orientation that is frequent enough.
 
-    Args:
-        unique_pairs: int64[], for each pair in file order 4 * template length + orientation; -1 for a pair that is not
-            unique. The sample ends when one orientation has SAMPLE_PAIRS pairs.
+    `unique_pairs` (int64[]) has for each pair in file order 4 * template length + orientation; -1 for a pair that is
+    not unique. The sample ends when one orientation has SAMPLE_PAIRS pairs.
     """
     sample = unique_pairs[unique_pairs >= 0]
     end = len(sample)

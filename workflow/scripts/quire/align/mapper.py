@@ -84,9 +84,7 @@ class Mapper(Generic[Searched]):
     """Maps the batches of one unit.
 
     Attributes:
-        engine: engine that maps the batches.
         insert_sizes: the unit's models once they are known (after the first batches); none for single-end reads.
-        insert_sizes_known: True once they are known.
         reads_in: reads in the batches so far; both mates count.
         share_done: function that returns the share of the unit read so far, from 0 to 1; None if unknown.
         counts: counts of the reads whose records were yielded so far.

@@ -42,12 +42,7 @@ def _umis_of(batch: PairBatch) -> Umis:
 
 
 class BucketSink:
-    """A sink that distributes records to the buckets of a folder.
-
-    Attributes:
-        file: writer of the folder.
-        read_group: read group of all records.
-    """
+    """A sink that distributes records to the buckets of a folder."""
 
     def __init__(self, file: BucketWriter, read_group: ReadGroup) -> None:
         self.file, self.read_group = file, read_group
@@ -69,13 +64,7 @@ class BucketSink:
 
 
 class BamSink:
-    """A sink that appends records to a BAM file in the order of the reads.
-
-    Attributes:
-        bam: the open file.
-        read_group: read group of all records.
-        records: number of records written so far.
-    """
+    """A sink that appends records to a BAM file in the order of the reads."""
 
     def __init__(self, bam: BamWriter, read_group: ReadGroup) -> None:
         self.bam, self.read_group, self.records = bam, read_group, 0

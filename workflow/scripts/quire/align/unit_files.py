@@ -53,7 +53,7 @@ class MappingSettings:
     Attributes:
         threads: number of worker threads.
         backend, memory: as in the configuration's block `device`.
-        reads_per_batch: reads or pairs in a batch; "auto" uses the backend's default.
+        reads_per_batch: reads or pairs in a batch.
     """
 
     threads: int

@@ -49,9 +49,7 @@ FOURS = np.uint64(0x1111111111111111)  # the lowest bit of each half of a byte
 def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Pack pieces; any thread may call it.
 
-    Args:
-        data: uint8[], records end to end, and SLACK bytes after them.
-        offsets: int64[n + 1], where each piece begins and the last ends.
+    `data` holds records end to end, and SLACK bytes after them; `offsets` is int64[n + 1], of the pieces.
 
     Returns:
         uint8[], the packed pieces end to end, and int64[n + 1], their offsets. A piece without records has no bytes.
@@ -64,15 +62,10 @@ def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def unpack(packed: NDArray[np.uint8], offsets: NDArray[np.int64], size: int) -> Records | None:
-    """Unpack pieces to records end to end; any thread may call it.
-
-    Args:
-        packed: uint8[], the pieces end to end, and SLACK bytes after them.
-        offsets: int64[n + 1], where each begins and the last ends.
-        size: bytes of all records.
+    """Unpack pieces, between `offsets` of `packed` and with SLACK bytes after them; any thread may call it.
 
     Returns:
-        The records; None if their size is not `size`.
+        The records end to end; None if they have another size than `size` bytes.
     """
     most = size // FIXED_BYTES  # unwritten pages take no memory
     out, starts = np.empty(size + SLACK, np.uint8), np.empty(most, np.int64)

@@ -103,11 +103,7 @@ class _Matrices(NamedTuple):
 def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.ndarray) -> Extensions:
     """Align each job's read inside its band.
 
-    Args:
-        jobs: the candidates.
-        reads: the batch.
-        text: uint64[], the packed axis.
-        ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases.
+    `text` is the packed axis (uint64[]), and `ambiguous` its spans that hold ambiguous bases (int64[m, 2]).
     """
     count = len(jobs.read)
     results = Extensions(

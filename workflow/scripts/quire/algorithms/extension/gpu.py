@@ -95,19 +95,10 @@ def extend(
     ambiguous: CardArray,
     budget: int | None = None,
 ) -> Extensions:
-    """Align each job's read inside its band, as `quire.algorithms.extension.cpu.extend` does.
+    """Align each job's read inside its band, as `quire.algorithms.extension.cpu.extend` does; all arrays on the card.
 
-    Args:
-        card: holds the other arguments.
-        jobs: arrays on the card.
-        reads: the batch.
-        text: uint64[], the packed axis, on the card.
-        ambiguous: int64[m, 2], spans of the axis that hold ambiguous bases, on the card.
-        budget: most bytes of matrices at a time, though at least one warp's; None for half of the free memory, but not
-            more than MOST_BYTES.
-
-    Returns:
-        Arrays on the card. `cigar` has another order than the CPU's; `cigar_begin` gives the places.
+    `budget` limits the bytes of matrices at a time, though at least one warp's; None takes half of the free memory, but
+    not more than MOST_BYTES. `cigar` has another order than the CPU's; `cigar_begin` gives the places.
 
     Raises:
         OutOfDeviceMemory: not enough for the results, or for one warp's matrices.

@@ -34,13 +34,9 @@ FEWEST_BOXES, MOST_BOXES = 64, 4096
 def find_hits(
     pages: Sequence[PageArrays], reads: Reads, text: np.ndarray, parameters: SeedingParameters
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Locate the seeds of every read in all pages.
+    """Locate the seeds of every read in all pages, which are those of the whole axis, in order.
 
-    Args:
-        pages: pages of the whole axis, in order.
-        reads: the batch.
-        text: uint64[], the packed axis, which the rest of a seed is compared with once few places are left.
-        parameters: parameters of seeding.
+    `text` is the packed axis (uint64[]), with which the rest of a seed is compared once few places are left.
 
     Returns:
         offsets int64[n + 1] and hits uint64[], the hits of each read in ascending order.

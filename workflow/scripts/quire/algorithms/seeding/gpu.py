@@ -103,18 +103,13 @@ def find_hits(
 ) -> tuple[CardArray, CardArray]:
     """Locate the seeds of every read in all pages, as `quire.algorithms.seeding.cpu.find_hits` does.
 
-    Args:
-        card: holds all arrays.
-        pages: pages of the whole axis, in order; a list if all are on the card.
-        reads: oriented reads.
-        text: uint64[], the packed axis.
-        parameters: parameters of seeding, with `maximum_hits` from 1 to MOST_HITS.
+    The pages are those of the whole axis, in order; a list if all are on the card.
 
     Returns:
         offsets int64[n + 1] and hits uint64[] on the card, the hits of each read in ascending order.
 
     Raises:
-        ValueError: `maximum_hits` is out of range.
+        ValueError: `maximum_hits` is not in 1..MOST_HITS.
         OutOfDeviceMemory: a smaller batch may fit.
     """
     if not 1 <= parameters.maximum_hits <= MOST_HITS:

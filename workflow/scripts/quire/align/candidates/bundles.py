@@ -49,8 +49,7 @@ class Query(NamedTuple):
     """One read and how it was seeded.
 
     Attributes:
-        length: number of its bases.
-        name_hash: hash of its name.
+        length, name_hash: number of its bases, hash of its name.
         packed: uint64[], the packed bases of all reads.
         forward, reverse: indices in `packed` of the first words of its strands.
         seed_length, stride: least length of its seeds, and number of bases between their ends.

@@ -63,12 +63,7 @@ class CpuSearched:
 
 @dataclass
 class CpuEngine:
-    """Maps batches on the CPU; see `quire.align.mapper.Engine`.
-
-    Attributes:
-        reference: the axis.
-        pages: indexes of the whole axis, in order.
-    """
+    """Maps batches on the CPU with the indexes of all pages, in order; see `quire.align.mapper.Engine`."""
 
     reference: Reference
     pages: Sequence[PageArrays]

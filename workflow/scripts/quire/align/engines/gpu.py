@@ -47,12 +47,9 @@ STAGING_ROOM = 1.1  # size of a buffer relative to its first batch; later batche
 
 @dataclass
 class CardSearched:
-    """A batch after `search`.
+    """A batch after `search`; `staged` is None if mapping uploads it.
 
-    Attributes:
-        batch: the batch as read.
-        unique_template_lengths: int64[pairs], -1 for pairs that are not unique; None if they are not needed.
-        staged: the batch on its way to the card; None if mapping uploads it.
+    `unique_template_lengths` (int64[pairs], -1 for pairs that are not unique) is None if they are not needed.
     """
 
     batch: PairBatch
@@ -102,13 +99,9 @@ class _Buffers:
 
 @dataclass
 class _Results:
-    """The results of a batch on their way to the host.
+    """The results of a batch on their way to the host: its download to a buffer.
 
-    Attributes:
-        batch: the batch as read.
-        download: the arrays of `Reported`.
-        buffer: buffer into which they are copied.
-        users: pieces of the batch whose records are not made yet.
+    `users` counts the pieces of the batch whose records are not made yet.
     """
 
     batch: PairBatch

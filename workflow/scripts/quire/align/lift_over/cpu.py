@@ -54,14 +54,7 @@ class _Contigs(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """The rows of a read in `Reported`, and its length.
-
-    Attributes:
-        begin: first row.
-        reported: number of reported rows.
-        all: number of rows including rivals.
-        length: bases of the read.
-    """
+    """The rows of a read in `Reported`: the first, the numbers of reported and of all rows; and its length in bases."""
 
     begin: int
     reported: int

@@ -26,12 +26,7 @@ G = 2  # code of the base
 
 @dataclass(frozen=True)
 class Clipping:
-    """The choice of ends of reads to clip.
-
-    Attributes:
-        adapters: clip adapters of pairs.
-        poly_g: clip runs of G at 3' ends.
-    """
+    """The choice of ends of reads to clip: adapters of pairs, and runs of G at 3' ends."""
 
     adapters: bool = False
     poly_g: bool = False
