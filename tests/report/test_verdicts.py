@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from quire.report.assemblies import human_assembly
 from quire.report.criteria import BY_KEY, CRITERIA, FAIL, LOOK, NOT_JUDGED, PASS, Setting, check_sample, count_verdicts
-from quire.report.samples import summarise_sex
+from quire.report.samples import human_assembly, summarise_sex
 
 REPOSITORY = Path(__file__).parents[2]
 GENOME = Setting(human="GRCh38", target=False, panel=False)

@@ -128,7 +128,10 @@ def finish_range(
     libraries_of = np.array([unit.library for unit in part.units], np.int32)
     library_of = np.repeat(libraries_of, [len(some.starts) for some in parts])
     records = parts[0] if len(parts) == 1 else _joined(parts)
-    keys = _sort_keys(records.fixed, genome.contig_offsets)
+    fixed = records.fixed
+    # By place, then forward before reverse strand.
+    places = genome.contig_offsets[fixed["contig"]] + fixed["position"]
+    keys = places << 1 | (fixed["flag"] & FLAG_REVERSE != 0)
     order = np.argsort(keys, kind="stable")
     own = slice(*np.searchsorted(keys, [part.low << 1, part.high << 1], sorter=order).tolist())
     # Neighbours are copied too, so that all later steps read memory sequentially.
@@ -137,9 +140,11 @@ def finish_range(
     del parts  # frees the unsorted records
     source = ", ".join(str(unit.file.path) for unit in part.units)
     marks = mark(records, library_of, source, marking)
-    _set_duplicates(records.data, records.starts, records.fixed, marks)
-    finished, counts = _some(records, own), np.zeros((libraries, COUNTED), np.int64)
-    count_marked(finished.fixed, marks[own], library_of[own], counts)
+    marked = np.flatnonzero(marks)
+    records.fixed["flag"][marked] |= FLAG_DUPLICATE
+    records.data[records.starts[marked] + _FLAG_OFFSET + 1] |= FLAG_DUPLICATE >> 8
+    finished = _some(records, own)
+    counts = count_marked(finished.fixed, marks[own], library_of[own], libraries)
     blocks = compress_blocks(finished.data, LEVEL)
     entries = entries_of(finished, blocks, BLOCK_PAYLOAD, index_depth)
     return FinishedRange(blocks, finished, counts, entries)
@@ -176,9 +181,8 @@ def _finish_unplaced(part: Range, libraries: int) -> FinishedRange:
     """Finish records without a position, which keep their order."""
     (unit,) = part.units
     records = unit.file.read(unit.pieces)
-    n, counts = len(records.starts), np.zeros((libraries, COUNTED), np.int64)
-    library_of = np.full(n, unit.library, np.int32)
-    count_marked(records.fixed, np.zeros(n, np.uint8), library_of, counts)
+    n = len(records.starts)
+    counts = count_marked(records.fixed, np.zeros(n, np.uint8), np.full(n, unit.library, np.int32), libraries)
     return FinishedRange(compress_blocks(records.data, LEVEL), records, counts, None)
 
 
@@ -223,29 +227,17 @@ def _choose(data, starts, fixed, contig_offsets, low, high, span):
     return out
 
 
-@compiled
-def _sort_keys(fixed, contig_offsets):
-    """Return the sort keys (int64[n]): place, then forward before reverse strand."""
-    keys = np.empty(len(fixed), np.int64)
-    for i in range(len(fixed)):
-        keys[i] = place_of(fixed[i], contig_offsets) << 1 | (fixed[i].flag & FLAG_REVERSE != 0)
-    return keys
+def count_marked(
+    fixed: NDArray[np.void], marks: NDArray[np.uint8], library: NDArray[np.int32], libraries: int
+) -> NDArray[np.int64]:
+    """Count the primary reads of each library (int64[libraries, COUNTED]).
 
-
-@compiled
-def count_marked(fixed, marks, library, counts):
-    """Add each library's reads to `counts`: all, mapped, duplicates, optical duplicates, unreadable names.
-
-    Secondary and supplementary records are skipped.
+    The columns are all reads, mapped ones, duplicates, optical duplicates, and duplicates with unreadable names.
     """
-    for i in range(len(fixed)):
-        flag = fixed[i].flag
-        if flag & (FLAG_SECONDARY | FLAG_SUPPLEMENTARY) == 0:
-            counts[library[i], 0] += 1
-            counts[library[i], 1] += flag & FLAG_UNMAPPED == 0
-            counts[library[i], 2] += marks[i] & DUPLICATE != 0
-            counts[library[i], 3] += marks[i] & OPTICAL != 0
-            counts[library[i], 4] += marks[i] & UNREADABLE_NAME != 0
+    primary, mapped = fixed["flag"] & (FLAG_SECONDARY | FLAG_SUPPLEMENTARY) == 0, fixed["flag"] & FLAG_UNMAPPED == 0
+    marked = [marks & bit != 0 for bit in (DUPLICATE, OPTICAL, UNREADABLE_NAME)]
+    groups = [primary, *(primary & group for group in (mapped, *marked))]
+    return np.stack([np.bincount(library[group], minlength=libraries) for group in groups], axis=1)
 
 
 @compiled
@@ -262,13 +254,3 @@ def _lay_out(data, starts, order):
         at = copy_bytes(out, at, data, starts[i], _end_of(data, starts, i))
         copy_bytes(fixed, k * FIXED_BYTES, out, new_starts[k], new_starts[k] + FIXED_BYTES)
     return out, new_starts, fixed
-
-
-@compiled
-def _set_duplicates(data, starts, fixed, marks):
-    """Set the duplicate flag of marked records, in `fixed` and in `data`."""
-    for i in range(len(marks)):
-        if marks[i]:
-            fixed[i].flag |= FLAG_DUPLICATE
-            data[starts[i] + _FLAG_OFFSET] |= np.uint8(FLAG_DUPLICATE & 255)
-            data[starts[i] + _FLAG_OFFSET + 1] |= np.uint8(FLAG_DUPLICATE >> 8)

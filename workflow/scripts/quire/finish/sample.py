@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from quire.buckets.file import BucketFile
 from quire.errors import QuireError
-from quire.finish.counts.outputs import CountsOutputs, CountsWriter, atomic_outputs
+from quire.finish.counts.outputs import CountsOutputs, CountsWriter
 from quire.finish.counts.sample import read_groups
 from quire.finish.marking import Marking
 from quire.finish.sorting import Effort, SortedFile, sort_and_mark, sorted_header
@@ -40,13 +40,9 @@ class UnsortedUnit:
 
 @dataclass(frozen=True)
 class SampleOutputs:
-    """Output files of a finished sample.
+    """Output files of a finished sample: BAM or CRAM, counts, TSV of the libraries, and JSON of the ledger.
 
-    Attributes:
-        alignments: the BAM or CRAM; the index is the same path with `.bai`, `.csi` or, for CRAM, `.crai` appended.
-        counts: files of the counts.
-        duplicates: TSV with one line per library.
-        ledger: JSON.
+    The index has the path of the alignments with `.bai`, `.csi` or, for CRAM, `.crai` appended.
     """
 
     alignments: Path
@@ -82,13 +78,7 @@ class LibraryCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class SampleFormat:
-    """Format of a sample's alignments.
-
-    Attributes:
-        format: "bam" or "cram".
-        index: "bai" or "csi", for BAM.
-        fasta: the reference, plain, gzip or bgzip; needed for CRAM only.
-    """
+    """Format of a sample's alignments: "bam" or "cram", index of a BAM ("bai" or "csi"), reference of a CRAM."""
 
     format: str
     index: str
@@ -125,7 +115,10 @@ def finish_sample(
         ordered = sorted(zip(files, numbers, strict=True), key=lambda member: member[1])
         header = sorted_header([file.header_text for file, _ in ordered])
         scratch = stack.enter_context(scratch_directory(output.parent, f"{output.name}.sorting"))
-        whole_counts = stack.enter_context(atomic_outputs(outputs.counts))
+        counts = outputs.counts
+        paths = (counts.counts, counts.windows, counts.low_coverage)
+        whole, windows, low = (stack.enter_context(atomic_path(path)) for path in paths)
+        whole_counts = CountsOutputs(whole, windows, low, counts.low_depth)
         whole_index = stack.enter_context(atomic_path(output.with_name(f"{output.name}.{index}")))
         counting = stack.enter_context(CountsWriter(sample, header, reference, effort.threads, whole_counts))
         sorting = Effort(effort.threads, int(effort.memory_mb * SHARE_FOR_SORTING))
@@ -134,9 +127,9 @@ def finish_sample(
             file = SortedFile(scratch / "whole.bam", None)
         done = sort_and_mark(sample, ordered, file, sorting, counting, marking)
         if kind.format == "cram":
-            with atomic_path(output) as whole:
-                _write_cram(file.bam, whole, kind.fasta, scratch, effort.threads)
-                samtools.index(whole, whole_index, index, effort.threads)
+            with atomic_path(output) as cram:
+                _write_cram(file.bam, cram, kind.fasta, scratch, effort.threads)
+                samtools.index(cram, whole_index, index, effort.threads)
         log.info("%s: %d records written, with their index", sample, done.records_out)
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
         pairs = {library.library: library.optical // 2 for library in by_library}

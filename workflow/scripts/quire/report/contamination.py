@@ -36,13 +36,7 @@ _NEUTRAL = np.array([[0, 12, 2], [12, 8, 4], [2, 4, 6]]) / np.array([[14], [24],
 
 @dataclass(frozen=True)
 class Contamination:
-    """Estimate of contamination.
-
-    Attributes:
-        share: fraction of reads that come from another person, 0 to 0.5.
-        low, high: ends of the 95 % interval of `share`.
-        sites: number of sites used.
-    """
+    """Estimate of contamination: the fraction of reads of another person (0 to 0.5) with its 95 % interval."""
 
     share: float
     low: float

@@ -27,10 +27,8 @@ OWN = "Quire's choice"
 class Setting:
     """Properties of the run that decide whether a figure can be judged.
 
-    Attributes:
-        human: name of the human assembly, or None for another reference.
-        target: True if the run has target intervals.
-        panel: True if the target intervals are short (a panel or an exome).
+    `human` names the human assembly, or is None for another reference; `target` is True if the run has target
+    intervals, `panel` if they are also short (a panel or an exome).
     """
 
     human: str | None
@@ -40,13 +38,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured value, or the reason why it is not judged.
+    """A measured value in the criterion's unit, or the reason why it is not judged.
 
-    Attributes:
-        value: value in the criterion's unit.
-        low, high: value minus and plus two standard errors, if it comes from small counts.
-        reason: why it is not judged.
-        shown: text to display instead of the number.
+    `low` and `high` are two standard errors below and above a value of small counts; `shown` is displayed instead of
+    the number.
     """
 
     value: float | None = None

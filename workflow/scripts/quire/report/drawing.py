@@ -20,11 +20,8 @@ FIRST, SECOND, THIRD = "a", "b", "c"
 class Scale(NamedTuple):
     """Scale of one axis.
 
-    Attributes:
-        label: label of the axis, with the unit.
-        low, high: lowest and highest value; may be equal.
-        logarithmic: True for a logarithmic scale; `low` and `high` must then be positive.
-        names: (value, text) pairs shown instead of numeric ticks.
+    `label` includes the unit. `low` may equal `high`; both are positive on a logarithmic scale. `names` are (value,
+    text) pairs shown instead of numeric ticks.
     """
 
     label: str

@@ -17,13 +17,7 @@ _PERCENT = 100
 
 
 class Picture(NamedTuple):
-    """A plot with its caption.
-
-    Attributes:
-        title: subject of the plot.
-        text: its main figure.
-        svg: the SVG element.
-    """
+    """A plot: its subject, its main figure in words, and its SVG element."""
 
     title: str
     text: str

@@ -22,12 +22,7 @@ PASSING = frozenset(("PASS", "."))
 
 
 class CallFilter(NamedTuple):
-    """Selection of the records of a VCF.
-
-    Attributes:
-        minimum_quality: lowest QUAL to keep; a missing QUAL counts as 0.
-        only_passing: True to keep only records whose FILTER is PASS or missing.
-    """
+    """Records of a VCF to keep, by QUAL (a missing one counts as 0) and by FILTER (PASS or missing)."""
 
     minimum_quality: float = 0.0
     only_passing: bool = True

@@ -15,11 +15,6 @@ from quire.report.ledgers import read_json
 from quire.version import VERSION
 
 _WRITTEN = f"counted by Quire {VERSION}, in the same format"
-_FLAGSTAT = (  # lines of samtools flagstat, by their names in counts.json
-    *("primary", "secondary", "supplementary", "duplicates", "primary duplicates", "mapped", "primary mapped"),
-    *("paired in sequencing", "read1", "read2", "properly paired", "with itself and mate mapped", "singletons"),
-    *("with mate mapped to a different chr", "with mate mapped to a different chr (mapQ >= 5)"),
-)
 _SHARE_OF = {  # lines that end in a percentage, with the line that is its whole
     "mapped": "total",
     "primary mapped": "primary",
@@ -48,11 +43,8 @@ def write_folder(
 ) -> None:
     """Write the folder for MultiQC atomically.
 
-    Args:
-        folder: folder to write.
-        samples: for each sample, `sample` (its name) and `counts` (path of counts.json).
-        variants: path of variants.json, or None without samples.
-        rows: samples of summary.json.
+    Each sample has `sample` (its name) and `counts` (path of counts.json); `rows` are the samples of summary.json. The
+    path of variants.json is None without samples.
     """
     called = read_json(variants) if variants else {"samples": {}}
     with atomic_directory(folder) as temporary:
@@ -94,7 +86,7 @@ def flagstat(counts: Mapping[str, Any]) -> Iterator[str]:
     """Yield the complete output of `samtools flagstat`."""
     passed, failed = counts["flagstat"]["passed"], counts["flagstat"]["failed"]
     yield f"{passed['total']} + {failed['total']} in total (QC-passed reads + QC-failed reads)"
-    for name in _FLAGSTAT:
+    for name in list(passed)[1:]:
         line = f"{passed[name]} + {failed[name]} {name.replace('mapQ >= 5', 'mapQ>=5')}"
         if name in _SHARE_OF:
             whole = _SHARE_OF[name]

@@ -21,13 +21,12 @@ from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 from quire.errors import QuireError
 from quire.io.files import atomic_path, write_json_atomic
 from quire.report import figures
-from quire.report.assemblies import human_assembly
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
 from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_json, read_ledgers, summarise_backends
 from quire.report.multiqc import write_folder
 from quire.report.relatedness import relate
-from quire.report.samples import contig_rows, describe_sample, draw_sample, relatives_of, setting_of
+from quire.report.samples import contig_rows, describe_sample, draw_sample, human_assembly, relatives_of, setting_of
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
 from quire.report.warnings import find_warnings, gathered_warnings
@@ -48,13 +47,7 @@ COMPARED = (  # plots that compare the samples: title, unit, block and key of su
 
 @dataclass(frozen=True)
 class ReportOutputs:
-    """Files of a report.
-
-    Attributes:
-        page: HTML page.
-        summary: the same figures as JSON (keys in docs/formats.md).
-        multiqc: folder for MultiQC; None writes none.
-    """
+    """Files of a report: the page, its figures as JSON (keys in docs/formats.md), and a folder for MultiQC or None."""
 
     page: str | Path
     summary: str | Path

@@ -25,15 +25,9 @@ UNRELATED = "unrelated"
 def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
     """Describe how each pair of samples is related.
 
-    Args:
-        samples: names in the order of the VCF.
-        pairs: counts named as in variants.json, each with one number per pair in the order (0, 1), (0, 2), ...
-            (1, 2), ...
-
-    Returns:
-        For each pair `first`, `second`, `sites`, `concordance` (share of equal genotypes), `opposite_homozygous`,
-        `kinship` and `relation`. Concordance is None without sites; kinship and relation are None with too few
-        heterozygous sites.
+    `pairs` are counts named as in variants.json, each with one number per pair in the order (0, 1), (0, 2), ... (1, 2),
+    ... `concordance` is the share of equal genotypes, or None without sites; `kinship` and `relation` are None with too
+    few heterozygous sites.
     """
     rows = []
     for number, (first, second) in enumerate(combinations(samples, 2)):

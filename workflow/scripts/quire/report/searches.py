@@ -45,10 +45,8 @@ def read_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 class DotPlot(NamedTuple):
     """Path of a pairwise alignment through its matrix.
 
-    Attributes:
-        name: name of the search.
-        query, target: name, start and end (0-based, half-open) of the aligned part.
-        segments: segments without gaps: (query start, target start, query end, target end).
+    `query` and `target` are name, start and end (0-based, half-open) of the aligned parts; a segment without gaps is
+    (query start, target start, query end, target end).
     """
 
     name: str

@@ -115,20 +115,18 @@ def compare(
     for contig, intervals in regions.items():
         known, called = truth.get(contig, {}), calls.get(contig, {})
         matched_truth, matched_calls = match(contig, known, called, sequence)
-        for variant in sorted(known):
-            if contains(intervals, variant.position, variant.end):
-                if variant in matched_truth:
-                    comparison.counts[variant.kind].truth_found += 1
-                else:
-                    comparison.counts[variant.kind].missed += 1
-                    comparison.missed.append((contig, variant))
-        for variant in sorted(called):
-            if contains(intervals, variant.position, variant.end):
-                if variant in matched_calls:
-                    comparison.counts[variant.kind].calls_right += 1
-                else:
-                    comparison.counts[variant.kind].false_calls += 1
-                    comparison.false_calls.append((contig, variant))
+        known_inside, called_inside = (
+            [variant for variant in sorted(side) if contains(intervals, variant.position, variant.end)]
+            for side in (known, called)
+        )
+        for variant in known_inside:
+            comparison.counts[variant.kind].truth_found += variant in matched_truth
+            comparison.counts[variant.kind].missed += variant not in matched_truth
+        for variant in called_inside:
+            comparison.counts[variant.kind].calls_right += variant in matched_calls
+            comparison.counts[variant.kind].false_calls += variant not in matched_calls
+        comparison.missed += [(contig, variant) for variant in known_inside if variant not in matched_truth]
+        comparison.false_calls += [(contig, variant) for variant in called_inside if variant not in matched_calls]
     return comparison
 
 

@@ -64,17 +64,10 @@ def _count_alleles(records, first, positions, reference, alternate, reads):
 
 
 def count_known_sites(sample: FinishedSample, sites_vcf: str | Path, output: Path, threads: int) -> None:
-    """Count a finished sample's reads of both alleles at known sites, and write known_sites.json (docs/formats.md).
+    """Count a finished sample's reads of both alleles at the sites of a VCF with AF in INFO.
 
-    Args:
-        sample: the sample.
-        sites_vcf: VCF of the sites, with AF in INFO.
-        output: JSON file, written atomically.
-        threads: number of threads for decompression.
-
-    Raises:
-        InputError: if the VCF cannot be used.
-        QuireError: if the alignments are damaged or belong to another reference.
+    The JSON file (known_sites.json in docs/formats.md) is written atomically. InputError is raised if the VCF cannot be
+    used, QuireError if the alignments are damaged or belong to another reference.
     """
     reference = Reference.open(sample.reference)
     sites = read_known_sites(

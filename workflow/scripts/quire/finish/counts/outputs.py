@@ -5,8 +5,7 @@ finishing depended on the target, the sample's units would be mapped again, sinc
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,13 +22,10 @@ from quire.reference.regions import islands_of, read_regions
 
 @dataclass(frozen=True)
 class CountsOutputs:
-    """Paths of a sample's counts.
+    """Paths of a sample's counts: JSON, and two bgzip BED files.
 
-    Attributes:
-        counts: JSON.
-        windows: bgzip BED of the mean depth in windows along all contigs.
-        low_coverage: bgzip BED of the positions of the islands with a depth below `low_depth`.
-        low_depth: depth below which positions are listed.
+    They have the mean depth in windows along all contigs, and the positions of the islands with a depth below
+    `low_depth`.
     """
 
     counts: Path
@@ -65,13 +61,7 @@ class CountsWriter(Counting):
 
 
 class TargetOutputs(NamedTuple):
-    """Paths of a sample's counts over the target.
-
-    Attributes:
-        counts: JSON (docs/formats.md).
-        low_coverage: bgzip BED of the positions of the target with a depth below `low_depth`.
-        low_depth: depth below which positions are listed.
-    """
+    """Paths of a sample's counts over the target: JSON, and bgzip BED of the positions with a lower depth."""
 
     counts: Path
     low_coverage: Path
@@ -105,15 +95,6 @@ def count_target(sample: FinishedSample, intervals_bed: str | Path, outputs: Tar
             counts = counting.finish()
         figures = target_figures(sample.name, counts, low.close(), str(intervals_bed), regions)
         whole.write_text(_one_line_a_key(figures))
-
-
-@contextmanager
-def atomic_outputs(final: CountsOutputs) -> Iterator[CountsOutputs]:
-    """Yield temporary paths, which all get their final names when the block ends without an error."""
-    with ExitStack() as whole:
-        paths = (final.counts, final.windows, final.low_coverage)
-        counts, windows, low = (whole.enter_context(atomic_path(path)) for path in paths)
-        yield CountsOutputs(counts, windows, low, final.low_depth)
 
 
 def _one_line_a_key(content: dict[str, Any]) -> str:

@@ -120,8 +120,12 @@ def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
             data, qualities_begin(start, fields) + bases, end, names, offsets, group
         )
         libraries[library_of[group], flag] += 1
-        if not flag & _NOT_PRIMARY:
-            _count_flagstat(fields, flag, other_contig)
+        # flagstat's lines that need more than the flag.
+        pair_is_mapped = flag & FLAG_PAIRED and not flag & (FLAG_UNMAPPED | FLAG_MATE_UNMAPPED | _NOT_PRIMARY)
+        if pair_is_mapped and fields.mate_contig != fields.contig:
+            failed = 1 if flag & FLAG_FAILED_QUALITY_CHECK else 0
+            other_contig[failed, 0] += 1
+            other_contig[failed, 1] += fields.mapping_quality >= _LEAST_SURE_MAPPING
         if flag & FLAG_SECONDARY or bases == 0:
             continue
         flags[0, flag] += 1
@@ -150,16 +154,6 @@ def _mate_of(flag):
     if first and not second:
         return _FIRST
     return _LAST if second and not first else _OTHER
-
-
-@inlined
-def _count_flagstat(fields, flag, other_contig):
-    """Count a primary record for the lines of flagstat that need more than its flag."""
-    if flag & FLAG_PAIRED and not flag & (FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) and fields.mate_contig != fields.contig:
-        failed = 1 if flag & FLAG_FAILED_QUALITY_CHECK else 0
-        other_contig[failed, 0] += 1
-        if fields.mapping_quality >= _LEAST_SURE_MAPPING:
-            other_contig[failed, 1] += 1
 
 
 @compiled

@@ -186,14 +186,7 @@ class Counting:
 
 
 class FinishedSample(NamedTuple):
-    """A finished sample.
-
-    Attributes:
-        name: name of the sample.
-        alignments: its BAM or CRAM, sorted by coordinate; an index is not needed.
-        reference: folder written by `quire.reference.build`.
-        fasta: the reference as plain, gzip or bgzip FASTA; needed for CRAM only.
-    """
+    """A finished sample: its sorted BAM or CRAM, and its reference, packed and (needed for CRAM only) as FASTA."""
 
     name: str
     alignments: Path

@@ -59,11 +59,7 @@ def _table(records: int) -> _Table:
 def mark(records: Records, library: NDArray[np.int32], source: str, marking: Marking) -> NDArray[np.uint8]:
     """Find the duplicates among records, all that may share a fragment, in the order of the sorted file.
 
-    Args:
-        records: the records.
-        library: int32[n], number of each record's library.
-        source: file that the records come from, for error messages.
-        marking: how duplicates are found.
+    `library` (int32[n]) has the number of each record's library, `source` names the records' file for error messages.
 
     Returns:
         uint8[n]: 0, or DUPLICATE with the other bits of `quire.finish.marking`.
