@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 from quire.algorithms.extension import ExtensionJobs, Extensions
-from quire.align.candidates.known import leave_out_known
+from quire.align.candidates.cpu import leave_out_known
 
 DTYPES = (np.int32, np.uint8, np.int64, np.int64, np.int64, np.int64, np.int64)
 NO_EXTENSIONS = Extensions(*(np.empty(0, np.int64) for _ in range(8)))

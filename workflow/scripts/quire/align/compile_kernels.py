@@ -21,13 +21,7 @@ _LENGTH, _INSERT = 100, 300
 
 
 def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, alternate: bool = False) -> None:
-    """Map paired and single reads to one page and to several, and inflate gzip.
-
-    Args:
-        clipping: also compile the kernels that clip these ends.
-        umis: also compile the kernels of UMIs.
-        alternate: also compile the kernels that lift hits over from alternate contigs.
-    """
+    """Map paired and single reads to one page and to several, and inflate gzip; also with what the arguments name."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:

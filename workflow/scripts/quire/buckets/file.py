@@ -90,10 +90,7 @@ def file_name(number: int) -> str:
 class BucketWriter:
     """Writer of a unit's buckets to a folder that appears when the `with` block ends without an error.
 
-    Attributes:
-        path: final name.
-        genome: the buckets.
-        records: number written so far, each counted once.
+    `records` counts those written so far, each once.
 
     Raises:
         QuireError: the folder cannot be written or the disk is full.
@@ -233,12 +230,7 @@ def _write_all(file: FileIO, data: NDArray[np.uint8]) -> None:
 class BucketFile:
     """Reader of a unit's buckets, for any thread until the end of the `with` block closes the files.
 
-    Attributes:
-        path: folder of the buckets.
-        header_text: text of the unit's BAM header.
-        contig_names, contig_lengths: contigs of this header.
-        genome: the buckets.
-        records: number of records, each counted once.
+    `records` counts each record once. The header is that of the unit's BAM.
 
     Raises:
         QuireError: at opening or reading, if a file is missing, truncated, damaged, of another version or unreadable.

@@ -11,8 +11,7 @@ from quire.algorithms.extension.cpu import extend
 from quire.algorithms.fm_index.cpu import PageArrays
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
-from quire.align.candidates.cpu import find_candidates
-from quire.align.candidates.known import leave_out_known
+from quire.align.candidates.cpu import find_candidates, leave_out_known
 from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
 from quire.align.insert_size import InsertSizes
 from quire.align.pairing.cpu import select

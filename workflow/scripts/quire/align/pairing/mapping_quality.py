@@ -43,13 +43,9 @@ def lowered(quality, crowded):
 def single_quality(score, suboptimal_score, near_best_count, read_span, axis_span, crowded):
     """Return the mapping quality of an alignment without regard to a mate.
 
-    Args:
-        score: score of the alignment.
-        suboptimal_score: score of the best other place of the same part of the read; 0 for none.
-        near_best_count: number of other places that score less than the best by at most the cost of a gap.
-        read_span: bases of the alignment on the read.
-        axis_span: bases of the alignment on the axis.
-        crowded: 1 if the read reached the MOST_CANDIDATES cap, else 0.
+    `suboptimal_score` is that of the best other place of the same part of the read, 0 for none; `near_best_count` the
+    number of other places that score less by at most the cost of a gap; `crowded` 1 if the read reached the
+    MOST_CANDIDATES cap, else 0. Spans are in bases.
     """
     suboptimal_score = max(suboptimal_score, CHANCE_SCORE)
     if suboptimal_score >= score:

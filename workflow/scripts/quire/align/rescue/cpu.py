@@ -40,14 +40,7 @@ PLACE = np.dtype([(name, np.int64) for name in ("mate", "strand", "diagonal", "a
 
 
 def rescue_jobs(alignments: Alignments, reads: Reads, reference: Reference, insert_sizes: InsertSizes) -> ExtensionJobs:
-    """Return extension jobs for mates that have no alignment at a proper distance from an anchor.
-
-    Args:
-        alignments: alignments of a paired batch of 2n reads (mates r and n + r).
-        reads: the batch.
-        reference: the axis.
-        insert_sizes: the unit's models; if none is known, there is nothing to rescue.
-    """
+    """Return jobs for mates (of reads r and n + r) that have no alignment at a proper distance from an anchor."""
     planned = np.empty(0, PLACE)
     if insert_sizes.are_known:
         lengths = proper_lengths(insert_sizes)
