@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.errors import TypingError
 from quire.simd.letters import BOTH_BYTES, LETTERS, ROW_MARK, letter_scores, score_letters
 from quire.simd.vectors import load, store
 
@@ -39,17 +38,3 @@ def test_scores_of_16_bits_have_both_bytes() -> None:
     out = np.zeros(16, np.int16)
     kernel(letters * np.int16(BOTH_BYTES) + np.int16(ROW_MARK), np.full(16, 5, np.int16) * np.int16(BOTH_BYTES), out)
     assert out.tolist() == np.where(letters == 5, 700, -300).tolist()
-
-
-def test_what_does_not_fit_is_refused_when_it_is_compiled() -> None:
-    shorts, words = np.zeros(16, np.int16), np.zeros(16, np.int32)
-    with pytest.raises(TypingError, match="integers of one type"):
-        njit(lambda a: store(a, 0, letter_scores(np.int16(1), np.int32(2), 16)))(shorts)
-    with pytest.raises(TypingError, match="must be a constant"):
-        njit(lambda a, n: store(a, 0, letter_scores(np.int16(1), np.int16(2), n)))(shorts, 16)
-    with pytest.raises(TypingError, match="vectors of one type of integer"):
-        njit(
-            lambda a, b: store(
-                a, 0, score_letters(load(a, 0, 16), load(b, 0, 16), letter_scores(np.int16(1), np.int16(2), 16))
-            )
-        )(shorts, words)

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 from numba.core import config
-from numba.core.errors import TypingError
 from quire.simd import bits, vectors
 from quire.simd.vectors import (
     add,
@@ -184,20 +183,6 @@ def test_conversion_keeps_the_low_bits_and_widens_by_sign():
     assert wide.tolist() == numbers.tolist()
 
 
-def test_what_does_not_fit_is_refused_when_it_is_compiled():
-    floats, shorts = np.zeros(LANES, np.float32), np.zeros(LANES, np.int16)
-    with pytest.raises(TypingError, match="takes vectors of one type"):
-        njit(lambda a, b: vectors.add(vectors.load(a, 0, 16), vectors.load(b, 0, 16)))(floats, shorts)
-    with pytest.raises(TypingError, match="must be a constant"):
-        njit(lambda a, n: vectors.store(a, 0, vectors.load(a, 0, n)))(floats, 16)
-    with pytest.raises(TypingError, match="no flat array"):
-        njit(lambda a: vectors.store(a, 0, vectors.load(a, 0, 16)))(floats[::2])
-    with pytest.raises(TypingError, match="store of"):
-        njit(lambda a, b: vectors.store(a, 0, vectors.load(b, 0, 16)))(floats, shorts)
-    with pytest.raises(TypingError, match="compares signed integers"):
-        njit(lambda a: vectors.store(a, 0, vectors.maximum(vectors.load(a, 0, 16), vectors.load(a, 0, 16))))(floats)
-
-
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_aligned_zeros(dtype):
     for length in (1, 15, 100):
@@ -311,24 +296,6 @@ def test_choose_by_bits(kind: type, lanes: int, dtype: type) -> None:
         kernel(np.array([word], kind), chosen, otherwise, out)
         wanted = [chosen[i + 1] if word >> i & 1 else otherwise[i + 1] for i in range(lanes)]
         assert out.tolist() == [99, *wanted, 99]
-
-
-def test_choose_by_bits_takes_a_bit_for_each_lane() -> None:
-    @njit
-    def kernel(array):
-        store(array, 0, choose_by_bits(np.uint32(5), load(array, 0, 16), load(array, 0, 16)))
-
-    with pytest.raises(TypingError, match="there must be a bit for each lane"):
-        kernel(np.zeros(16, np.int16))
-
-
-def test_bits_greater_refuses_what_is_no_integers_size() -> None:
-    @njit
-    def kernel(array):
-        return bits_greater(load(array, 0, 4), load(array, 0, 4))
-
-    with pytest.raises(TypingError, match="takes 8, 16, 32 or 64 lanes"):
-        kernel(np.zeros(4, np.int16))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32])

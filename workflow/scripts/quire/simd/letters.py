@@ -9,7 +9,6 @@ it for scores of 32 bits.
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from quire.simd.vectors import VectorType, has_avx2, has_avx512
@@ -26,11 +25,6 @@ ROW_MARK = LETTERS << 8 if TABLES else 0
 """Added to letters of rows in more than 8 bits: the table holds the upper bytes of scores after the lower bytes."""
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise TypingError(message)
-
-
 def _looked_up(element: types.Type, lanes: int) -> bool:
     """Return True if scores of such vectors are looked up in a table."""
     return TABLES and element.bitwidth in (8, 16) and lanes * element.bitwidth in (256, 512)
@@ -39,9 +33,7 @@ def _looked_up(element: types.Type, lanes: int) -> bool:
 @intrinsic(prefer_literal=True)
 def letter_scores(_typing_context, equal, different, lanes):
     """Return the vector of scores that `score_letters` takes; both scores have the same integer type."""
-    _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     equal, different = types.unliteral(equal), types.unliteral(different)
-    _require(isinstance(equal, types.Integer) and equal == different, "scores of letters are integers of one type")
     vector = VectorType(equal, lanes.literal_value)
     table = _looked_up(equal, vector.lanes)
 
@@ -98,8 +90,6 @@ def score_letters(_typing_context, rows, columns, scores):
 
     For elements of more than 8 bits, multiply letters by BOTH_BYTES and add ROW_MARK to those of rows.
     """
-    alike = isinstance(rows, VectorType) and rows == columns == scores
-    _require(alike and isinstance(rows.element, types.Integer), "score_letters takes vectors of one type of integer")
     table = _looked_up(rows.element, rows.lanes)
     mark = ROW_MARK if rows.element.bitwidth > 8 else 0
 

@@ -16,7 +16,6 @@ from llvmlite import ir
 from llvmlite.binding import get_default_triple, get_host_cpu_features
 from numba import types
 from numba.core import cgutils, config
-from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
 CACHE_LINE = 64  # bytes
@@ -66,20 +65,6 @@ def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:
     return array[first : first + length]
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise TypingError(message)
-
-
-def _require_flat(array: types.Type) -> None:
-    _require(isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C", f"{array} is no flat array")
-
-
-def _require_alike(name: str, first: types.Type, *others: types.Type) -> None:
-    alike = isinstance(first, VectorType) and all(other == first for other in others)
-    _require(alike, f"{name} takes vectors of one type, not {(first, *others)}")
-
-
 def _pointer(context, builder, array_type, array, index, llvm_vector):
     """Generate an LLVM pointer to the vector that starts at element `index` of a flat array."""
     data = context.make_array(array_type)(context, builder, array).data
@@ -89,8 +74,6 @@ def _pointer(context, builder, array_type, array, index, llvm_vector):
 @intrinsic(prefer_literal=True)
 def load(_typing_context, array, index, lanes):
     """Load `lanes` elements of an array from `index` on."""
-    _require_flat(array)
-    _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     vector = VectorType(array.dtype, lanes.literal_value)
 
     def generate(context, builder, signature, arguments):
@@ -104,8 +87,6 @@ def load(_typing_context, array, index, lanes):
 @intrinsic
 def load_like(_typing_context, array, index, vector):
     """Load the elements of an array from `index` on, as many as another vector has."""
-    _require_flat(array)
-    _require(isinstance(vector, VectorType) and vector.element == array.dtype, f"load_like of {array} as {vector}")
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2], arguments[2].type)
@@ -117,8 +98,6 @@ def load_like(_typing_context, array, index, vector):
 @intrinsic
 def store(_typing_context, array, index, vector):
     """Write a vector to the elements of an array from `index` on."""
-    _require_flat(array)
-    _require(isinstance(vector, VectorType) and vector.element == array.dtype, f"store of {vector} into {array}")
 
     def generate(context, builder, signature, arguments):
         llvm_vector = context.get_value_type(vector)
@@ -135,9 +114,6 @@ def store_bits(_typing_context, array, index, bits):
 
     Numba's own assignment tests whether an index counts from the end.
     """
-    _require_flat(array)
-    both = isinstance(bits, types.Integer) and isinstance(array.dtype, types.Integer)
-    _require(both and bits.bitwidth % array.dtype.bitwidth == 0, f"store_bits of {bits} into {array}")
 
     def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], *arguments[:2], arguments[2].type)
@@ -150,7 +126,6 @@ def store_bits(_typing_context, array, index, bits):
 @intrinsic(prefer_literal=True)
 def splat(_typing_context, scalar, lanes):
     """Return a vector with the scalar in every lane; its type becomes the element's."""
-    _require(isinstance(lanes, types.IntegerLiteral), "the number of lanes must be a constant")
     element = types.unliteral(scalar)
     vector = VectorType(element, lanes.literal_value)
 
@@ -166,7 +141,6 @@ def splat(_typing_context, scalar, lanes):
 @intrinsic
 def convert(_typing_context, vector, dtype):
     """Convert a vector of integers to another integer type; a narrower one keeps the low bits."""
-    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "convert takes integers")
     result = VectorType(dtype.dtype, vector.lanes)
     narrower = result.element.bitwidth < vector.element.bitwidth
 
@@ -177,14 +151,12 @@ def convert(_typing_context, vector, dtype):
     return result(vector, dtype), generate
 
 
-def _binary(name: str, of_integers: str, of_floats: str | None = None) -> Any:
+def _binary(of_integers: str, of_floats: str = "") -> Any:
     """Make an intrinsic of two vectors from the builder's methods for integers and, if any, for floats."""
 
     @intrinsic
     def function(_typing_context, left, right):
-        _require_alike(name, left, right)
         method = of_floats if isinstance(left.element, types.Float) else of_integers
-        _require(method is not None, f"{name} takes integers")
 
         def generate(_context, builder, _signature, arguments):
             return getattr(builder, method)(*arguments)
@@ -194,15 +166,11 @@ def _binary(name: str, of_integers: str, of_floats: str | None = None) -> Any:
     return function
 
 
-def _choose(name: str, comparison: str) -> Any:
+def _choose(comparison: str) -> Any:
     """Make an intrinsic choose(a, b, chosen, otherwise) that compares signed integers lane by lane."""
 
     @intrinsic
     def function(_typing_context, a, b, chosen, otherwise):
-        _require_alike(name, a, b)
-        _require_alike(name, chosen, otherwise)
-        _require(isinstance(a.element, types.Integer) and a.element.signed, f"{name} compares signed integers")
-        _require(a.lanes == chosen.lanes, f"{name} takes vectors of equally many lanes")
 
         def generate(_context, builder, _signature, arguments):
             return builder.select(builder.icmp_signed(comparison, *arguments[:2]), *arguments[2:])
@@ -213,21 +181,21 @@ def _choose(name: str, comparison: str) -> Any:
 
 
 # Lane by lane: a + b, a - b, a * b, a | b, a & b, a ^ b.
-add = _binary("add", "add", "fadd")
-subtract = _binary("subtract", "sub", "fsub")
-multiply = _binary("multiply", "mul", "fmul")
-bit_or = _binary("bit_or", "or_")
-bit_and = _binary("bit_and", "and_")
-bit_xor = _binary("bit_xor", "xor")
+add = _binary("add", "fadd")
+subtract = _binary("sub", "fsub")
+multiply = _binary("mul", "fmul")
+bit_or = _binary("or_")
+bit_and = _binary("and_")
+bit_xor = _binary("xor")
 
 # Lane by lane: a << b and a >> b, zeros coming in on either side; b must be less than the bits of an element.
-shift_left = _binary("shift_left", "shl")
-shift_right = _binary("shift_right", "lshr")
+shift_left = _binary("shl")
+shift_right = _binary("lshr")
 
 # Lane by lane: `chosen` where a < b, a > b, a == b, `otherwise` elsewhere.
-choose_less = _choose("choose_less", "<")
-choose_greater = _choose("choose_greater", ">")
-choose_equal = _choose("choose_equal", "==")
+choose_less = _choose("<")
+choose_greater = _choose(">")
+choose_equal = _choose("==")
 
 
 @intrinsic
@@ -236,10 +204,6 @@ def choose_shifted(_typing_context, a, b, chosen, otherwise):
 
     AVX2 selects floats by the top bits of a mask, so this takes one operation less than a comparison of a & b.
     """
-    _require_alike("choose_shifted", a, b)
-    _require_alike("choose_shifted", chosen, otherwise)
-    _require(isinstance(a.element, types.Integer), "choose_shifted shifts integers")
-    _require(a.lanes == chosen.lanes, "choose_shifted takes vectors of equally many lanes")
 
     def generate(_context, builder, _signature, arguments):
         shifted = builder.shl(*arguments[:2])
@@ -249,13 +213,11 @@ def choose_shifted(_typing_context, a, b, chosen, otherwise):
     return chosen(a, b, chosen, otherwise), generate
 
 
-def _extreme(name: str, comparison: str) -> Any:
+def _extreme(comparison: str) -> Any:
     """Make an intrinsic of two vectors of signed integers that returns the first where the comparison holds."""
 
     @intrinsic
     def function(_typing_context, a, b):
-        _require_alike(name, a, b)
-        _require(isinstance(a.element, types.Integer) and a.element.signed, f"{name} compares signed integers")
 
         def generate(_context, builder, _signature, arguments):
             return builder.select(builder.icmp_signed(comparison, *arguments), *arguments)
@@ -266,16 +228,13 @@ def _extreme(name: str, comparison: str) -> Any:
 
 
 # The larger and the smaller of signed integers a and b, lane by lane.
-maximum = _extreme("maximum", ">")
-minimum = _extreme("minimum", "<")
+maximum = _extreme(">")
+minimum = _extreme("<")
 
 
 @intrinsic
 def bits_greater(_typing_context, a, b):
     """Return an unsigned integer of one bit per lane (8, 16, 32 or 64): bit i is set if a > b in lane i."""
-    _require_alike("bits_greater", a, b)
-    _require(isinstance(a.element, types.Integer) and a.element.signed, "bits_greater compares signed integers")
-    _require(a.lanes in (8, 16, 32, 64), "bits_greater takes 8, 16, 32 or 64 lanes")
 
     def generate(_context, builder, _signature, arguments):
         return builder.bitcast(builder.icmp_signed(">", *arguments), ir.IntType(a.lanes))
@@ -289,9 +248,6 @@ def choose_by_bits(_typing_context, bits, chosen, otherwise):
 
     The integer has one bit per lane (8, 16, 32 or 64), as `bits_greater` returns it.
     """
-    _require_alike("choose_by_bits", chosen, otherwise)
-    fitting = isinstance(bits, types.Integer) and bits.bitwidth == chosen.lanes
-    _require(fitting, f"choose_by_bits of {bits} and {chosen}: there must be a bit for each lane")
 
     def generate(_context, builder, _signature, arguments):
         mask = builder.bitcast(arguments[0], ir.VectorType(ir.IntType(1), chosen.lanes))
@@ -303,8 +259,6 @@ def choose_by_bits(_typing_context, bits, chosen, otherwise):
 @intrinsic
 def moved_up(_typing_context, vector, scalar):
     """Move the lanes up by one, with the scalar in lane 0 and the last lane dropped."""
-    _require(isinstance(vector, VectorType), "moved_up takes a vector")
-    _require(scalar == vector.element, f"moved_up of {vector} takes a scalar of its type")
 
     def generate(_context, builder, _signature, arguments):
         zero = ir.Constant(ir.IntType(32), 0)
@@ -319,7 +273,6 @@ def moved_up(_typing_context, vector, scalar):
 @intrinsic
 def trailing_zeros(_typing_context, vector):
     """Count the zero bits below the lowest set bit of integers, lane by lane; all bits of an element that is 0."""
-    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "integers have zero bits")
 
     def generate(_context, builder, _signature, arguments):
         llvm_vector = arguments[0].type
@@ -334,7 +287,6 @@ def trailing_zeros(_typing_context, vector):
 @intrinsic
 def any_bit(_typing_context, vector):
     """Return True if any lane of integers has a bit set."""
-    _require(isinstance(vector, VectorType) and isinstance(vector.element, types.Integer), "any_bit takes integers")
 
     def generate(_context, builder, _signature, arguments):
         llvm_vector = arguments[0].type
@@ -350,8 +302,6 @@ def any_bit(_typing_context, vector):
 @intrinsic
 def fma(_typing_context, a, b, c):
     """Return a * b + c rounded once (IEEE fusedMultiplyAdd), lane by lane."""
-    _require_alike("fma", a, b, c)
-    _require(isinstance(a.element, types.Float), "fma takes floats")
 
     def generate(_context, builder, _signature, arguments):
         llvm_vector = arguments[0].type
