@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from quire.algorithms.complete import MOST_DIFFERENCES, shortest_read
+from quire.algorithms.complete import shortest_read
 from quire.algorithms.complete.pieces import cut, lay_pieces, pieces_of
 from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT
 
 CHROMOSOME = 60_000_000
+MOST_DIFFERENCES = 5
 
 
 @pytest.mark.parametrize("differences", range(6))

@@ -1,38 +1,43 @@
-"""BAM records of hits: primary and secondary ones with NM, MD, NH and HI, and unmapped reads."""
+"""BAM records of hits (primary and secondary ones with NM, MD, NH and HI, and unmapped reads), and the table of counts.
+
+The table has a line for each read, with its hits by number of differences.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete.alignment.cpu import align
+from quire.algorithms.complete.cpu_alignment import align
 from quire.align.model import Reported
 from quire.align.records.cpu import RecordRows
 from quire.align.records.md import RecordSequences, differences
+from quire.align.texts import write_number
 from quire.complete.finders import axis_of
-from quire.complete.selection import Chosen, CountedReads, Wanted, listed, reportable
+from quire.complete.selection import Chosen, CompleteSettings, CountedReads, listed, reportable
 from quire.errors import QuireError
 from quire.io.bam.encode import RecordBatch
+from quire.reads import ReadBatch
 from quire.reference import Reference
 from quire.sam import FLAG_REVERSE, FLAG_SECONDARY, FLAG_UNMAPPED, UNAVAILABLE_MAPPING_QUALITY
+from quire.simd.bits import copy_bytes
+from quire.simd.compiled import compiled
+
+MOST_DIGITS = 20
+_TAB, _LINE_END = ord("\t"), ord("\n")
 
 
 def build_records(
-    chosen: Chosen, counted: CountedReads, reference: Reference, wanted: Wanted, index_before: int = 0
+    chosen: Chosen, counted: CountedReads, reference: Reference, settings: CompleteSettings, index_before: int = 0
 ) -> RecordBatch:
     """Return the records of reads, in the order of the reads; a read without hits gets an unmapped one.
 
-    Args:
-        chosen: hits; `hits.read` is the index in the batch.
-        counted: the reads. Their counts give the tags NH (hits with a record, in this or another call) and th (hits
-            that would have one without `max_hits`, if that is more).
-        reference: reference of the hits.
-        wanted: settings of the report.
-        index_before: number of records of the first read in earlier calls (for the tag HI).
+    The counts of reads give the tags NH (hits with a record, in this or another call) and th (hits that would have one
+    without `max_hits`, if that is more). The first read had `index_before` records in earlier calls (for the tag HI).
 
     Raises:
         QuireError: an alignment does not have the number of differences that the search found.
     """
     batch, reads, counts = counted
-    with_record, all_of_report = listed(counts, wanted), reportable(counts, wanted)
+    with_record, all_of_report = listed(counts, settings), reportable(counts, settings)
     hits = chosen.hits
     without_record = np.flatnonzero(with_record == 0)
     read = np.concatenate([hits.read, without_record])
@@ -49,7 +54,7 @@ def build_records(
     index = np.arange(count) - np.searchsorted(read, read) + 1 + index_before
     cut = mapped & (all_of_report > with_record)[read]
 
-    cigar, offsets = align(hits, reads, axis_of(reference), wanted.max_differences)
+    cigar, offsets = align(hits, reads, axis_of(reference), settings.max_differences)
     # Records with hits are in the order of the hits, so only the CIGARs' lengths have to be spread.
     cigar_offsets = np.zeros(count + 1, np.int64)
     np.cumsum(np.where(mapped, np.diff(offsets)[row] if len(hits.read) else 0, 0), out=cigar_offsets[1:])
@@ -87,23 +92,40 @@ def build_records(
 def _reported(chosen: Chosen, cigar: NDArray[np.uint32], offsets: NDArray[np.int64]) -> Reported:
     """Return hits as the alignments that `differences` takes; fields that it does not read are empty."""
     hits, nothing = chosen.hits, np.empty(0, np.int32)
-    return Reported(
-        first=np.empty(0, np.int64),
-        rows=nothing,
-        proper=np.empty(0, np.bool_),
-        quality=np.empty(0, np.uint8),
-        suboptimal_score=nothing,
+    return Reported._make([nothing] * len(Reported._fields))._replace(
         strand=hits.strand,
-        score=nothing,
         read_begin=np.zeros(len(hits.read), np.int32),
-        read_end=nothing,
         axis_begin=hits.begin,
         axis_end=hits.end,
-        contig=nothing,
-        position=np.empty(0, np.int64),
         cigar_begin=offsets[:-1],
         cigar_length=np.diff(offsets).astype(np.int32),
         cigar=cigar,
-        all_rows=nothing,
-        rank=nothing,
     )
+
+
+def table_header(max_differences: int) -> bytes:
+    """Return the first line of the table."""
+    columns = ["read", *map(str, range(max_differences + 1)), "total", "listed"]
+    return ("\t".join(columns) + "\n").encode()
+
+
+def table_lines(batch: ReadBatch, counts: NDArray[np.int64], with_record: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the lines (uint8[]) of reads with their hits by differences (int64[n, k + 1]) and with a record."""
+    numbers = np.column_stack((counts, counts.sum(axis=1), with_record))
+    text: NDArray[np.uint8] = _write_lines(batch.names, batch.name_offsets, numbers)
+    return text
+
+
+@compiled
+def _write_lines(names, name_offsets, numbers):
+    """Return a line for each name with its row of numbers."""
+    text = np.empty(len(names) + numbers.size * (MOST_DIGITS + 1) + len(numbers), np.uint8)
+    at = np.int64(0)
+    for read in range(len(numbers)):
+        at = copy_bytes(text, at, names, name_offsets[read], name_offsets[read + 1])
+        for number in numbers[read]:
+            text[at] = _TAB
+            at = write_number(text, at + 1, number)
+        text[at] = _LINE_END
+        at += 1
+    return text[:at].copy()

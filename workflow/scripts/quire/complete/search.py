@@ -10,19 +10,18 @@ from dataclasses import asdict, dataclass, field
 from io import BufferedWriter
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete import MOST_DIFFERENCES, Ends, Hits, shortest_read
-from quire.algorithms.complete.alignment.cpu import find_hits
-from quire.complete import counts as table
+from quire.algorithms.complete import Ends, Hits, shortest_read
+from quire.algorithms.complete.cpu_alignment import find_hits
 from quire.complete.finders import CpuFinder, Finder, axis_of, open_finder
-from quire.complete.records import build_records
+from quire.complete.records import build_records, table_header, table_lines
+from quire.complete.selection import CompleteSettings as CompleteSettings
 from quire.complete.selection import (
     CountedReads,
-    Wanted,
     choose,
     count_by_read,
     join,
@@ -50,20 +49,12 @@ from quire.run.interrupts import worker_threads
 from quire.version import VERSION
 
 log = logging.getLogger("quire.complete")
-REPORTS = ("all", "best", "count")
 MOST_BYTES = 128 << 20  # approximate limit of a batch's compressed records that wait to be written
 
 
 @dataclass(frozen=True)
 class CompleteInputs:
-    """Inputs of a search.
-
-    Attributes:
-        reference: directory that `quire.reference.build` wrote.
-        pages: directories of the indexes of all its pages, in order.
-        fasta: the FASTA, from which the reference must have been built; None skips the check.
-        reads: FASTQ, plain, gzip or bgzip.
-    """
+    """Folders of the packed reference and of its pages' indexes, in order; its FASTA (None: not checked); FASTQ."""
 
     reference: Path
     pages: Sequence[Path]
@@ -78,32 +69,6 @@ class CompleteOutputs:
     bam: Path
     counts: Path
     summary: Path
-
-
-@dataclass(frozen=True)
-class CompleteSettings:
-    """Settings of a search; those from `threads` on do not change the answer.
-
-    Attributes:
-        name: name of the search, for the summary.
-        max_differences: k, 0 to MOST_DIFFERENCES.
-        report: hits that get a record: "all", those with the read's fewest differences ("best"), or none ("count").
-        max_hits: most records of a read, 0 for no limit; all hits are counted.
-        threads: number of threads.
-        backend, memory: the configuration's block `device`.
-        reads_per_batch: "auto" leaves the choice to the backend.
-        most_ends: ends of hits that a thread holds at once; a read with more is searched again, a few hits at a time.
-    """
-
-    name: str
-    max_differences: int = 2
-    report: str = "all"
-    max_hits: int = 0
-    threads: int = 1
-    backend: str = "auto"
-    memory: str = "auto"
-    reads_per_batch: int | Literal["auto"] = "auto"
-    most_ends: int = MOST_ENDS
 
 
 @dataclass
@@ -121,9 +86,9 @@ class SearchCounts:
     hits_not_reported: int = 0
     hits_by_differences: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    def add(self, batch: ReadBatch, by_read: NDArray[np.int64], wanted: Wanted) -> None:
+    def add(self, batch: ReadBatch, by_read: NDArray[np.int64], settings: CompleteSettings) -> None:
         """Add the hits (int64[n, k + 1]) of a batch."""
-        some, shown = reportable(by_read, wanted), listed(by_read, wanted)
+        some, shown = reportable(by_read, settings), listed(by_read, settings)
         found = int((by_read.sum(axis=1) > 0).sum())
         self.reads += len(batch)
         self.bases += int(batch.offsets[-1])
@@ -158,20 +123,14 @@ class _Share(NamedTuple):
 
 
 def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
-    """Find every place of each read with at most k differences.
-
-    Args:
-        inputs: reference, indexes and reads.
-        outputs: files, each written completely or not at all.
-        settings: differences, report, threads and backend.
+    """Find every place of each read with at most k differences; each output appears whole or not at all.
 
     Raises:
-        InputError: bad FASTQ or settings, a read that is too short, an index that does not fit, or no card where the
+        InputError: bad FASTQ, a read that is too short, an index that does not fit, or no card where the
             backend is "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
     began = time.monotonic()
-    _check(settings)
     reference = Reference.open(inputs.reference, inputs.fasta)
     indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
     log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
@@ -186,13 +145,12 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
             f"{counts.reads_cut:,} reads have more places than max_hits ({settings.max_hits}); their records are "
             f"marked (tag th), and all {counts.hits:,} places are counted."
         )
-    shown = {key: value for key, value in asdict(settings).items() if key not in ("reads_per_batch", "most_ends")}
     summary = {
         "tool": "complete",
         "name": settings.name,
         "inputs": {"reads": str(inputs.reads), "reference": str(inputs.fasta)},
         "identity": identify({"reads": inputs.reads}, reference),
-        "settings": shown,
+        "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": counts.to_json(),
         "seconds": round(time.monotonic() - began, 3),
@@ -201,37 +159,17 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
     write_json_atomic(outputs.summary, summary)
 
 
-def _check(settings: CompleteSettings) -> None:
-    """Raise an InputError for invalid settings."""
-    name = f"complete {settings.name}"
-    if settings.report not in REPORTS:
-        raise InputError(f"{name}: report is {settings.report!r}; give one of {', '.join(REPORTS)}.")
-    if not 0 <= settings.max_differences <= MOST_DIFFERENCES:
-        raise InputError(
-            f"{name}: max_differences is {settings.max_differences}; give a number from 0 to {MOST_DIFFERENCES}."
-        )
-    if settings.max_hits < 0:
-        raise InputError(f"{name}: max_hits is {settings.max_hits}; give 0 for no limit, or a number above it.")
-
-
+@dataclass
 class _Run:
     """One search, which writes records and lines in the order of the reads."""
 
-    def __init__(
-        self,
-        finder: Finder,
-        reference: Reference,
-        inputs: CompleteInputs,
-        outputs: CompleteOutputs,
-        settings: CompleteSettings,
-    ) -> None:
-        self.finder, self.reference, self.inputs, self.outputs, self.settings = (
-            finder, reference, inputs, outputs, settings,
-        )  # fmt: skip
-        self.axis = axis_of(reference)
-        self.wanted = Wanted(settings.max_differences, settings.report, settings.max_hits)
-        self.counts = SearchCounts()
-        self.progress = Progress(log)
+    finder: Finder
+    reference: Reference
+    inputs: CompleteInputs
+    outputs: CompleteOutputs
+    settings: CompleteSettings
+    counts: SearchCounts = field(default_factory=SearchCounts)
+    progress: Progress = field(default_factory=lambda: Progress(log))
 
     def run(self, backend: Backend) -> SearchCounts:
         """Search all reads and write both files."""
@@ -249,7 +187,7 @@ class _Run:
                 open(stack.enter_context(atomic_path(self.outputs.counts)), "wb")
             )
             self.bam = stack.enter_context(BamWriter(self.outputs.bam, text, *contigs))
-            self.table.write(table.header(settings.max_differences))
+            self.table.write(table_header(settings.max_differences))
             with worker_threads(settings.threads, "quire-complete") as pool:
                 for searched in self._searched(pool):
                     self._write(searched)
@@ -282,7 +220,7 @@ class _Run:
             yield pool.submit(_first_shares, task), task
             return
         parts = self.finder.find(batch)
-        for first, last, ends in whole_reads(parts, len(batch), CpuFinder.reads_per_batch, self.settings.most_ends):
+        for first, last, ends in whole_reads(parts, len(batch), CpuFinder.reads_per_batch, MOST_ENDS):
             reads = batch.part(first, last)
             if ends is None:
                 nothing: Future[list[_Share]] = Future()
@@ -294,10 +232,8 @@ class _Run:
 
     def _batches(self) -> Iterator[ReadBatch]:
         """Yield the reads in batches; raises an InputError for a read that is too short."""
-        chosen = self.settings.reads_per_batch
-        size = self.finder.reads_per_batch if chosen == "auto" else chosen
         needed = shortest_read(self.settings.max_differences)
-        for pair in read_batches(self.inputs.reads, None, size):
+        for pair in read_batches(self.inputs.reads, None, self.finder.reads_per_batch):
             batch = pair.mate1
             lengths = np.diff(batch.offsets)
             if (lengths < needed).any():
@@ -313,7 +249,7 @@ class _Run:
         """Search a batch on the CPU."""
         reads = orient(batch)
         parts = finder.find(batch, reads)
-        for first, last, ends in whole_reads(parts, len(batch), len(batch), self.settings.most_ends):
+        for first, last, ends in whole_reads(parts, len(batch), len(batch), MOST_ENDS):
             part = batch.part(first, last)
             if ends is None:
                 yield from self._search_large(part)
@@ -325,13 +261,13 @@ class _Run:
 
     def _align(self, batch: ReadBatch, reads: Reads, ends: Ends) -> _Share:
         """Count the hits of reads and make their records."""
-        hits = join(find_hits([ends], reads, self.axis, self.wanted.max_differences))
+        hits = join(find_hits([ends], reads, axis_of(self.reference), self.settings.max_differences))
         counted = CountedReads(batch, reads, self._no_counts(batch))
         count_by_read(hits, counted.counts)
-        if self.wanted.report == "count":
+        if self.settings.report == "count":
             return _Share(counted, [], 0)
-        chosen = choose(of_report(hits, counted.counts, self.wanted), reads.name_hash, self.wanted.max_hits)
-        return self._encoded(build_records(chosen, counted, self.reference, self.wanted), counted, counted)
+        chosen = choose(of_report(hits, counted.counts, self.settings), reads.name_hash, self.settings.max_hits)
+        return self._encoded(build_records(chosen, counted, self.reference, self.settings), counted, counted)
 
     def _search_large(self, batch: ReadBatch) -> Iterator[_Share]:
         """Search a read with more ends than are held: count its hits first, then make a few records at a time."""
@@ -339,17 +275,17 @@ class _Run:
 
         def search() -> Iterator[Hits]:
             parts = self.finder.find(batch, counted.reads)
-            return find_hits(parts, counted.reads, self.axis, self.wanted.max_differences)
+            return find_hits(parts, counted.reads, axis_of(self.reference), self.settings.max_differences)
 
         for hits in search():
             count_by_read(hits, counted.counts)
         yield _Share(counted, [], 0)
-        if self.wanted.report != "count":
-            for records in records_of_read(search, counted, self.reference, self.wanted, self.settings.most_ends):
+        if self.settings.report != "count":
+            for records in records_of_read(search, counted, self.reference, self.settings, MOST_ENDS):
                 yield self._encoded(records, counted, None)
 
     def _no_counts(self, batch: ReadBatch) -> NDArray[np.int64]:
-        return np.zeros((len(batch), self.wanted.max_differences + 1), np.int64)
+        return np.zeros((len(batch), self.settings.max_differences + 1), np.int64)
 
     def _encoded(self, records: RecordBatch, reads: CountedReads, counted: CountedReads | None) -> _Share:
         blocks = assemble_blocks(records, reads.batch, None, b"", self.bam.level)
@@ -358,8 +294,8 @@ class _Run:
     def _write(self, share: _Share) -> None:
         if share.counted is not None:
             batch, _, counts = share.counted
-            self.table.write(table.lines(batch, counts, listed(counts, self.wanted)).data)
-            self.counts.add(batch, counts, self.wanted)
+            self.table.write(table_lines(batch, counts, listed(counts, self.settings)).data)
+            self.counts.add(batch, counts, self.settings)
         self.bam.write_blocks(share.blocks)
         self.counts.hits_with_record += share.records
         self.progress.tell(self._so_far, lambda: share_read([self.inputs.reads]))

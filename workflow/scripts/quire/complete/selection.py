@@ -6,6 +6,7 @@ first hit, then the others sorted by differences, strand and place.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +18,17 @@ from quire.sequence.ties.cpu import tie_hash
 from quire.simd.compiled import compiled
 
 
-class Wanted(NamedTuple):
-    """Settings that decide what is reported; see `quire.complete.search.CompleteSettings`."""
+@dataclass(frozen=True)
+class CompleteSettings:
+    """The configuration's keys of a search and of its device; the answer does not depend on those from `threads` on."""
 
-    max_differences: int
-    report: str
-    max_hits: int
+    name: str
+    max_differences: int = 2
+    report: str = "all"
+    max_hits: int = 0
+    threads: int = 1
+    backend: str = "auto"
+    memory: str = "auto"
 
 
 class CountedReads(NamedTuple):
@@ -67,40 +73,34 @@ def count_by_read(hits: Hits, counts: NDArray[np.int64]) -> None:
     counts += np.bincount(hits.read * width + hits.distance, minlength=counts.size).reshape(counts.shape)
 
 
-def reportable(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
+def reportable(counts: NDArray[np.int64], settings: CompleteSettings) -> NDArray[np.int64]:
     """Return the number of hits of each read (int64[n]) that would get a record without `max_hits`."""
-    if wanted.report == "count":
+    if settings.report == "count":
         return np.zeros(len(counts), np.int64)
-    if wanted.report == "best":
+    if settings.report == "best":
         best = (counts > 0).argmax(axis=1)
         return np.take_along_axis(counts, best[:, None], axis=1)[:, 0]
     totals: NDArray[np.int64] = counts.sum(axis=1)
     return totals
 
 
-def listed(counts: NDArray[np.int64], wanted: Wanted) -> NDArray[np.int64]:
+def listed(counts: NDArray[np.int64], settings: CompleteSettings) -> NDArray[np.int64]:
     """Return the number of hits of each read (int64[n]) that get a record."""
-    number = reportable(counts, wanted)
-    return np.minimum(number, wanted.max_hits) if wanted.max_hits else number
+    number = reportable(counts, settings)
+    return np.minimum(number, settings.max_hits) if settings.max_hits else number
 
 
-def of_report(hits: Hits, counts: NDArray[np.int64], wanted: Wanted) -> Hits:
+def of_report(hits: Hits, counts: NDArray[np.int64], settings: CompleteSettings) -> Hits:
     """Return the hits that would get a record without `max_hits`."""
-    if wanted.report == "all":
+    if settings.report == "all":
         return hits
-    if wanted.report == "count":
+    if settings.report == "count":
         return take(hits, np.empty(0, np.int64))
     return take(hits, hits.distance == (counts > 0).argmax(axis=1)[hits.read])
 
 
 def choose(hits: Hits, name_hash: NDArray[np.uint64], max_hits: int) -> Chosen:
-    """Choose and order hits of whole reads.
-
-    Args:
-        hits: hits from `of_report`.
-        name_hash: uint64[reads], hashes of the names.
-        max_hits: most hits of a read, 0 for all.
-    """
+    """Choose at most `max_hits` (0: all) hits of each read from those of `of_report`, and order them."""
     ties = tie_hashes(name_hash, hits.read, hits.begin)
     hits = take(hits, np.lexsort((hits.strand, hits.begin, ties, hits.distance, hits.read)))
     rank = np.arange(len(hits.read)) - np.searchsorted(hits.read, hits.read)

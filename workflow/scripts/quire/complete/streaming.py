@@ -7,11 +7,11 @@ import numpy as np
 
 from quire.algorithms.complete import Ends, Hits
 from quire.complete.records import build_records
-from quire.complete.selection import Chosen, CountedReads, Wanted, choose, join, of_report, take
+from quire.complete.selection import Chosen, CompleteSettings, CountedReads, choose, join, of_report, take
 from quire.io.bam.encode import RecordBatch
 from quire.reference import Reference
 
-MOST_ENDS = 1 << 20  # ends that are held at once
+MOST_ENDS = 1 << 20  # that a thread holds at once; a read with more is searched again, a few hits at a time
 
 
 class WholeReads(NamedTuple):
@@ -28,14 +28,7 @@ class WholeReads(NamedTuple):
 
 
 def whole_reads(parts: Iterable[Ends], count: int, most_reads: int, most_ends: int) -> Iterator[WholeReads]:
-    """Yield the ends of a batch in shares, each as soon as it is complete.
-
-    Args:
-        parts: `quire.algorithms.complete.PartsOfEnds` of the batch.
-        count: number of reads of the batch.
-        most_reads: most reads of a share.
-        most_ends: most ends of a share.
-    """
+    """Yield the ends (`PartsOfEnds`) of a batch of `count` reads in shares, each as soon as it is complete."""
     nothing = Ends._make(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.uint8))
     held, first = nothing, 0
     dropping = False  # the ends of read `first`, which has too many
@@ -86,35 +79,35 @@ def _from_read(ends: Ends, first: int) -> Ends:
 
 
 def records_of_read(
-    search: Callable[[], Iterable[Hits]], read: CountedReads, reference: Reference, wanted: Wanted, most_hits: int
+    search: Callable[[], Iterable[Hits]],
+    read: CountedReads,
+    reference: Reference,
+    settings: CompleteSettings,
+    most_hits: int,
 ) -> Iterator[RecordBatch]:
     """Yield the records of one read: the first `max_hits`, or without a limit its first hit and the others by distance.
 
-    Args:
-        search: finds all hits of the read, in parts. It is called once, and without a limit again for each distance.
-        read: the read, with its counts.
-        reference: reference of the hits.
-        wanted: settings of the report.
-        most_hits: most hits that are held at once.
+    `search` finds all hits of the read, in parts. It is called once, and without a limit again for each distance. About
+    `most_hits` are held at once.
     """
-    number = wanted.max_hits or 1
+    number = settings.max_hits or 1
     kept: list[Hits] = []
     held = 0
     for hits in search():
-        kept.append(of_report(hits, read.counts, wanted))
+        kept.append(of_report(hits, read.counts, settings))
         held += len(kept[-1].read)
         if held > most_hits + number:
             kept = [choose(join(kept), read.reads.name_hash, number).hits]
             held = len(kept[0].read)
     chosen = choose(join(kept), read.reads.name_hash, number)
-    yield build_records(chosen, read, reference, wanted)
-    if wanted.max_hits:
+    yield build_records(chosen, read, reference, settings)
+    if settings.max_hits:
         return
     done, first = 1, (int(chosen.hits.strand[0]), int(chosen.hits.begin[0]))
     for distance in np.flatnonzero(read.counts[0]):
         for hits in search():
-            hits = of_report(hits, read.counts, wanted)
+            hits = of_report(hits, read.counts, settings)
             others = (hits.distance == distance) & ((hits.strand != first[0]) | (hits.begin != first[1]))
             chosen = Chosen(take(hits, others), np.zeros(int(others.sum()), np.bool_))
-            yield build_records(chosen, read, reference, wanted, done)
+            yield build_records(chosen, read, reference, settings, done)
             done += len(chosen.is_first)

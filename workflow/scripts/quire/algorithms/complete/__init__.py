@@ -18,7 +18,7 @@ differences; of equal ones, the one whose alignment spans the number of bases ne
 smallest e. So a hit neither begins nor ends with a deletion. Totals count hits.
 
 Positions are on the axis, 0-based and half-open. A read must have at least `shortest_read(k)` = 2k + 2 bases: a shorter
-one would be found nearly everywhere.
+one would be found nearly everywhere. k is at most 5.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_DIFFERENCES = 5
+from quire.reads import Reads
 
 
 def shortest_read(max_differences: int) -> int:
@@ -88,3 +88,24 @@ class Hits(NamedTuple):
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     distance: NDArray[np.uint8]
+
+
+class BatchArrays(NamedTuple):
+    """The reads of a batch (see `quire.reads.Reads`), the axis (`quire.algorithms.complete.Axis`), and k."""
+
+    offsets: np.ndarray
+    codes: np.ndarray
+    word_offsets: np.ndarray
+    packed: np.ndarray
+    ambiguous: np.ndarray
+    text: np.ndarray
+    unknown: np.ndarray
+    islands: np.ndarray
+    differences: int
+
+
+def batch_arrays(reads: Reads, axis: Axis, max_differences: int) -> BatchArrays:
+    """Return a batch and the axis as the kernels take them."""
+    return BatchArrays(
+        reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, *axis, max_differences
+    )

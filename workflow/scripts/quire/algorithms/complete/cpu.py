@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete import Axis, PartsOfEnds
-from quire.algorithms.complete.cpu_arrays import BatchArrays, batch_arrays
+from quire.algorithms.complete import Axis, BatchArrays, PartsOfEnds, batch_arrays
 from quire.algorithms.complete.pieces import lay_pieces
 from quire.algorithms.complete.seeds import cpu as seeds
 from quire.algorithms.complete.trie import cpu as trie

@@ -28,19 +28,9 @@ def find_ends(
     room: int,
     count: int | None = None,
 ) -> Iterator[Ends]:
-    """Find all ends of reads, as `quire.algorithms.complete.cpu.find_ends` does.
+    """Find all ends of reads, as arrays on the card, with the arguments of `quire.algorithms.complete.cpu.find_ends`.
 
-    Args:
-        card: holds the other arguments.
-        pages: of the whole axis in order; they overlap by at least the longest read and `max_differences` more.
-        reads: the batch; each has at least `shortest_read(max_differences)` bases.
-        axis: the reference.
-        max_differences: k.
-        room: approximate limit of the ends in a part.
-        count: number of pieces of a read; None for the cut with the least estimated cost.
-
-    Yields:
-        `Ends` of arrays on the card, as `quire.algorithms.complete.PartsOfEnds` has them.
+    The pages overlap by at least the longest read and `max_differences` more.
 
     Raises:
         OutOfDeviceMemory: the card lacks memory for a single read.

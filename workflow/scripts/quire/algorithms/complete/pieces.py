@@ -43,13 +43,7 @@ class Pieces(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def cut(length: int, differences: int, count: int) -> tuple[ReadPiece, ...]:
-    """Cut a read into pieces; pieces with higher limits are longer.
-
-    Args:
-        length: bases of the read, at least `shortest_read(differences)`.
-        differences: k.
-        count: number of pieces, 1 to k + 1.
-    """
+    """Cut a read into 1 to k + 1 pieces; pieces with higher limits are longer."""
     limits = [(differences + 1 + number) // count - 1 for number in range(count)]
     weights = [2 + limit for limit in limits]
     borders = [length * sum(weights[:number]) // sum(weights) for number in range(count + 1)]
@@ -58,13 +52,7 @@ def cut(length: int, differences: int, count: int) -> tuple[ReadPiece, ...]:
 
 @lru_cache(maxsize=4096)
 def pieces_of(length: int, differences: int, bases: int) -> tuple[ReadPiece, ...]:
-    """Return the pieces in which a read is searched.
-
-    Args:
-        length: bases of the read, at least `shortest_read(differences)`.
-        differences: k.
-        bases: length of the axis.
-    """
+    """Return the pieces in which a read of some length is searched on an axis of `bases`."""
     exact = cut(length, differences, differences + 1)
     rows = sum(bases / words(piece.end - piece.begin) for piece in exact)
     cuts = [cut(length, differences, count) for count in range(1, differences + 1)]
@@ -101,13 +89,9 @@ def _strings(depth: int, limit: int) -> float:
 
 
 def lay_pieces(offsets: NDArray[np.int64], bases: int, differences: int, count: int | None = None) -> list[Pieces]:
-    """Return the pieces of reads on both strands, by limit; within one limit they are sorted by oriented read.
+    """Return the pieces of reads (int64[n + 1], their offsets) on both strands, by limit.
 
-    Args:
-        offsets: int64[n + 1], of the reads.
-        bases: length of the axis.
-        differences: k.
-        count: number of pieces of a read; None for `pieces_of`.
+    Within one limit they are sorted by oriented read. `count` and `bases` are those of `plan`.
     """
     lengths, kind = np.unique(np.diff(offsets), return_inverse=True)
     plans = [plan(length, differences, bases, count) for length in lengths.tolist()]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete.cpu_arrays import BatchArrays
+from quire.algorithms.complete import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
 from quire.algorithms.complete.windows.cpu import candidate_at
 from quire.algorithms.fm_index.cpu import announce_row, backward_step, page_of, prefetch_row, walk_to_sampled
@@ -28,14 +28,9 @@ LOW, HIGH, FROM, BEFORE = _FIELDS = range(4)
 def candidates_of(
     table: NDArray[np.int64], number: int, pieces: Pieces, batch: BatchArrays, most: int
 ) -> Iterator[NDArray[np.uint64]]:
-    """Yield the candidates (uint64[]) that a page owns, at most `most` at a time.
+    """Yield the candidates (uint64[]) that page `number` of a table owns, at most `most` at a time.
 
-    Args:
-        table: of the pages (`page_table`).
-        number: of the page in the table.
-        pieces: with limit 0.
-        batch: the reads of the pieces.
-        most: most rows that are located at a time.
+    `pieces` have limit 0.
     """
     found = np.empty((len(pieces.oriented) + 1, len(_FIELDS)), np.int64)
     search_pieces(table, number, pieces, batch, found)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.complete.cpu_arrays import BatchArrays
+from quire.algorithms.complete import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
 from quire.algorithms.complete.trie.cpu_leaves import LEAF_FIELDS, follow, list_leaf
 from quire.algorithms.complete.trie.cpu_rows import (

@@ -29,17 +29,7 @@ def list_leaf(leaves, leaf, node, piece, state):
 def follow(page, pieces, trie, batch, leaves, candidates, used):
     """Append a candidate for each row of leaves whose path, continued in the text, completes its piece.
 
-    Args:
-        page: `PageArrays`.
-        pieces: `quire.algorithms.complete.trie.cpu_rows.TriePieces`.
-        trie: `quire.algorithms.complete.trie.cpu.Trie`.
-        batch: `BatchArrays`.
-        leaves: int64[n, LEAF_FIELDS], see the module.
-        candidates: uint64[], replaced by a larger array when it is full.
-        used: number of candidates.
-
-    Returns:
-        The candidates, and their new number.
+    Return the candidates (uint64[], or a larger copy) and their new number.
     """
     text, islands, differences, count = batch.text, batch.islands, batch.differences, len(leaves)
     places, owners = np.empty(PLACES, np.int64), np.empty(PLACES, np.int64)

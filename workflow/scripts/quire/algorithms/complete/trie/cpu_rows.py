@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.complete.cpu_arrays import BatchArrays
+from quire.algorithms.complete import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
 from quire.simd.compiled import compiled, inlined
 
@@ -48,13 +48,10 @@ def first_row(limit):
 
 @inlined
 def next_row(row, equal, limit, left):
-    """Return the row of a child.
+    """Return the row of a child from the row of its parent.
 
-    Args:
-        row: of the parent.
-        equal: bit c + limit is set if the base that cell c aligns next is the child's.
-        limit: of the piece.
-        left: bases of the piece before the child's cell 0; cells beyond the piece do not exist.
+    Bit c + limit of `equal` is set if the base that cell c aligns next is the child's. `left` bases of the piece lie
+    before the child's cell 0; cells beyond the piece do not exist.
     """
     made = np.uint64(0)
     above = beside = np.uint64(0)  # of the level before: the parent's cells and the child's

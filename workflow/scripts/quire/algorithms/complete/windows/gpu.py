@@ -30,18 +30,13 @@ class CardAxis(NamedTuple):
     island_count: int
 
 
-def upload_axis(card: Card, axis: Axis, text: CardArray | None = None) -> CardAxis:
-    """Copy an axis to a card.
-
-    Args:
-        card: the target.
-        axis: the reference.
-        text: of the axis, if it is on the card already.
-    """
-    text = card.upload(axis.text) if text is None else text
+def upload_axis(card: Card, axis: Axis) -> CardAxis:
+    """Copy an axis to a card."""
     ambiguous = np.ascontiguousarray(axis.ambiguous, np.int64).reshape(-1)
     islands = np.ascontiguousarray(axis.islands, np.int64)
-    return CardAxis(text, card.upload(ambiguous), len(ambiguous) // 2, card.upload(islands), len(islands) - 1)
+    return CardAxis(
+        card.upload(axis.text), card.upload(ambiguous), len(ambiguous) // 2, card.upload(islands), len(islands) - 1
+    )
 
 
 def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
@@ -59,19 +54,9 @@ def windows_of(card: Card, candidates: list[CardArray]) -> CardArray:
 def find_ends(
     card: Card, windows: CardArray, reads: CardReads, axis: CardAxis, differences: int, room: int, first_read: int
 ) -> Iterator[Ends]:
-    """Yield the ends of windows in their order, in parts.
+    """Yield the ends (arrays on the card) of windows of `windows_of` in their order, in parts of about `room`.
 
-    Args:
-        card: holds the other arguments.
-        windows: uint64[], as `windows_of` returns them.
-        reads: the reads of the windows.
-        axis: the reference.
-        differences: k.
-        room: approximate limit of the ends in a part.
-        first_read: index in the batch of the first of `reads`.
-
-    Yields:
-        `Ends` of arrays on the card.
+    Reads are numbered from `first_read` on.
     """
     step = max(room // (2 * differences + 1), 1)
     begin = 0
