@@ -25,10 +25,20 @@ from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
-from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, bytes_per_match, find, seed_length
-from quire.algorithms.mems.queries_gpu import CardCodes, CardRuns, lay, turn, upload_queries, upload_reference
+from quire.algorithms.mems.gpu import (
+    CardCodes,
+    CardRuns,
+    MemsCardAxis,
+    bytes_per_match,
+    find,
+    lay,
+    seed_length,
+    turn,
+    upload_queries,
+    upload_reference,
+)
 from quire.algorithms.suffix_array.gpu import suffix_array, upload_text
-from quire.device.card import Card
+from quire.device.card import Card, Download, bytes_of
 from quire.mems import reference_text
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import code_table
@@ -134,21 +144,23 @@ def matches_on_host(
         `Matches` of the host's arrays, valid until the next piece but one is requested.
     """
     buffers = [np.empty(0, np.uint8)] * 3
-    leaving: Leaving | None = None
+    leaving: tuple[Download, Matches] | None = None  # matches are kept until they are copied
     cursor, number = Cursor(0, 0), 0
     while cursor.start < queries.length:
         found, cursor = find(card, axis, queries, wanted, cursor, queries.length, limit)
         if not len(found.start):
             continue
-        if len(buffers[number]) < bytes_on_host(found):
-            buffers[number] = card.staging(bytes_on_host(found) * 9 // 8)
-        following = Leaving(card, found, buffers[number])
+        if len(buffers[number]) < bytes_of(list(found)):
+            buffers[number] = card.staging(bytes_of(list(found)) * 9 // 8)
+        following = card.download_ahead(list(found), buffers[number]), found
         number = (number + 1) % 3
         if leaving is not None:
-            yield leaving.arrived()
+            leaving[0].wait()
+            yield Matches(*leaving[0].arrays)
         leaving = following
     if leaving is not None:
-        yield leaving.arrived()
+        leaving[0].wait()
+        yield Matches(*leaving[0].arrays)
 
 
 def gather(pieces: list[Matches]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Cursor, Queries, WantedMatches, gpu, queries_gpu
+from quire.algorithms.mems import Cursor, Queries, WantedMatches, gpu
 from quire.device.card import OutOfDeviceMemory
 from quire.ragged import offsets_from_lengths
 from quire.reference.construction import PAGE_OVERLAP
@@ -32,7 +32,7 @@ def upload_all(card, islands, owned_lengths, overlap, **parameters):
     text, codes = reference_text(islands)
     indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
     pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
-    return gpu.MemsCardAxis(pages, queries_gpu.upload_reference(card, text))
+    return gpu.MemsCardAxis(pages, gpu.upload_reference(card, text))
 
 
 def setter_of_seeds(patch: pytest.MonkeyPatch):
@@ -48,7 +48,7 @@ def seeds_of(monkeypatch):
 
 def searcher(card, axis, queries, min_length, unique):
     """Return `gpu.find` with all but its last three arguments bound, giving arrays of the host."""
-    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+    laid = gpu.lay(card, gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
         matches, cursor = gpu.find(card, axis, laid, WantedMatches(min_length, unique), begin, end, limit)
@@ -140,7 +140,7 @@ def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
     rng = np.random.default_rng(4)
     islands = [rng.integers(0, 4, 1800).astype(np.uint8), rng.integers(0, 4, 80).astype(np.uint8)]
     whole = np.concatenate(islands)
-    cap = 60 + queries_gpu.DEFINES["LOOK_AHEAD"]  # bases that a thread compares from a seed on
+    cap = 60 + gpu.DEFINES["LOOK_AHEAD"]  # bases that a thread compares from a seed on
     lengths = [cap - 1, cap, cap + 1, cap + 31, cap + 32, cap + 33, cap + 1023, cap + 1024, cap + 1025]
     queries = [np.append(whole[7 : 7 + length], 3 - whole[7 + length]) for length in lengths]
     starts = np.cumsum([0, *map(len, queries)]).tolist()
@@ -216,13 +216,13 @@ def test_queries_are_packed_and_turned(card, length: int) -> None:
     for offsets in ([0, length], [0, 0, length // 2, length // 2, length], [0, length // 3, length, length]):
         codes = rng.integers(0, 5, length).astype(np.uint8)
         codes[rng.random(length) < 0.6] = 2
-        given = queries_gpu.upload_queries(card, Queries(codes, np.array(offsets, np.int64)))
+        given = gpu.upload_queries(card, Queries(codes, np.array(offsets, np.int64)))
         pieces = [codes[begin:end] for begin, end in pairwise(offsets)]
         reverse = [reverse_complement(piece.tolist()) for piece in pieces]
-        turned = queries_gpu.turn(card, given)
+        turned = gpu.turn(card, given)
         assert card.download(turned.codes).tolist() == list(chain(*reverse))
         for queries, sequences in ((given, [piece.tolist() for piece in pieces]), (turned, reverse)):
-            laid = queries_gpu.lay(card, queries)
+            laid = gpu.lay(card, queries)
             flat = np.array(list(chain(*sequences)), np.uint8)
             assert laid.length == length
             assert unpack(card.download(laid.words), 0, length).tolist() == np.where(flat > 3, 0, flat).tolist()
@@ -261,7 +261,7 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
     text, codes = reference_text(islands)
     pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
     queries = queries_of(np.concatenate(islands)[40:330])
-    axis = gpu.MemsCardAxis(pages, queries_gpu.upload_reference(card, text))
+    axis = gpu.MemsCardAxis(pages, gpu.upload_reference(card, text))
     find = searcher(card, axis, queries, 12, unique)
     assert find_all(find, int(queries.offsets[-1]), 10_000) == expected(islands, queries, 12, unique)
 
@@ -285,7 +285,7 @@ def test_pieces_on_the_host(card) -> None:
     islands = repeats(rng)
     queries = queries_of(np.concatenate(islands)[20:300], [0] * 40)
     axis = upload_all(card, islands, None, 0, prefix_length=4)
-    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+    laid = gpu.lay(card, gpu.upload_queries(card, queries))
     found, last = [], None
     for matches in matches_on_host(card, axis, laid, WantedMatches(14, False), 30):
         assert 0 < len(matches.start) <= 30
@@ -307,7 +307,7 @@ def test_memory_is_what_was_planned(cuts: int) -> None:
     for limit in (1024, 2048):
         card = EmulatedCard()
         axis = upload_all(card, islands, [6000 // cuts] * cuts, 12, prefix_length=5)
-        laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+        laid = gpu.lay(card, gpu.upload_queries(card, queries))
         before = card.arrays.taken
         card.arrays.most_taken = before
         pieces = list(matches_on_host(card, axis, laid, WantedMatches(12, True), limit))
@@ -325,7 +325,7 @@ def test_a_card_that_is_full_says_so() -> None:
     queries = queries_of(np.concatenate(islands)[20:200])
     card = EmulatedCard()
     axis = upload_all(card, islands, None, 0, prefix_length=4)
-    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+    laid = gpu.lay(card, gpu.upload_queries(card, queries))
     wanted = expected(islands, queries, 14, True)
     failed = 0
     for number in range(1, 100):

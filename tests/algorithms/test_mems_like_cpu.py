@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from quire.algorithms.fm_index.gpu import upload_page
-from quire.algorithms.mems import Queries, WantedMatches, gpu, queries_gpu
+from quire.algorithms.mems import Queries, WantedMatches, gpu
 from quire.ragged import offsets_from_lengths
 
 from bench.gpu_mems import matches_on_host
@@ -39,10 +39,10 @@ def test_the_same_matches(card, islands, min_length: int, unique: bool, owned: l
     axis, packed = cpu.prepare_axis(pages, text), cpu.prepare_queries(queries)
     wanted = find_all(partial(cpu.find, axis, packed, WantedMatches(min_length, unique)), end, 1 << 20)
     on_card = [upload_page(card, page, page.start, page.owned_length) for page in pages]
-    laid = queries_gpu.lay(card, queries_gpu.upload_queries(card, queries))
+    laid = gpu.lay(card, gpu.upload_queries(card, queries))
     assert card.download(laid.words).tolist() == packed.words.tolist()
     assert card.download(laid.runs).tolist() == packed.runs.tolist()
-    on_card = gpu.MemsCardAxis(on_card, queries_gpu.upload_reference(card, text))
+    on_card = gpu.MemsCardAxis(on_card, gpu.upload_reference(card, text))
     found = matches_on_host(card, on_card, laid, WantedMatches(min_length, unique), 150)
     rows = [row for piece in found for row in zip(*(array.tolist() for array in piece), strict=True)]
     assert rows == wanted

@@ -1,6 +1,6 @@
 """Maximal exact matches of queries of any size in the pages of a reference, written as MUMmer's text.
 
-`search` (the stage) uses `queries` (reading), `tasks` (units of work of threads), `engines`, `text` and `writing`.
+`search` (the stage) uses `queries` (reading), `tasks` (units of work, and writing), `engines` and `text`.
 """
 
 import numpy as np

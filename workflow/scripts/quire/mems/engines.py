@@ -16,9 +16,17 @@ from numpy.typing import NDArray
 
 from quire.algorithms.fm_index.gpu import CardPages
 from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
-from quire.algorithms.mems.gpu import Leaving, MemsCardAxis, bytes_on_host, bytes_per_match, find
-from quire.algorithms.mems.queries_gpu import CardRuns, lay, turn, upload_queries, upload_reference
-from quire.device.card import Card
+from quire.algorithms.mems.gpu import (
+    CardRuns,
+    MemsCardAxis,
+    bytes_per_match,
+    find,
+    lay,
+    turn,
+    upload_queries,
+    upload_reference,
+)
+from quire.device.card import Card, Download, bytes_of
 from quire.errors import QuireError
 from quire.index import PageIndex
 from quire.mems import reference_text
@@ -59,24 +67,13 @@ class MemsCardEngine:
     bases_per_task = 1 << 21
 
     def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
-        """Store the reference and its indexes; `running` uploads them.
-
-        Args:
-            open_card: opens the card; called on the thread that will own it.
-            reference: the reference to search.
-            pages: indexes of the pages of the whole axis, in order.
-        """
+        """Store the reference and the indexes of all its pages, in order; `running` opens the card and uploads them."""
         self._open_card, self._reference, self._indexes = open_card, reference, pages
-        # Unused staging memory.
-        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
+        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # unused staging memory
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Open the card and upload text and pages.
-
-        Raises:
-            QuireError: they do not fit.
-        """
+        """Open the card and upload text and pages; raises a QuireError if they do not fit."""
         with ThreadPoolExecutor(1, "quire-card") as self._owner:
             self._owner.submit(self._open).result()
             try:
@@ -92,9 +89,11 @@ class MemsCardEngine:
         self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
         """Return the first matches from a cursor on, fewer than `limit` if the card has no room for more."""
-        leaving, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
-        # Meanwhile the card serves other threads.
-        matches = Matches(*(array.copy() for array in leaving.arrived()))
+        download, found, cursor, buffer = self._owner.submit(self._find, queries, wanted, begin, end, limit).result()
+        # Meanwhile the card serves other threads. Its next search waits for numbers that queue after this copy.
+        download.wait()
+        del found  # which had to be kept until it was copied
+        matches = Matches(*(array.copy() for array in download.arrays))
         self._buffers.put(buffer)
         return matches, cursor
 
@@ -127,15 +126,15 @@ class MemsCardEngine:
 
     def _find(
         self, queries: CardRuns, wanted: WantedMatches, begin: Cursor, end: int, limit: int
-    ) -> tuple[Leaving, Cursor, NDArray[np.uint8]]:
+    ) -> tuple[Download, Matches, Cursor, NDArray[np.uint8]]:
         card = self._card
         room = int(card.free_bytes() * MATCH_SHARE) // bytes_per_match(len(self._indexes))
         limit = max(1, min(limit, room))
         while True:
             try:
                 found, cursor = find(card, self._axis, queries, wanted, begin, end, limit)
-                buffer = self._buffer(bytes_on_host(found))
-                return Leaving(card, found, buffer), cursor, buffer
+                buffer = self._buffer(bytes_of(list(found)))
+                return card.download_ahead(list(found), buffer), found, cursor, buffer
             except MemoryError as error:
                 if limit == 1:
                     raise QuireError(

@@ -37,8 +37,7 @@ class QueryBatch(NamedTuple):
     """Consecutive queries of a file.
 
     Attributes:
-        names: uint8[], flat.
-        name_offsets: int64[n + 1], where each name begins in `names`.
+        names, name_offsets: uint8[] flat, and int64[n + 1].
         queries: the queries, on the strand of the file.
     """
 
@@ -53,12 +52,7 @@ class QueryBatch(NamedTuple):
 def read_queries(
     path: str | Path, batch_bases: int = BATCH_BASES, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[QueryBatch]:
-    """Read FASTA or FASTQ, plain, gzip or bgzip, in batches of whole queries.
-
-    Args:
-        path: the file.
-        batch_bases: about this number of bases are in a batch.
-        chunk_bytes: bytes of a FASTA that are read at a time.
+    """Read FASTA or FASTQ, plain, gzip or bgzip, in batches of whole queries of about `batch_bases` bases.
 
     Raises:
         InputError: the file is not FASTA or FASTQ, or is damaged or empty; the message names file, record and remedy.

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
-from quire.errors import InputError
 from quire.index import PageIndex
 from quire.io.ahead import ahead
 from quire.io.bytes_read import share_read
@@ -19,9 +18,17 @@ from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.mems.engines import Engine, MemsCardEngine, MemsCpuEngine
 from quire.mems.queries import read_queries
-from quire.mems.tasks import MOST_MATCHES, PreparedBatch, Search, TextPiece, prepare, tasks_of_batch
-from quire.mems.text import contig_columns
-from quire.mems.writing import Counts, Writer
+from quire.mems.tasks import (
+    MOST_MATCHES,
+    Counts,
+    PreparedBatch,
+    Search,
+    TextPiece,
+    Writer,
+    prepare,
+    tasks_of_batch,
+)
+from quire.mems.text import contigs_of
 from quire.reference import Reference
 from quire.run.inputs import identify
 from quire.run.interrupts import worker_threads
@@ -29,19 +36,11 @@ from quire.run.interrupts import worker_threads
 log = logging.getLogger("quire.mems")
 BATCHES_AHEAD = 2
 TASKS_PER_THREAD = 2  # tasks running or waiting to be written
-LONGEST_MIN_LENGTH = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class MemsInputs:
-    """The inputs of a search.
-
-    Attributes:
-        reference: directory that `quire.reference.build` wrote.
-        pages: directories of the indexes of all its pages, in order.
-        fasta: the FASTA that the reference must have been built from; None skips the check.
-        queries: FASTA or FASTQ, plain, gzip or bgzip.
-    """
+    """Folders of the packed reference and of its pages' indexes, in order; its FASTA (None: not checked); queries."""
 
     reference: Path
     pages: Sequence[Path]
@@ -59,17 +58,10 @@ class MemsOutputs:
 
 @dataclass(frozen=True)
 class MemsSettings:
-    """The settings of a search. The answer does not depend on `threads`, `backend` and `memory`.
+    """The configuration's keys of a search and of its device; the answer does not depend on those from `threads` on.
 
-    Attributes:
-        name: name of the search, for messages and the summary.
-        min_length: least number of bases of a match; 1 or more.
-        strands: search queries as given ("forward"), their reverse complements ("reverse", `mummer -r`), or both
-            ("both", `-b`).
-        unique: "none": all matches (`mummer -maxmatch`); "reference": unique in the reference (`-mumreference`);
-            "both": unique in the reference and in the query (`-mum`).
-        threads: number of threads.
-        backend, memory: the configuration's block `device`.
+    MUMmer's options: `strands` "reverse" is `-r`, "both" `-b`; `unique` "none" is `-maxmatch`, "reference"
+    `-mumreference`, "both" `-mum`.
     """
 
     name: str
@@ -82,21 +74,16 @@ class MemsSettings:
 
 
 def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) -> None:
-    """Find the maximal exact matches of queries.
+    """Find the maximal exact matches of queries; the outputs appear whole or not at all.
 
-    Args:
-        inputs: reference, indexes and queries.
-        outputs: files that appear whole or not at all. Matches are sorted by query in the order of the file, then by
-            strand with the query as given first, then by start in the query and in the reference (with unique "both"
-            by start in the reference).
-        settings: lengths, strands, uniqueness, threads and backend.
+    Matches are sorted by query in the order of the file, then by strand with the query as given first, then by start in
+    the query and in the reference (with unique "both" by start in the reference).
 
     Raises:
-        InputError: bad queries or settings, the index of another reference, or no card with the backend "gpu".
+        InputError: bad queries, the index of another reference, or no card with the backend "gpu".
         QuireError: an output cannot be written, or the ledger does not balance.
     """
     began = time.monotonic()
-    _check(settings)
     reference = Reference.open(inputs.reference, inputs.fasta)
     indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
     log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
@@ -112,26 +99,12 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
     log.info("%s: %d matches of %d queries in %.1f s", settings.name, counts.matches, counts.queries, seconds)
 
 
-def _check(settings: MemsSettings) -> None:
-    """Refuse invalid settings."""
-    for key, allowed in (("strands", ("forward", "reverse", "both")), ("unique", ("none", "reference", "both"))):
-        if getattr(settings, key) not in allowed:
-            raise InputError(f"mems {settings.name}: {key} is {getattr(settings, key)!r}; give one of {allowed}.")
-    if not 1 <= settings.min_length <= LONGEST_MIN_LENGTH:
-        raise InputError(
-            f"mems {settings.name}: min_length is {settings.min_length}; give a number from 1 to {LONGEST_MIN_LENGTH}."
-        )
-
-
 def _search(
     engine: Engine, reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
 ) -> Counts:
     """Search with an engine and write the matches."""
-    columns = contig_columns(
-        reference.contig_names, reference.island_axis, reference.island_start, reference.island_contig
-    )
     strands = (settings.strands != "reverse", settings.strands != "forward")
-    search = Search(engine, columns, settings.min_length, settings.unique, strands, MOST_MATCHES)
+    search = Search(engine, contigs_of(reference), settings.min_length, settings.unique, strands, MOST_MATCHES)
     with atomic_path(outputs.mems) as path:
         with open(path, "wb") as file:
             writer = Writer(file, search, lambda: share_read([inputs.queries]))

@@ -13,15 +13,16 @@ import numpy as np
 from quire.algorithms.mems import Matches
 from quire.mems.queries import QueryBatch
 from quire.ragged import pack_bytes
+from quire.reference import Reference
 from quire.simd.bits import copy_bytes, store_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
+from quire.simd.search import interval_of
 
 REVERSE = np.frombuffer(b" Reverse", np.uint8)
 _BLANKS = np.uint64(0x2020202020202020)
 _WIDTH = 8  # columns of a number, unless it has more digits
 _MOST_NUMBER = 21  # most bytes of a number and the blanks after it
-_BLOCK_SHIFT = 10
 
 
 class Contigs(NamedTuple):
@@ -31,7 +32,6 @@ class Contigs(NamedTuple):
         island_axis: int64[islands + 1], as in `Reference`.
         to_contig: int64[islands], to be added to an axis position to give the position on the contig, from 1.
         island_contig: int32[islands], the contig of each island.
-        first_islands: int32[], for each 2^10 bases of the axis the island of the first base.
         columns: uint8[], flat, the text before the positions of each contig.
         column_offsets: int64[contigs + 1], where the text of each contig begins in `columns`.
     """
@@ -39,7 +39,6 @@ class Contigs(NamedTuple):
     island_axis: np.ndarray
     to_contig: np.ndarray
     island_contig: np.ndarray
-    first_islands: np.ndarray
     columns: np.ndarray
     column_offsets: np.ndarray
 
@@ -51,17 +50,13 @@ class Strand(NamedTuple):
     matches: Matches
 
 
-def contig_columns(
-    names: Sequence[str], island_axis: np.ndarray, island_start: np.ndarray, island_contig: np.ndarray
-) -> Contigs:
-    """Return `Contigs` made from the contig names and the island arrays of a `Reference`."""
+def contigs_of(reference: Reference) -> Contigs:
+    """Return the contigs of a reference."""
+    names = reference.contig_names
     longest = max(map(len, names))
     columns = [b""] if len(names) == 1 else [f"  {name:<{longest}}  ".encode() for name in names]
-    blocks = np.arange(0, int(island_axis[-1]) + 1, 1 << _BLOCK_SHIFT)
-    first = np.maximum(np.searchsorted(island_axis, blocks, side="right") - 1, 0)
-    return Contigs(
-        island_axis, island_start - island_axis[:-1] + 1, island_contig, first.astype(np.int32), *pack_bytes(columns)
-    )
+    to_contig = reference.island_start - reference.island_axis[:-1] + 1
+    return Contigs(reference.island_axis, to_contig, reference.island_contig, *pack_bytes(columns))
 
 
 def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.ndarray:
@@ -74,15 +69,10 @@ def text_of_matches(matches: Matches, first_base: int, contigs: Contigs) -> np.n
 def text_of_queries(
     batch: QueryBatch, first: int, last: int, strands: Sequence[Matches | None], contigs: Contigs
 ) -> tuple[np.ndarray, int]:
-    """Return the text (uint8[]) of queries of a batch, and the number of those queries that have matches.
+    """Return the text (uint8[]) of queries [first, last) of a batch, and how many of them have matches.
 
-    Args:
-        batch: the queries.
-        first: the first query of the text.
-        last: the query after the last one of the text.
-        strands: all matches, by query, of the queries as given and of their reverse complements; None for a strand
-            that is not searched.
-        contigs: the contigs of the reference.
+    `strands` are all matches, by query, of the queries as given and of their reverse complements; None for a strand
+    that is not searched.
     """
     none = Matches(*(np.empty(0, np.int64) for _ in range(3)))
     forward, reverse = (Strand(matches is not None, none if matches is None else matches) for matches in strands)
@@ -135,9 +125,7 @@ def _write_matches(matches, first, last, first_base, contigs, out, used):
     start, axis, length = matches
     for item in range(first, last):
         place = axis[item]
-        island = np.int64(contigs.first_islands[place >> _BLOCK_SHIFT])
-        while contigs.island_axis[island + 1] <= place:
-            island += 1
+        island = interval_of(contigs.island_axis, place)
         contig = contigs.island_contig[island]
         for letter in range(contigs.column_offsets[contig], contigs.column_offsets[contig + 1]):
             out[used] = contigs.columns[letter]

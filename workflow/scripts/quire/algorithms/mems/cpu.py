@@ -13,9 +13,8 @@ import numpy as np
 from quire.algorithms.fm_index import IndexOfPage
 from quire.algorithms.fm_index.cpu import PageArrays, page_arrays, page_table
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
-from quire.algorithms.mems.cpu_arrays import KernelSearch, Text, room_for
 from quire.algorithms.mems.cpu_hits import first_of_many, matches_of_leaves
-from quire.algorithms.mems.cpu_ranges import lay_ranges, search_ranges
+from quire.algorithms.mems.cpu_ranges import KernelSearch, Text, lay_ranges, room_for, search_ranges
 from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, most_hits
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.packing import BASES_PER_WORD, pack
@@ -46,12 +45,7 @@ class PackedQueries(NamedTuple):
 
 
 def prepare_axis(pages: Sequence[IndexOfPage], reference: ReferenceText) -> MemsAxis:
-    """Return an axis for `find`.
-
-    Args:
-        pages: the indexes of all its pages, in order.
-        reference: its text.
-    """
+    """Return an axis for `find` from the indexes of all its pages, in order."""
     arrays = [page_arrays(page, page.start, page.owned_length) for page in pages]
     return MemsAxis(page_table(arrays), arrays, _prepare_text(reference))
 
@@ -99,10 +93,6 @@ def seed_length(min_length: int, axis_length: int) -> int:
     A k-mer has four bases more than it needs to be rare in a random reference of this length, but a range has at least
     two starts. On chr20, E. coli and yeast, with matches of 10 to 100 bases, this is within 20 % of the best length.
     Ranges of one start take up to seven times as long.
-
-    Args:
-        min_length: fewest bases of a match.
-        axis_length: bases of the reference.
     """
     return min(max(min_length - 1, 1), axis_length.bit_length() // 2 + 4)
 
@@ -173,12 +163,8 @@ def _of_one_range(search, limit, room):
 def unique_in_query(matches: Matches, offsets: np.ndarray) -> Matches:
     """Select the matches that are also unique in their query; see the package.
 
-    Args:
-        matches: all matches of whole queries that are unique in the reference, by query.
-        offsets: int64[n + 1], offsets of the queries.
-
-    Returns:
-        The selected matches, sorted by query and start on the axis.
+    `matches` are all those of whole queries (int64[n + 1], their offsets) that are unique in the reference, by query.
+    The selected ones are sorted by query and start on the axis.
     """
     query = np.searchsorted(offsets, matches.start, side="right")
     order = np.lexsort((-matches.length, matches.axis, query))

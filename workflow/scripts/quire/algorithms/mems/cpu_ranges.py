@@ -1,4 +1,9 @@
-"""Ranges of starts, and the intervals of the k-mers that all their matches contain (`cpu_arrays`).
+"""Ranges of starts, and the intervals of the k-mers that all their matches contain.
+
+Matches of at least l bases that start in the range [a, b] of a query all contain the bases [b, a + l). A *range* is a
+record of RANGE: its first and last start, the end of its k-mer [last, kmer_end), which lies within [b, a + l), the run
+of known bases that it lies in, and where its search begins (FROM_TABLE, or the number of a range whose interval it
+extends). A *leaf* is a range whose k-mer is rare enough for its rows to be located.
 
 A range whose k-mer has many rows is halved: the k-mers of the halves are longer, and in repeats they become rare one
 after another. The remaining ranges are the leaves, whose rows `cpu_hits` locates.
@@ -7,18 +12,118 @@ A look-up in an index is a cache miss. So ranges are searched together, and each
 round ahead, as in `quire.algorithms.seeding.cpu_together`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quire.algorithms.fm_index.cpu import announce_row, backward_step, page_of, prefetch_row
-from quire.algorithms.mems.cpu_arrays import FROM_TABLE, MOST_RANGES, MOST_STARTS
+from quire.algorithms.mems import Matches
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.words import code_at
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
 
+RANGE = np.dtype([(name, np.int64) for name in ("first", "last", "kmer_end", "run", "parent")])
+INTERVAL = np.dtype([("low", np.int64), ("high", np.int64)])
+LONGEST = np.dtype([("longest", np.int64), ("second", np.int64), ("axis", np.int64)])
+FROM_TABLE = -1
+MOST_RANGES = 4096  # including their halves; the halves of one range of MOST_STARTS always fit
+MOST_STARTS = 256  # in a range
+HITS_TOGETHER = 1024
 LONGEST_KMER = 1024  # less than the text of a page that belongs to the next one
 SPLIT_ROWS = 64  # a range with more rows is halved
+
+
+class Text(NamedTuple):
+    """The axis as kernels read it.
+
+    Attributes:
+        words, runs: as in `ReferenceText`; a run of no bases follows all others.
+        first_runs: int32[], for each 2^BLOCK_SHIFT bases of the axis the first run that ends after its first base.
+        heads: uint64[r], sorted, HEAD bases from the start of each run on, even beyond its end, the first base highest.
+        head_starts: int64[r], the starts of these runs.
+    """
+
+    words: np.ndarray
+    runs: np.ndarray
+    first_runs: np.ndarray
+    heads: np.ndarray
+    head_starts: np.ndarray
+
+
+class KernelSearch(NamedTuple):
+    """The search of one call of `find`.
+
+    Attributes:
+        pages: the table of the axis' pages (`page_table`).
+        words, runs: of `PackedQueries`.
+        min_length, unique: of `WantedMatches`.
+        seed_length: bases of the k-mers that are looked up first.
+        begin_start, begin_axis: the cursor; matches before it are left out.
+    """
+
+    pages: np.ndarray
+    text: Text
+    words: np.ndarray
+    runs: np.ndarray
+    min_length: int
+    seed_length: int
+    unique: bool
+    begin_start: int
+    begin_axis: int
+
+
+class Ranges(NamedTuple):
+    """Ranges that are searched together.
+
+    Attributes:
+        rows: RANGE[MOST_RANGES].
+        found: INTERVAL[MOST_RANGES, pages], the interval of each k-mer in each page.
+        at: int64[MOST_RANGES], the base of the query down to which a k-mer was searched from its end.
+        listed: int64[MOST_RANGES], ranges whose search continues.
+        leaves: int64[MOST_RANGES], ranges that were not halved, finally sorted by their starts.
+        firsts: int64[MOST_RANGES], scratch for sorting leaves.
+    """
+
+    rows: np.ndarray
+    found: np.ndarray
+    at: np.ndarray
+    listed: np.ndarray
+    leaves: np.ndarray
+    firsts: np.ndarray
+
+
+class KmerHits(NamedTuple):
+    """Hits that are compared together, and the best hits of one range.
+
+    Attributes:
+        axis: int64[HITS_TOGETHER], places of k-mers on the axis.
+        leaf: int64[HITS_TOGETHER], their ranges, as places in the list of leaves.
+        longest: LONGEST[MOST_STARTS + 1], item i for the hits of a range that reach i bases to the left of its last
+            start: how far the longest and the second longest reach to the right, and the place of the longest.
+    """
+
+    axis: np.ndarray
+    leaf: np.ndarray
+    longest: np.ndarray
+
+
+class KernelRoom(NamedTuple):
+    """Working space of a search; `found` receives its matches."""
+
+    ranges: Ranges
+    hits: KmerHits
+    found: Matches
+
+
+def room_for(page_count: int, limit: int) -> KernelRoom:
+    """Allocate the working space to search some pages for `limit` matches."""
+    each = [np.empty(MOST_RANGES, np.int64) for _ in range(4)]
+    ranges = Ranges(np.empty(MOST_RANGES, RANGE), np.empty((MOST_RANGES, page_count), INTERVAL), *each)
+    axis, leaf = (np.empty(HITS_TOGETHER, np.int64) for _ in range(2))
+    found = Matches(*(np.empty(2 * limit + MOST_STARTS, np.int64) for _ in range(3)))
+    return KernelRoom(ranges, KmerHits(axis, leaf, np.empty(MOST_STARTS + 1, LONGEST)), found)
 
 
 @inlined
@@ -164,18 +269,11 @@ def _search_page(page, number, words, first, last, ranges):
 @inlined
 def _sort_leaves(ranges, count, until):
     """Sort the first `count` leaves by their starts, drop those from `until` on, and return the number left."""
-    kept, sorted_so_far = 0, True
+    kept = 0
     for item in range(count):
         index = ranges.leaves[item]
-        first = ranges.rows[index].first
-        if first < until:
-            ranges.leaves[kept], ranges.firsts[kept] = index, first
-            sorted_so_far &= kept == 0 or ranges.firsts[kept - 1] < ranges.firsts[kept]
+        if ranges.rows[index].first < until:
+            ranges.leaves[kept], ranges.firsts[kept] = index, ranges.rows[index].first
             kept += 1
-    if not sorted_so_far:
-        order = np.argsort(ranges.firsts[:kept])
-        for item in range(kept):
-            ranges.listed[item] = ranges.leaves[order[item]]
-        for item in range(kept):
-            ranges.leaves[item] = ranges.listed[item]
+    ranges.leaves[:kept] = ranges.leaves[:kept][np.argsort(ranges.firsts[:kept])]
     return kept

@@ -10,8 +10,7 @@ that begin with the k-mer are looked up there.
 import numpy as np
 
 from quire.algorithms.fm_index.cpu import announce_row, page_of, split_row, start_of_row
-from quire.algorithms.mems.cpu_arrays import HITS_TOGETHER
-from quire.algorithms.mems.cpu_ranges import SPLIT_ROWS, rows_of
+from quire.algorithms.mems.cpu_ranges import HITS_TOGETHER, SPLIT_ROWS, rows_of
 from quire.algorithms.seeding.cpu_steps import prefix
 from quire.sequence.words import code_at, packed_word
 from quire.simd.bits import count_ones, leading_zeros, prefetch, trailing_zeros

@@ -17,18 +17,18 @@ call ends within them. `seed_length` affects only the speed.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
-from quire.algorithms.mems import Cursor, Matches, WantedMatches
-from quire.algorithms.mems.queries_gpu import DEFINES, CardRuns, kernel
-from quire.algorithms.mems.queries_gpu import SOURCE as QUERIES
-from quire.device.card import Card, CardArray, Download, bytes_of
+from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
+from quire.device.card import Card, CardArray, Kernel
+from quire.sequence.packing import BASES_PER_WORD
 
+QUERIES = "quire/algorithms/mems/queries.cu"
 SEARCH = "quire/algorithms/mems/search.cu"
 LISTING = "quire/algorithms/mems/listing.cu"
 ELSEWHERE = "quire/algorithms/mems/elsewhere.cu"
+DEFINES = {"LOOK_AHEAD": 512}  # bases beyond min_length that one thread compares; a warp compares longer matches
 KERNELS = [
     (QUERIES, DEFINES),
     (ELSEWHERE, DEFINES),
@@ -40,6 +40,67 @@ FEWEST_SEEDS = 1 << 10  # of a window, even if `limit` is less
 LISTING_THREADS = 128  # of a block; blocks of 256 and 512 threads were up to 15 % slower on an H200
 MOST_STEP = 1 << 16  # bases from seed to seed
 KEY_BITS = 63
+
+
+class CardRuns(NamedTuple):
+    """Packed bases on a card and their runs of known bases: the axis, or queries (mems.cuh: Sequence).
+
+    Attributes:
+        words: uint64[], at least two words longer than the bases.
+        length: number of bases.
+        runs: int64[run_count, 2], (start, end), ascending.
+    """
+
+    words: CardArray
+    length: int
+    runs: CardArray
+    run_count: int
+
+
+class CardCodes(NamedTuple):
+    """`Queries` on a card: codes uint8[total], offsets int64[n + 1]."""
+
+    codes: CardArray
+    offsets: CardArray
+
+
+def kernel(card: Card, entry: str) -> Kernel:
+    """Return a kernel of queries.cu."""
+    return card.kernel(QUERIES, entry, **DEFINES)
+
+
+def upload_reference(card: Card, reference: ReferenceText) -> CardRuns:
+    """Copy the axis to a card."""
+    length = int(reference.runs[-1, 1]) if len(reference.runs) else 0
+    runs = np.asarray(reference.runs, np.int64).reshape(-1, 2)
+    return CardRuns(card.upload(np.asarray(reference.words)), length, card.upload(runs), len(runs))
+
+
+def upload_queries(card: Card, queries: Queries) -> CardCodes:
+    """Copy queries to a card."""
+    return CardCodes(card.upload(queries.codes), card.upload(queries.offsets))
+
+
+def turn(card: Card, queries: CardCodes) -> CardCodes:
+    """Return the reverse complement of each query."""
+    turned, count = card.empty(len(queries.codes), np.uint8), len(queries.offsets) - 1
+    kernel(card, "turn_codes").for_each(len(turned), queries.codes, queries.offsets, count, len(turned), turned)
+    return CardCodes(turned, queries.offsets)
+
+
+def lay(card: Card, queries: CardCodes) -> CardRuns:
+    """Pack queries and find their runs of known bases, none of which extends beyond its query."""
+    length, count = len(queries.codes), len(queries.offsets) - 1
+    words = -(-length // BASES_PER_WORD) + 2
+    packed, known, borders = card.empty(words, np.uint64), card.empty(words, np.uint32), card.zeros(words, np.uint32)
+    kernel(card, "mark_borders").for_each(count, queries.offsets, count, length, borders)
+    kernel(card, "pack_codes").for_each(words, queries.codes, length, words, packed, known)
+    begins, ends = card.empty(words - 1, np.uint32), card.empty(words - 1, np.uint32)
+    kernel(card, "count_runs").for_each(words - 1, known, borders, words - 1, begins, ends)
+    begin_places, end_places = card.offsets(begins), card.offsets(ends)
+    runs = card.empty((int(begin_places[-1]), 2), np.int64)
+    kernel(card, "write_runs").for_each(words - 1, known, borders, words - 1, begin_places, end_places, runs)
+    return CardRuns(packed, length, runs, len(runs))
 
 
 class MemsCardAxis(NamedTuple):
@@ -137,36 +198,6 @@ def bytes_per_match(pages: int) -> int:
     since the matches of the previous call are still being copied to the host.
     """
     return (4 + 8 * pages + 3 * 8) + (8 + 1) + (8 + 8 + 4 + 4 * 8) + 2 * 3 * 8
-
-
-class Leaving:
-    """Matches that are being copied to the host.
-
-    A search waits for numbers that queue behind such a copy, so that the two hardly overlap: on an H200 they take about
-    the sum of their times. Copies in slices of 8 MB did not change this.
-    """
-
-    def __init__(self, card: Card, found: Matches, buffer: NDArray[np.uint8]) -> None:
-        """Start copying.
-
-        Args:
-            card: the card that holds the matches.
-            found: `Matches` of arrays on the card.
-            buffer: uint8[bytes_on_host(found)] or more, from `card.staging`.
-        """
-        self._found: Matches | None = found  # kept until they have arrived
-        self._download: Download = card.download_ahead(list(found), buffer)
-
-    def arrived(self) -> Matches:
-        """Wait for the matches and return them, in the buffer. May be called by any thread."""
-        self._download.wait()
-        self._found = None
-        return Matches(*self._download.arrays)
-
-
-def bytes_on_host(found: Matches) -> int:
-    """Return the bytes that `Leaving` needs for matches."""
-    return bytes_of(list(found))
 
 
 def _no_matches(card: Card) -> Matches:

@@ -5,7 +5,7 @@
 #include "quire/device/ragged.cuh"
 #include "quire/sequence/words.cuh"
 
-// Packed bases and their runs of known bases, as quire.algorithms.mems.queries_gpu.CardRuns lays them out.
+// Packed bases and their runs of known bases, as quire.algorithms.mems.gpu.CardRuns lays them out.
 struct Sequence {
     const u64* words;       // two words longer than the bases
     i64 length;
