@@ -145,7 +145,7 @@ def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: P
     ):
 
         def dealt(stretch: RecordStretch) -> Dealt:
-            records = records_of(stretch.bytes())
+            records = stretch.records()
             return deal(records_of(_unmarked_of(records.data, records.starts, records.fixed, group)), file.genome)
 
         stretches = stream.stretches(pool, STRETCH_BYTES, 2 * threads)

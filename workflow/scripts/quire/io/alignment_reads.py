@@ -94,7 +94,7 @@ def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
         given = None if reference is None else str(reference)
         with pysam.AlignmentFile(str(path), check_sq=False, reference_filename=given) as stream:
             header = stream.header.to_dict()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises all of these for a header
         raise InputError(f"{path}: its header cannot be read ({error}); copy the file again.") from None
     for tag, what in (("SM", "samples"), ("LB", "libraries")):
         names = sorted({group[tag] for group in header.get("RG", []) if tag in group})

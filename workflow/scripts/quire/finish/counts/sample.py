@@ -214,7 +214,7 @@ def open_sample(
         if (stream.contig_names, stream.contig_lengths) != (reference.contig_names, reference.contig_lengths.tolist()):
             raise QuireError(f"{bam}: its contigs are not those of {reference.directory}; align the sample again.")
         stretches = stream.stretches(pool, STRETCH_BYTES, threads)
-        yield stream.header_text, (records_of(stretch.bytes()) for stretch in stretches)
+        yield stream.header_text, (stretch.records() for stretch in stretches)
 
 
 def read_groups(header: str) -> list[tuple[str, str]]:

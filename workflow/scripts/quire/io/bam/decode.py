@@ -40,16 +40,28 @@ def records_of(data: NDArray[np.uint8]) -> Records:
 
 
 def header_bytes(content: bytes | memoryview) -> int:
-    """Return the bytes of a BAM's header (magic number, text, contigs); more than len(content) if it is incomplete."""
+    """Return the bytes of a BAM's header (magic number, text, contigs); more than len(content) if it is incomplete.
 
-    def number(at: int) -> int:
-        return int.from_bytes(content[at : at + 4], "little")
+    Raises:
+        ValueError: a number in it is negative, or a name has no end.
+    """
 
-    at = 8 + number(4)
-    contigs = number(at)
+    def number(at: int, least: int) -> int:
+        value = int.from_bytes(content[at : at + 4], "little", signed=True)
+        if value < least and at + 4 <= len(content):
+            raise ValueError("its header has an impossible number")
+        return max(value, least)
+
+    at = 8 + number(4, 0)
+    contigs = number(at, 0)
     at += 4
     for _ in range(contigs):
-        at += 8 + number(at)
+        end = at + 4 + number(at, 1)
+        if end <= len(content) and content[end - 1] != 0:
+            raise ValueError("its header has a name without end")
+        at = end + 4
+        if at > len(content):
+            break
     return at
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.bam.bins import WINDOW_SHIFT
+from quire.io.bam.bounds import fault_of_fields
 from quire.io.bam.decode import uint32_at
 from quire.io.bam.index import open_index
 from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
@@ -24,9 +25,9 @@ SPAN_OF_INDEX = 1 << WINDOW_SHIFT  # bases; the resolution of an index
 FIRST_READ, MOST_READ = 1 << 18, 1 << 23  # compressed bytes read at a time
 MOST_INFLATED = 1 << 26  # approximate bytes inflated at a time
 FIRST_BEYOND = 1 << 16  # compressed bytes read beyond the estimate; doubled with each read
-_CONTIG, _POSITION, _NAME_BYTES, _OPERATIONS, _FLAG, _BASES, _MATE_CONTIG, _MATE_POSITION = (
+_CONTIG, _POSITION, _NAME_BYTES, _OPERATIONS, _FLAG = (
     FIXED_FIELDS.fields[name][1]  # type: ignore[index]
-    for name in ("contig", "position", "name_bytes", "operations", "flag", "bases", "mate_contig", "mate_position")
+    for name in ("contig", "position", "name_bytes", "operations", "flag")
 )  # offsets in a record
 _NO_RECORD = -1  # returned instead of the number of runs
 
@@ -195,9 +196,8 @@ def _choose(text, contig, start, end, contigs, runs):
     while at + FIXED_BYTES <= len(text):
         size = _int32(text, at) + SIZE_BYTES
         reference, position = _int32(text, at + _CONTIG), _int32(text, at + _POSITION)
-        mate_reference, mate_position = _int32(text, at + _MATE_CONTIG), _int32(text, at + _MATE_POSITION)
-        places_fit = max(reference, mate_reference) < contigs and min(reference, mate_reference, position) >= -1
-        if not (places_fit and mate_position >= -1 and _lengths_fit(text, at, size)):
+        # With an index of another file, reading may begin inside a record, and its size may seem to be up to 2 GB.
+        if fault_of_fields(text, at, contigs):
             return at, _NO_RECORD, False
         if reference > contig or reference < 0 or (reference == contig and position >= end):
             return at, count, True
@@ -228,23 +228,6 @@ def _close_up(text, runs):
             text[at - k] = text[last - k]
         at -= last - first
     return at
-
-
-@inlined
-def _lengths_fit(text, at, size):
-    """Return True if the parts of the record at `at` fit in its size, and its name ends with a NUL.
-
-    With an index of another file, reading may begin inside a record, and the sizes read may be any number up to 2 GB.
-    """
-    name_length, bases = np.int64(text[at + _NAME_BYTES]), _int32(text, at + _BASES)
-    operations = np.int64(text[at + _OPERATIONS]) | np.int64(text[at + _OPERATIONS + 1]) << 8
-    name_end = at + FIXED_BYTES + name_length
-    return (
-        name_length > 0
-        and bases >= 0
-        and FIXED_BYTES + name_length + OPERATION_BYTES * operations + (bases + 1) // 2 + bases <= size
-        and (name_end > len(text) or text[name_end - 1] == 0)
-    )
 
 
 @inlined

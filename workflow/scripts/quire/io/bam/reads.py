@@ -82,7 +82,7 @@ def bam_batches(
         InputError: the file is damaged or has no reads, mates are not adjacent, paired and single reads are mixed, or
             reads have no qualities or '=' for bases.
     """
-    stream = BamStream(path, InputError, "copy it again")
+    stream = BamStream(path, InputError, "copy it again", name)
     waiting: list[PairBatch] = []
     held = read = 0
     with ThreadPoolExecutor(THREADS, "quire-inflate") as pool:
@@ -112,7 +112,9 @@ def _batches_of_stretches(
     ordinal = 0
     for stretch in stream.stretches(pool, STRETCH_BYTES, STRETCHES_AHEAD):
         carried = min(len(carry), 1)  # records in `carry`, which are already counted
-        records = records_of(np.concatenate([carry, stretch.bytes()]))
+        records = stretch.records()
+        if carried:
+            records = records_of(np.concatenate([carry, records.data]))
         flags = records.fixed["flag"]
         secondary = (flags & FLAG_SECONDARY) != 0
         supplementary = ((flags & FLAG_SUPPLEMENTARY) != 0) & ~secondary

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pysam
 from isal import igzip
+from numpy.typing import NDArray
 from pysam.utils import SamtoolsError
 
 from quire.errors import InputError
+from quire.io.bam.bounds import WrongRecord, checked_records
 from quire.io.bam.decode import Records, header_bytes, records_of
 from quire.io.bam.reader import BamReader
 from quire.io.files import lacks_bgzip_end, lacks_cram_end
@@ -46,7 +48,7 @@ class IndexedAlignments:
                 self.contigs: Mapping[str, int] = dict(zip(file.references, file.lengths, strict=True))
                 indexed, is_bam, is_cram = file.has_index(), file.is_bam, file.is_cram
                 header = file.header.to_dict()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises all of these for a header
             raise InputError(f"{path}: cannot be read as BAM or CRAM ({error}); make the alignment again.") from error
         order = header.get("HD", {}).get("SO", "unknown")
         if order == "queryname" or (not indexed and order == "unsorted"):
@@ -69,7 +71,8 @@ class IndexedAlignments:
             return records_of(np.frombuffer(b"", np.uint8))
         if self._reader is None:
             return self._records_of_cram(contig, start, end)
-        records = records_of(self._reader.records(self._numbers[contig], start, end))
+        data = self._reader.records(self._numbers[contig], start, end)
+        records = self._checked(data, f"{contig}:{start + 1}-{end}")
         if np.any(np.diff(records.fixed["position"]) < 0):
             raise InputError(
                 f"{self.path}: its records at {contig}:{start + 1}-{end} are not sorted, though it has an index; "
@@ -105,7 +108,17 @@ class IndexedAlignments:
             except SamtoolsError as error:
                 reason = str(error).splitlines()[-1]
                 raise InputError(f"{self.path}: cannot be read at {region} ({reason}); is it damaged?") from error
-        return records_of(np.frombuffer(content, np.uint8)[header_bytes(content) :])
+        return self._checked(np.frombuffer(content, np.uint8)[header_bytes(content) :], region)
+
+    def _checked(self, data: NDArray[np.uint8], region: str) -> Records:
+        """Return the records of a region after a check of their bounds."""
+        try:
+            return checked_records(data, len(self.contigs))
+        except WrongRecord as error:
+            name = f" ({error.name})" if error.name else ""
+            raise InputError(
+                f"{self.path}: record {error.index + 1}{name} of those at {region} {error}; copy the file again."
+            ) from None
 
 
 def _require_whole(path: str | Path) -> None:

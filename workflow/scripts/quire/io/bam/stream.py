@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import QuireError
-from quire.io.bam.decode import header_bytes
+from quire.io.bam.bounds import WrongRecord, checked_records
+from quire.io.bam.decode import Records, header_bytes
 from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
 from quire.io.bytes_read import CountedFile
 from quire.io.files import lacks_bgzip_end
@@ -26,14 +27,29 @@ class RecordStretch(NamedTuple):
 
     Attributes:
         head, text: uint8[], bytes of records.
+        first: number of records before them in the file.
+        stream: the stream they are from.
     """
 
     head: NDArray[np.uint8]
     text: NDArray[np.uint8]
+    first: int
+    stream: "BamStream"
 
     def bytes(self) -> NDArray[np.uint8]:
         """Return the records end to end."""
         return np.concatenate([self.head, self.text]) if len(self.head) else self.text
+
+    def records(self) -> Records:
+        """Return the records after a check of their bounds; any thread may call it.
+
+        Raises:
+            QuireError: a record is wrong.
+        """
+        try:
+            return checked_records(self.bytes(), len(self.stream.contig_names))
+        except WrongRecord as error:
+            raise self.stream.wrong_record(self.first + error.index + 1, error) from None
 
 
 class BamStream:
@@ -46,7 +62,11 @@ class BamStream:
     """
 
     def __init__(
-        self, path: str | Path, error: type[QuireError] = QuireError, remedy: str = "align the unit again"
+        self,
+        path: str | Path,
+        error: type[QuireError] = QuireError,
+        remedy: str = "align the unit again",
+        name: Path | None = None,
     ) -> None:
         """Open the file and read its header.
 
@@ -54,11 +74,13 @@ class BamStream:
             path: BAM file.
             error: class of the errors that are raised, here and while reading.
             remedy: advice to the user, the end of their messages.
+            name: file that they name, if `path` is a temporary file.
 
         Raises:
             QuireError: the file is not a complete BAM file.
         """
         self.path = Path(path)
+        self._name = name or self.path
         self._error, self._remedy = error, remedy
         try:
             if lacks_bgzip_end(self.path):
@@ -80,19 +102,21 @@ class BamStream:
             QuireError: the file is damaged or truncated.
         """
         self._file.seek(self._place)
-        carry = self._rest
+        carry, first = self._rest, 0
         for text in self._inflated(executor, size, ahead):
-            end = self._end_of_whole_records(carry, text) - len(carry)
+            whole, count = self._whole_records(carry, text)
+            end = whole - len(carry)
             if end <= 0:
                 carry = np.concatenate([carry, text])
                 continue
-            yield RecordStretch(carry, text[:end])
+            yield RecordStretch(carry, text[:end], first, self)
+            first += count
             carry = text[end:].copy()
         nothing = np.empty(0, np.uint8)
-        if self._end_of_whole_records(carry, nothing) < len(carry):
+        if self._whole_records(carry, nothing)[0] < len(carry):
             raise self._not_whole("it ends in the middle of a record")
         if len(carry):
-            yield RecordStretch(nothing, carry)
+            yield RecordStretch(nothing, carry, first, self)
 
     def _inflated(self, executor: Executor, size: int, ahead: int) -> Iterator[NDArray[np.uint8]]:
         """Yield the text of the blocks from the file's position on."""
@@ -116,7 +140,10 @@ class BamStream:
                 raise self._damaged(error) from None
             if text[: len(BAM_MAGIC)].tobytes() != BAM_MAGIC:
                 raise self._not_whole("it does not begin like one")
-            end = header_bytes(text.data)
+            try:
+                end = header_bytes(text.data)
+            except ValueError as error:
+                raise self._not_whole(str(error)) from None
             if end <= len(text):
                 break
             if len(content) < size:
@@ -124,35 +151,46 @@ class BamStream:
             size *= 2
         self._place, self._rest = used, text[end:].copy()
         header = text[:end].tobytes()
-        (length,) = struct.unpack_from("<i", header, 4)
-        self.header_text = header[8 : 8 + length].rstrip(b"\0").decode()
-        (contigs,) = struct.unpack_from("<i", header, 8 + length)
-        at = 12 + length
-        self.contig_names: list[str] = []
-        self.contig_lengths: list[int] = []
-        for _ in range(contigs):
-            (size,) = struct.unpack_from("<i", header, at)
-            self.contig_names.append(header[at + 4 : at + 3 + size].decode())
-            self.contig_lengths.append(struct.unpack_from("<i", header, at + 4 + size)[0])
-            at += 8 + size
+        try:
+            text_bytes = struct.unpack_from("<i", header, 4)[0]
+            self.header_text = header[8 : 8 + text_bytes].rstrip(b"\0").decode()
+            contigs, at = struct.unpack_from("<i", header, 8 + text_bytes)[0], 12 + text_bytes
+            self.contig_names: list[str] = []
+            self.contig_lengths: list[int] = []
+            for _ in range(contigs):
+                size = struct.unpack_from("<i", header, at)[0]
+                self.contig_names.append(header[at + 4 : at + 3 + size].decode())
+                self.contig_lengths.append(struct.unpack_from("<i", header, at + 4 + size)[0])
+                at += 8 + size
+        except UnicodeDecodeError:
+            raise self._not_whole("its header is not text") from None
+        if any(length < 0 for length in self.contig_lengths):
+            raise self._not_whole("its header has a contig of negative length")
+        if any(line and not line.startswith("@") for line in self.header_text.split("\n")):
+            raise self._not_whole("its header has a line without '@'")
 
-    def _end_of_whole_records(self, head: NDArray[np.uint8], text: NDArray[np.uint8]) -> int:
-        end = int(_end_of_whole_records(head, text))
+    def _whole_records(self, head: NDArray[np.uint8], text: NDArray[np.uint8]) -> tuple[int, int]:
+        end, count = _whole_records(head, text)
         if end < 0:
             raise self._not_whole("a record has an impossible size")
-        return end
+        return int(end), int(count)
+
+    def wrong_record(self, number: int, fault: WrongRecord) -> QuireError:
+        """Return the error for a wrong record, counted from 1."""
+        name = f" ({fault.name})" if fault.name else ""
+        return self._error(f"{self._name}: record {number}{name} {fault}; {self._remedy}.")
 
     def _damaged(self, error: DamagedBlock) -> QuireError:
         return self._not_whole(f"the block at byte {error.offset} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
-        return self._error(f"{self.path}: is not a complete BAM file ({why}); {self._remedy}.")
+        return self._error(f"{self._name}: is not a complete BAM file ({why}); {self._remedy}.")
 
 
 @compiled
-def _end_of_whole_records(head, text):
-    """Return the bytes of whole records in `head` followed by `text`; -1 if a record has an impossible size."""
-    total, at = len(head) + len(text), 0
+def _whole_records(head, text):
+    """Return bytes and number of whole records in `head` followed by `text`; -1 if one has an impossible size."""
+    total, at, count = len(head) + len(text), 0, 0
     while at + SIZE_BYTES <= total:
         record = np.int64(0)
         for i in range(SIZE_BYTES):
@@ -160,8 +198,9 @@ def _end_of_whole_records(head, text):
             byte = head[place] if place < len(head) else text[place - len(head)]
             record |= np.int64(byte) << (8 * i)
         if record < FIXED_BYTES - SIZE_BYTES or record >= 1 << 31:
-            return -1
+            return -1, count
         if at + SIZE_BYTES + record > total:
             break
         at += SIZE_BYTES + record
-    return at
+        count += 1
+    return at, count

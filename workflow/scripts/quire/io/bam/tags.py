@@ -44,25 +44,33 @@ def end_of_text(data, at, end):
 
 
 @inlined
+def after_tag(data, at, end):
+    """Return the position after the tag at `at`, -1 if it has no known type or exceeds `end`."""
+    if at + 4 > end:
+        return np.int64(-1)
+    kind, value = data[at + 2], at + 3
+    size = np.int64(BYTES_OF_TYPE[kind])
+    if size:
+        after = value + size
+    elif kind in (_Z, _H):
+        after = end_of_text(data, value, end) + 1
+    elif kind == _B and value + 5 <= end and BYTES_OF_TYPE[data[value]]:
+        after = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
+    else:
+        return np.int64(-1)
+    return after if after <= end else np.int64(-1)
+
+
+@inlined
 def text_tag(data, at, end, first, second):
     """Return where the text of the tag with these two letters begins and ends; -1 and -1 if there is none.
 
     The tags are data[at:end].
     """
-    while at + 3 < end:
-        kind, value = data[at + 2], at + 3
-        size = np.int64(BYTES_OF_TYPE[kind])
-        if size:
-            after = value + size
-        elif kind in (_Z, _H):
-            after = end_of_text(data, value, end)
-            if kind == _Z and data[at] == first and data[at + 1] == second:
-                return value, after
-            after += 1
-        elif kind == _B:
-            after = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
-        else:
-            break
+    while 0 <= at < end:
+        after = after_tag(data, at, end)
+        if after >= 0 and data[at] == first and data[at + 1] == second and data[at + 2] == _Z:
+            return at + 3, after - 1
         at = after
     return np.int64(-1), np.int64(-1)
 
@@ -75,25 +83,17 @@ def find_tags(data, at, end, names, offsets, group):
     Group number `group` is tried first, and returned if the record names no known group.
     """
     distance, md, md_end = np.int64(0), np.int64(0), np.int64(0)
-    while at + 3 < end:
-        first, second, kind = data[at], data[at + 1], data[at + 2]
-        value = at + 3
-        size = np.int64(BYTES_OF_TYPE[kind])
-        if size:
-            if first == 78 and second == 77:  # NM
-                distance = _integer(data, value, size, kind > 96)
-            at = value + size
-        elif kind in (_Z, _H):
-            at = end_of_text(data, value, end)
-            if first == 77 and second == 68:  # MD
-                md, md_end = value, at
-            elif first == 82 and second == 71:  # RG
-                group = _group_of(data, value, at, names, offsets, group)
-            at += 1
-        elif kind == _B:
-            at = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
-        else:
-            break
+    while 0 <= at < end:
+        after = after_tag(data, at, end)
+        if after >= 0:
+            first, second, kind, value = data[at], data[at + 1], data[at + 2], at + 3
+            if first == 78 and second == 77 and BYTES_OF_TYPE[kind]:  # NM
+                distance = _integer(data, value, np.int64(BYTES_OF_TYPE[kind]), kind > 96)
+            elif first == 77 and second == 68 and kind in (_Z, _H):  # MD
+                md, md_end = value, after - 1
+            elif first == 82 and second == 71 and kind in (_Z, _H):  # RG
+                group = _group_of(data, value, after - 1, names, offsets, group)
+        at = after
     return distance, md, md_end, group
 
 
