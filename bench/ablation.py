@@ -126,9 +126,7 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
     "weight alone": [(_PAIRING, "    weight = WEIGHT_ALONE\n", "    weight = 1000\n")],
     "weight supported": [(_PAIRING, _WEIGHTS, "WEIGHT_PROPER")],
     "weight proper": [(_PAIRING, _WEIGHTS, "WEIGHT_SUPPORTED")],
-    "simple sequence": [(_SIMPLE, "    if score >= SIMPLE_SCORE:", "    if score >= 0:")],
-    "simple sequence: limit of the score": [(_SIMPLE, "    if score >= SIMPLE_SCORE:", "    if score >= 1 << 20:")],
-    "simple sequence: less than half of a read": [(_SIMPLE, "SIMPLE_SHARE_OF_SHORT if", "SIMPLE_SHARE if")],
+    "simple sequence": [(_SIMPLE, "return different * SIMPLE_SHARE <", "return different < 0 and 0 <")],
     "simple sequence: beside a mate": [(_PAIRING, "selection.proper[read] and 4 * score >= 3 * length", "False")],
     "simple sequence against a pair": [
         (_PAIRING, "    if best <= unpaired and not off_primary:\n",
@@ -137,9 +135,6 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
     "rescue beside a place": [(_RESCUE, "near < MOST_CANDIDATES and _may_have_better(alignments, mate)", "False")],
     "rescue beside a place of few": [(_RESCUE, "near < MOST_CANDIDATES and _may", "_may")],
     "fewest k-mers of a rescue": [("align/parameters.py", "FEWEST_KMERS = 4\n", "FEWEST_KMERS = 1\n")],
-    "fewest k-mers of a second place": [
-        (_VOTES, "fewest = max(FEWEST_KMERS, np.int64(votes[best]) - SECOND_KMERS)", "fewest = np.int64(FEWEST_KMERS)"),
-    ],
     "second place of a rescue": [
         (_VOTES, "    votes[: end - begin] = 0\n", "    votes[: end - begin] = 0\n    second = np.int64(-1)\n"),
     ],
@@ -147,9 +142,6 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
         (_VOTES, "        distance = abs(diagonal - target)\n", "        distance = 0 * diagonal\n"),
     ],
     "anchors far below the best": [(_RESCUE, "if score < best - UNPAIRED_COST:", "if score < 0:")],
-    "anchors by chance": [
-        (_RESCUE, "if 2 * score < side.length and not stands_alone(score, side.length):", "if score < 0:"),
-    ],
     "most anchors": [(_RESCUE, "min(last, first + MOST_ANCHORS)", "last")],
 }  # fmt: skip
 

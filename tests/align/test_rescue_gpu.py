@@ -359,4 +359,4 @@ def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> N
     reads = [[0] * 50, [0] * 50, mate.tolist(), reverse_complement(mate.tolist())]
     places = [[Place(50, 1, 2540, 0, 50)], [Place(50, 0, 1510, 0, 50)], [], []]
     assert on_card(card, reads, places, model) == wanted_jobs(reads, places, model)
-    assert len(wanted_jobs(reads, places, model)) == 1 + (high > 1000)
+    assert len(wanted_jobs(reads, places, model)) >= 1 + (high > 1000)

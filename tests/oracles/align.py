@@ -15,9 +15,7 @@ from quire.align.parameters import (
     MOST_SUPPLEMENTARY,
     NEAR_BEST,
     PAIR_BONUS_LIMIT,
-    SECOND_KMERS,
     SHORTEST_CERTAIN,
-    SIMPLE_SCORE,
     SIMPLE_WORD,
     UNPAIRED_COST,
 )
@@ -43,16 +41,18 @@ def votes_for_diagonals(read: Sequence[int], window: Sequence[int]) -> dict[int,
 
 
 def best_diagonals(read: Sequence[int], window: Sequence[int], target: int) -> list[int]:
-    """Return the diagonal with most votes, and the best outside its band with up to SECOND_KMERS fewer; [] for none."""
+    """Return the diagonal with most votes, and the best outside its band; [] for none."""
     votes = votes_for_diagonals(read, window)
 
     def order(diagonal: int) -> tuple[int, int, int]:
         return -votes[diagonal], abs(diagonal - target), diagonal
 
     found: list[int] = []
-    for fewest in (FEWEST_KMERS, max(FEWEST_KMERS, max(votes.values(), default=0) - SECOND_KMERS)):
+    for _ in range(2):
         beyond = [
-            one for one in votes if votes[one] >= fewest and all(abs(one - other) > BAND_MARGIN for other in found)
+            one
+            for one in votes
+            if votes[one] >= FEWEST_KMERS and all(abs(one - other) > BAND_MARGIN for other in found)
         ]
         found += sorted(beyond, key=order)[:1]
     return found
@@ -131,10 +131,10 @@ def template_length(a: Place, b: Place, lengths: tuple[int, int]) -> tuple[str, 
     return "RR" if a.strand == b.strand else "RF", turned[0] - turned[1]
 
 
-def is_simple(bases: Sequence[int], share: int) -> bool:
-    """Return True if fewer than one in `share` of the words of a sequence are distinct."""
+def is_simple(bases: Sequence[int]) -> bool:
+    """Return True if fewer than one in four of the words of a sequence are distinct."""
     words = [tuple(base % 4 for base in bases[i : i + SIMPLE_WORD]) for i in range(len(bases) - SIMPLE_WORD + 1)]
-    return share * len(set(words)) < len(words)
+    return 4 * len(set(words)) < len(words)
 
 
 @dataclass
@@ -201,12 +201,9 @@ class Marked:
         return max(self.rivals(i), default=0) if better is None else self.places[better].score
 
     def is_simple(self, i: int) -> bool:
-        """Return True if place i has a low score and covers simple sequence."""
+        """Return True if place i covers simple sequence."""
         place = self.places[i]
-        share = 3 if place.score < self.length / 2 else 4
-        return place.score < SIMPLE_SCORE and is_simple(
-            self.codes[place.strand][place.read_begin : place.read_end], share
-        )
+        return is_simple(self.codes[place.strand][place.read_begin : place.read_end])
 
     def telling_score(self, i: int) -> int:
         """Return the best score of the read's parts that are not simple, place i's part included (Quire's own rule)."""

@@ -70,10 +70,8 @@ MOST_CANDIDATES = 16
 # ---- rescue ----
 KMER = 8
 FEWEST_KMERS = 4
-# A second place in the same window is aligned if it has at most this many fewer k-mers than the best: two mismatches.
-SECOND_KMERS = 2 * KMER
+# Limits of the work: anchors of a read, and their least score below its best (bwa mem's cost of an unpaired pair).
 MOST_ANCHORS = 16
-# Anchors that score less than a read's best by more than the cost of an unpaired pair (bwa mem) are not used.
 UNPAIRED_COST = 17
 
 # ---- insert size ----
@@ -87,11 +85,8 @@ UNIQUE_NUMERATOR, UNIQUE_DENOMINATOR = 4, 5
 NEAR_BEST = 7
 PAIR_BONUS_LIMIT = 40
 MOST_SUPPLEMENTARY = 4
-# Alignments below this score are tested for simple sequence: fewer than one in SIMPLE_SHARE of their words of
-# SIMPLE_WORD bases are different, or one in SIMPLE_SHARE_OF_SHORT if they score less than half of the read's length.
-SIMPLE_SCORE = 100
-SIMPLE_WORD = 4
-SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT = 4, 3
+# An alignment is simple sequence if fewer than one in SIMPLE_SHARE of its words of SIMPLE_WORD bases are different.
+SIMPLE_WORD, SIMPLE_SHARE = 4, 4
 # The quality of an alignment is reduced in proportion if its score times the weight is less than its read's length. The
 # weight depends on the mate: no mate at a proper distance, a mate there, or one that would be reported alone. Two mates
 # of which neither would be reported alone may have read the same few bases, which prove no more than one mate.

@@ -13,9 +13,7 @@ from quire.align.parameters import (
     LONGEST_SPAN,
     MOST_QUALITY,
     QUALITY_SHIFT,
-    SIMPLE_SCORE,
     SIMPLE_SHARE,
-    SIMPLE_SHARE_OF_SHORT,
     SIMPLE_WORD,
 )
 from quire.simd.compiled import compiled, inlined
@@ -63,18 +61,14 @@ def single_quality(score, suboptimal_score, near_best_count, read_span, axis_spa
 
 @inlined
 def is_simple_alignment(alignments, reads, read, i):
-    """Return True if the aligned part of a read is simple sequence; False for scores from SIMPLE_SCORE on."""
-    begin, end, score = reads.offsets[read], reads.offsets[read + 1], alignments.score[i]
-    if score >= SIMPLE_SCORE:
-        return False
-    share = SIMPLE_SHARE_OF_SHORT if 2 * score < end - begin else SIMPLE_SHARE
-    codes = reads.codes[alignments.strand[i], begin:end]
-    return _is_simple(codes[alignments.read_begin[i] : alignments.read_end[i]], share)
+    """Return True if the aligned part of a read is simple sequence."""
+    codes = reads.codes[alignments.strand[i], reads.offsets[read] : reads.offsets[read + 1]]
+    return _is_simple(codes[alignments.read_begin[i] : alignments.read_end[i]])
 
 
 @compiled
-def _is_simple(codes, share):
-    """Return True if fewer than one in `share` words of a sequence are different, as in poly-A or poly-G.
+def _is_simple(codes):
+    """Return True if fewer than one in SIMPLE_SHARE words of a sequence are different, as in poly-A or poly-G.
 
     bwa mem instead lowers the quality of such reads by the share of their seeds that are too frequent.
     """
@@ -85,4 +79,4 @@ def _is_simple(codes, share):
         if i >= SIMPLE_WORD - 1 and not seen[word]:
             seen[word] = True
             different += 1
-    return different * share < len(codes) - SIMPLE_WORD + 1
+    return different * SIMPLE_SHARE < len(codes) - SIMPLE_WORD + 1

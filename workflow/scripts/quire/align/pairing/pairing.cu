@@ -1,7 +1,7 @@
 // Choice of the reported alignments: the twin of quire/align/pairing/cpu.py, in three kernels with one thread per read,
 // per pair and per read. -D: those of mapping_quality.cuh and standing.cuh, MOST_CANDIDATES, MOST_SUPPLEMENTARY,
-// NEAR_BEST, PAIR_BONUS_LIMIT, SHORTEST_CERTAIN, SIMPLE_SCORE, SIMPLE_WORD, SIMPLE_SHARE, SIMPLE_SHARE_OF_SHORT,
-// UNPAIRED_COST, WEIGHT_ALONE, WEIGHT_PROPER, WEIGHT_SUPPORTED.
+// NEAR_BEST, PAIR_BONUS_LIMIT, SHORTEST_CERTAIN, SIMPLE_WORD, SIMPLE_SHARE, UNPAIRED_COST, WEIGHT_ALONE, WEIGHT_PROPER,
+// WEIGHT_SUPPORTED.
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/align/alignments/standing.cuh"
 #include "quire/align/pairing/mapping_quality.cuh"
@@ -172,9 +172,9 @@ __device__ __forceinline__ bool is_crowded(const Alignments& alignments, i64 fir
     return as_good >= MOST_CANDIDATES;
 }
 
-// True if fewer than one in `share` of the words of bases [begin, end) are different (N counts as A, as in `codes &
+// True if fewer than one in SIMPLE_SHARE of the words of bases [begin, end) are different (N counts as A, as in `codes &
 // 3`). The bases of a word are in the opposite order as on the CPU, which does not change the count.
-__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end, int share) {
+__device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end) {
     const int kinds = 1 << (2 * SIMPLE_WORD), words_at_once = 32 - SIMPLE_WORD + 1;
     u64 seen[kinds / 64];
 #pragma unroll
@@ -193,15 +193,12 @@ __device__ __forceinline__ bool is_simple(const u64* packed, i64 begin, i64 end,
     i64 different = 0;
 #pragma unroll
     for (int part = 0; part < kinds / 64; part++) different += __popcll(seen[part]);
-    return different * share < last - begin;
+    return different * SIMPLE_SHARE < last - begin;
 }
 
-// True if the aligned part of a read is simple sequence; false for scores from SIMPLE_SCORE on.
+// True if the aligned part of a read is simple sequence.
 __device__ __forceinline__ bool is_simple_alignment(const Alignments& alignments, const Reads& reads, i64 read, i64 i) {
-    i64 score = alignments.score[i];
-    return score < SIMPLE_SCORE &&
-           is_simple(reads.packed_of(alignments.strand[i], read), alignments.read_begin[i], alignments.read_end[i],
-                     2 * score < reads.length(read) ? SIMPLE_SHARE_OF_SHORT : SIMPLE_SHARE);
+    return is_simple(reads.packed_of(alignments.strand[i], read), alignments.read_begin[i], alignments.read_end[i]);
 }
 
 // Best score of a read that counts against a pair in which it has the chosen alignment. Simple sequence in another part

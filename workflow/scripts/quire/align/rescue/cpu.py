@@ -5,12 +5,12 @@ the mate has reached the MOST_CANDIDATES cap, since the known place beside the r
 one.
 
 The windows that the insert sizes allow, one for each orientation, are scanned for 8-mers of the mate. The diagonal with
-most of them becomes an extension job. So does the best one outside its band that has nearly as many: if a tandem repeat
-contains the mate twice, the pair must not get a high mapping quality. A rescue thus needs a scan of some hundred bases
-instead of a full Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate, since a mate in
-a tandem repeat has it in every copy. Of equal diagonals the one whose template length is closest to the mean wins. The
-band of the second diagonal overlaps the first's band up to the first diagonal: in a repeat little longer than the mate,
-whose places are all in one band, it finds another place that is as good.
+most of them becomes an extension job. So does the best one outside its band: if a tandem repeat contains the mate
+twice, the pair must not get a high mapping quality. A rescue thus needs a scan of some hundred bases instead of a full
+Smith-Waterman matrix. A k-mer votes for the diagonals of all its places in the mate, since a mate in a tandem repeat
+has it in every copy. Of equal diagonals the one whose template length is closest to the mean wins. The band of the
+second diagonal overlaps the first's band up to the first diagonal: in a repeat little longer than the mate, whose
+places are all in one band, it finds another place that is as good.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.extension import ExtensionJobs
-from quire.align.alignments.cpu import stands_alone
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
 from quire.align.pairing.template_length import orientation_of, pair_distance
@@ -113,9 +112,6 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, scratch):
             for anchor in range(first, min(last, first + MOST_ANCHORS)):
                 score = np.int64(alignments.score[anchor])
                 if score < best - UNPAIRED_COST:
-                    continue
-                # An alignment of less than half of the read may be there by chance.
-                if 2 * score < side.length and not stands_alone(score, side.length):
                     continue
                 if not is_uncertain and _has_partner(alignments, anchor, side, lengths):
                     continue

@@ -1,10 +1,8 @@
 // Mate rescue: the twin of quire/align/rescue/cpu.py. Anchors whose mate has no alignment beside them become tasks
 // (count, prefix sum, write). A warp searches the window of each task for the best and the second diagonal. Those that
 // exist become jobs (prefix sum, write).
-// -D: those of standing.cuh, BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, MOST_CANDIDATES, SECOND_KMERS,
-// UNPAIRED_COST.
+// -D: BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, MOST_CANDIDATES, UNPAIRED_COST.
 #include "quire/align/alignments/alignments.cuh"
-#include "quire/align/alignments/standing.cuh"
 #include "quire/reads/reads.cuh"
 #include "quire/reference/reference.cuh"
 #include "quire/sequence/words.cuh"
@@ -81,9 +79,8 @@ __device__ __forceinline__ void for_each_anchor(const Alignments& alignments, co
     bool is_uncertain = near < MOST_CANDIDATES && may_have_better(alignments, mate);
     if (last - first > MOST_ANCHORS) last = first + MOST_ANCHORS;
     for (i64 anchor = first; anchor < last; anchor++) {
-        i64 score = alignments.score[anchor], length = reads.length(read);
+        i64 score = alignments.score[anchor];
         if (score < best - UNPAIRED_COST) continue;
-        if (2 * score < length && !stands_alone(score, length)) continue;
         if (is_uncertain || !has_partner(alignments, reads, anchor, side & 1, read, mate, proper))
             visit(anchor, read, mate);
     }
@@ -261,7 +258,6 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
         if (round == pieces - 1) {
             first = most_of_all(first);
             if (first.diagonal < 0) break;
-            second.votes = max(FEWEST_KMERS, first.votes - SECOND_KMERS) - 1;
         }
         if (pieces == 1 || round >= pieces)
             look_for_most(votes, counted, origin, target, first.diagonal, BAND_MARGIN, lane, second);

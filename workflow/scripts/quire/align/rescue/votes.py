@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER, SECOND_KMERS
+from quire.align.parameters import BAND_MARGIN, FEWEST_KMERS, KMER
 from quire.sequence.words import packed_word
 from quire.simd.bits import count_ones
 from quire.simd.compiled import compiled, inlined
@@ -92,16 +92,8 @@ def forget(bases, scratch):
 def best_diagonals(bases, text, begin, end, target, scratch):
     """Return the two diagonals (relative to `begin`) with most k-mers in common; -1 for none.
 
-    Of equal ones the one closest to the target wins, then the lower one. The second is the best outside the band of the
-    first, if it has at most SECOND_KMERS fewer.
-
-    Args:
-        bases: uint8[], oriented codes of the mate, as passed to `learn`.
-        text: the packed axis.
-        begin: start of the window on the axis.
-        end: end of the window.
-        target: preferred diagonal, relative to `begin`.
-        scratch: `KmerScratch` with the mate's k-mers; its votes are all 0 before and after.
+    Of equal ones the one closest to the target (relative to `begin`) wins, then the lower one. The second is the best
+    outside the band of the first. `scratch` has the k-mers of `bases` (`learn`); its votes are all 0 before and after.
     """
     if end - begin < KMER or len(bases) < KMER:
         return np.int64(-1), np.int64(-1)
@@ -109,11 +101,10 @@ def best_diagonals(bases, text, begin, end, target, scratch):
     count = _vote(text, begin, end, scratch, (end - begin) * (len(bases) // KMERS_IN_WORD + 1))
     if count < 0:
         count = _compare(bases, text, begin, end, scratch)
-    best = _most(reached, count, votes, target, FEWEST_KMERS, np.int64(0), np.int64(-1))
+    best = _most(reached, count, votes, target, np.int64(0), np.int64(-1))
     second = np.int64(-1)
     if best >= 0:
-        fewest = max(FEWEST_KMERS, np.int64(votes[best]) - SECOND_KMERS)
-        second = _most(reached, count, votes, target, fewest, best, np.int64(BAND_MARGIN))
+        second = _most(reached, count, votes, target, best, np.int64(BAND_MARGIN))
     votes[: end - begin] = 0
     return best, second
 
@@ -190,12 +181,12 @@ def _compare(bases, text, begin, end, scratch):
 
 
 @inlined
-def _most(reached, count, votes, target, fewest, other, beyond):
-    """Return the diagonal with most votes, at least `fewest`, more than `beyond` away from `other`; -1 for none.
+def _most(reached, count, votes, target, other, beyond):
+    """Return the diagonal with most votes, at least FEWEST_KMERS, more than `beyond` away from `other`; -1 for none.
 
     Of equal ones the one closest to the target wins, then the lower one.
     """
-    best, best_votes, best_distance = np.int64(-1), np.int64(fewest), np.int64(1) << 62
+    best, best_votes, best_distance = np.int64(-1), np.int64(FEWEST_KMERS), np.int64(1) << 62
     for item in range(count):
         diagonal = reached[item]
         number = np.int64(votes[diagonal])
