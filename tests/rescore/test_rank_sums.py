@@ -23,7 +23,7 @@ from tests.support.examples import examples
 def as_aligned(reads: RegionReads, chosen: np.ndarray) -> PlacedReads:
     """Return some reads as aligned by the mapper; `chosen` are their indices."""
     first = reads.base_offsets[chosen]
-    return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions)
+    return PlacedReads(chosen, first, reads.base_offsets[chosen + 1] - first, first, reads.positions.astype(np.int64))
 
 
 def mean_ranks(values: list[int]) -> list[float]:
