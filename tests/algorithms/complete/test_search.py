@@ -128,7 +128,7 @@ def test_a_read_with_more_rows_than_are_located_together(monkeypatch):
     index = build_index([0] * length)
     reads = make_reads([[0] * 12, [0, 1, 2, 3] * 3])
     axis = Axis(np.zeros(length // 32 + 3, np.uint64), np.empty((0, 2), np.int64), np.array([0, length]))
-    axis.text.flags.writeable = False
+    axis.text.flags.writeable = axis.ambiguous.flags.writeable = False
     found = join(cpu.find_ends([page_arrays(index, 0, length)], reads, axis, 2, 1000, 3))
     assert found.end.tolist() == list(range(10, length + 1))
     assert found.distance.tolist() == [2, 1, *[0] * (length - 11)]
