@@ -28,6 +28,7 @@ FAULTS = {
     "cigar_length": (RawRecord(cigar=(19 << 4,)), "CIGAR"),
     "l_read_name_zero": (RawRecord(name_bytes_field=0), "exceed its size"),
     "l_read_name_larger": (RawRecord(name_bytes_field=len(NAME) + 3, tags=b"NMC\1"), "name without end"),
+    "name_with_tab": (RawRecord(name=b"a\tb"), "character that SAM does not allow"),
     "contig": (RawRecord(contig=2), "contig"),
     "mate_contig": (RawRecord(mate_contig=7), "contig"),
     "contig_negative": (RawRecord(contig=-2), "contig"),
@@ -61,7 +62,7 @@ def test_a_wrong_record_is_one_sentence(fault: str, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=rf"x\.bam: record 3 .*({words})") as refused:
             read()
         assert str(refused.value).count("\n") == 0
-        if "size" not in words:
+        if record.name == NAME and "size" not in words:
             assert NAME.decode() in str(refused.value)
 
 
@@ -71,7 +72,7 @@ def test_a_wrong_record_of_an_indexed_file(fault: str, tmp_path: Path) -> None:
     pysam.index(str(path))
     assert len(IndexedAlignments(path).records("one", 0, 1000).starts) == 3
     raw_bam(path, [GOOD, GOOD, FAULTS[fault][0]], sorted_by_coordinate=True)
-    with pytest.raises(InputError, match=r"x\.bam: (no record begins|record 3 .* of those at one:1-1000)"):
+    with pytest.raises(InputError, match=r"x\.bam: (no record begins|record 3 .*of those at one:1-1000)"):
         IndexedAlignments(path).records("one", 0, 1000)
 
 

@@ -22,6 +22,7 @@ class RawRecord(NamedTuple):
     mate_position: int = -1
     cigar: tuple[int, ...] = (_LENGTH << 4,)
     tags: bytes = b""
+    name: bytes = NAME
     name_bytes_field: int | None = None
     operations_field: int | None = None
     bases_field: int | None = None
@@ -36,7 +37,7 @@ class RawRecord(NamedTuple):
             "<iiBBHHHiiii",
             self.contig,
             self.position,
-            given(self.name_bytes_field, len(NAME) + 1),
+            given(self.name_bytes_field, len(self.name) + 1),
             60,
             4681,
             given(self.operations_field, len(self.cigar)),
@@ -46,7 +47,7 @@ class RawRecord(NamedTuple):
             self.mate_position,
             0,
         )
-        parts = NAME + b"\0" + struct.pack(f"<{len(self.cigar)}I", *self.cigar)
+        parts = self.name + b"\0" + struct.pack(f"<{len(self.cigar)}I", *self.cigar)
         body = fixed + parts + bytes([0x12]) * (_LENGTH // 2) + bytes([30]) * _LENGTH + self.tags
         return struct.pack("<i", len(body)) + body
 

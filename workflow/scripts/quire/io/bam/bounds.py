@@ -14,11 +14,12 @@ _CONTIG, _POSITION, _NAME_BYTES, _OPERATIONS, _FLAG, _BASES, _MATE_CONTIG, _MATE
     for name in ("contig", "position", "name_bytes", "operations", "flag", "bases", "mate_contig", "mate_position")
 )  # offsets in a record
 _KNOWN_OPERATIONS = len(CIGAR_LETTERS)
+_LOWEST_LETTER, _HIGHEST_LETTER = ord("!"), ord("~")  # of names
 _FINE, _SIZE, _PLACE, _NAME, _CIGAR, _TAGS = range(6)
 _FAULTS = {
     _SIZE: "has parts that exceed its size",
     _PLACE: "is on a contig that the header lacks, or at a negative position",
-    _NAME: "has a name without end",
+    _NAME: "has a name without end, or with a character that SAM does not allow",
     _CIGAR: "has a CIGAR that is none, or that does not have the length of its bases",
     _TAGS: "has a tag of an unknown type, or that exceeds it",
 }
@@ -93,12 +94,15 @@ def fault_of_fields(data, at, contigs):
 
 @inlined
 def _fault_of_parts(data, at):
-    """Return what is wrong with CIGAR and tags of the record at `at`, whose fixed fields are right; 0 if nothing."""
+    """Return what is wrong with name, CIGAR and tags of a record whose fixed fields are right; 0 if nothing."""
     end, bases = at + SIZE_BYTES + _int32(data, at), _int32(data, at + _BASES)
     if end > len(data):
         return _SIZE
     operations = np.int64(data[at + _OPERATIONS]) | np.int64(data[at + _OPERATIONS + 1]) << 8
     part, length = at + FIXED_BYTES + np.int64(data[at + _NAME_BYTES]), np.int64(0)
+    for letter in range(at + FIXED_BYTES, part - 1):
+        if not _LOWEST_LETTER <= data[letter] <= _HIGHEST_LETTER:
+            return _NAME
     for _ in range(operations):
         element = uint32_at(data, part)
         if element & CIGAR_MASK >= _KNOWN_OPERATIONS:
