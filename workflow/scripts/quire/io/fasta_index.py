@@ -1,5 +1,6 @@
 """Indexed FASTA files, which htslib needs for CRAM, without writing to the user's folders."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from quire.io.sniff import is_bgzip, is_gzip
 def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
     """Return a FASTA with .fai beside it: `fasta` itself, or a link or decompressed copy in `scratch`.
 
+    An index that does not describe the file is ignored, since htslib reads other bases with it, or crashes. The indexes
+    of compressed files are not checked and never used.
+
     Raises:
         InputError: the file cannot be indexed.
     """
     fasta = Path(fasta)
-    has_index = fasta.with_name(fasta.name + ".fai").exists()
-    if has_index and (not is_gzip(fasta) or fasta.with_name(fasta.name + ".gzi").exists()):
+    if not is_gzip(fasta) and _is_its_index(fasta, fasta.with_name(fasta.name + ".fai")):
         return fasta
     target = scratch / fasta.name
     if is_gzip(fasta) and not is_bgzip(fasta):
@@ -35,3 +38,28 @@ def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
             f"{fasta}: cannot be indexed ({' '.join(str(error).split())}); check the FASTA file."
         ) from error
     return target
+
+
+def _is_its_index(fasta: Path, index: Path) -> bool:
+    """Return True if each line of a .fai names the next record of a plain FASTA and its exact extent."""
+    try:
+        with open(fasta, "rb") as stream, open(index, "rb") as lines:
+            end, ending = 0, b""
+            for line in lines:
+                name, *numbers = line.rstrip(b"\n").split(b"\t")
+                bases, begin, line_bases, line_bytes = map(int, numbers)
+                whole_lines, rest = divmod(bases, line_bases)
+                ending = {1: b"\n", 2: b"\r\n"}[line_bytes - line_bases]
+                stream.seek(end)
+                title = stream.read(begin - end)
+                first_line = stream.read(line_bytes)
+                if title[1:].split(maxsplit=1)[:1] != [name] or title.find(b"\n") != len(title) - 1:
+                    return False
+                if whole_lines and first_line[line_bases:] != ending:
+                    return False
+                end = begin + whole_lines * line_bytes + (rest + len(ending) if rest else 0)
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 1))
+            return size == end - (0 if stream.read() == b"\n" else len(ending))
+    except (OSError, ValueError, LookupError, ArithmeticError):
+        return False
