@@ -1,5 +1,6 @@
 """Check that every kernel compiles for every supported card with both compilers without spills, and the code cache."""
 
+import hashlib
 import importlib
 import multiprocessing
 import os
@@ -220,6 +221,16 @@ def test_a_damaged_file_of_the_cache_is_replaced(sources: Path, damage: bytes | 
     assert cubin(*ARGUMENTS) == code
     assert path.read_bytes() == kept
     assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+@needs_nvrtc
+def test_machine_code_that_others_can_write_is_not_used(sources: Path) -> None:
+    code = cubin(*ARGUMENTS)
+    path = cache_path(*ARGUMENTS)
+    path.write_bytes(hashlib.sha256(b"hostile").digest() + b"hostile")
+    path.chmod(0o666)
+    assert cubin(*ARGUMENTS) == code
+    assert path.stat().st_mode & 0o022 == 0
 
 
 @needs_nvrtc

@@ -149,6 +149,23 @@ def test_a_flipped_bit_is_noticed(library: Path, place: float) -> None:
 
 
 @pytest.mark.full
+def test_code_that_others_can_write_is_not_loaded(library: Path) -> None:
+    run(library)
+    (path,) = kept(library)
+    path.chmod(0o664)
+    answer, hits, misses, log = run(library)
+    assert (answer, hits, misses) == (12, 0, 1)
+    assert f"{path}: other users can write to it; the kernel is compiled again" in log
+    assert run(library)[:3] == (12, 1, 0)
+
+
+def test_a_mask_that_lets_groups_write_does_not_matter(library: Path) -> None:
+    widely = "import os; os.umask(0)\n" + RUN
+    assert run(library, widely)[:3] == (12, 0, 1)
+    assert run(library, widely)[:3] == (12, 1, 0)
+    assert kept(library)[0].parent.stat().st_mode & 0o022 == 0
+
+
 def test_truncated_files_are_noticed(library: Path) -> None:
     run(library)
     for path in kept(library):
@@ -232,3 +249,15 @@ def test_the_folder(tmp_path: Path, chosen: bool, monkeypatch: pytest.MonkeyPatc
     shutil.rmtree(wanted)
     wanted.write_text("a file in the way")
     assert stamps.kernels_root.__wrapped__() == tmp_path / ".quire-cache/numba"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_folder_of_another_user_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "chosen"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chosen").mkdir()
+    os.chown(tmp_path / "chosen", 65534, 65534)
+    assert stamps.kernels_root.__wrapped__() == tmp_path / ".quire-cache/numba"
+    assert f"{tmp_path / 'chosen'}: belongs to another user" in caplog.text

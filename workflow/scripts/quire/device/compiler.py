@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from quire.cache import cache_root
+from quire.cache import cache_root, is_trusted, make_trusted
 from quire.device.card import SOURCES
 from quire.errors import QuireError
 from quire.source_text import bare_cuda
@@ -27,6 +27,10 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 class KernelError(QuireError):
     """A kernel that does not compile, because of a defect of Quire or of the installed compiler."""
+
+    def __init__(self, message: str) -> None:
+        """Keep the lines of the compiler's log."""
+        Exception.__init__(self, message)
 
 
 @lru_cache
@@ -80,12 +84,12 @@ def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> t
 
 
 def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
-    """Return the machine code of a source, from the cache if an undamaged copy is there."""
+    """Return the machine code of a source, from the cache if an undamaged copy is there that nobody else can write."""
     path = cache_path(source, architecture, defines)
     try:
         kept = path.read_bytes()
         digest, code = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
-        if hashlib.sha256(code).digest() == digest:
+        if is_trusted(path) and is_trusted(path.parent) and hashlib.sha256(code).digest() == digest:
             return code
     except OSError:
         pass  # missing or unreadable: compiled again
@@ -93,7 +97,8 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
     code, _ = compile_kernel(source, architecture, defines)
     beside = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not make_trusted(path.parent):
+            return code  # the folder of another user
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as beside:
             beside.write(hashlib.sha256(code).digest() + code)
         os.replace(beside.name, path)  # atomic, whichever other process writes it

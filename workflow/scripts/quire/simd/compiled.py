@@ -25,6 +25,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from quire.cache import is_trusted, make_trusted
 from quire.simd import late_code
 from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
@@ -134,8 +135,12 @@ class _CodeFiles(IndexDataCacheFile):
         """Return the data that `save` stored, or None; Numba calls this method."""
         path = Path(self._path_of(key))
         try:
-            content = path.read_bytes()
+            trusted = is_trusted(path)
+            content = path.read_bytes() if trusted else b""
         except OSError:
+            return None
+        if not trusted:
+            log.warning("%s: other users can write to it; the kernel is compiled again", path)
             return None
         checksum, data = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
         if hashlib.sha256(data).digest() != checksum:
@@ -146,6 +151,7 @@ class _CodeFiles(IndexDataCacheFile):
     def save(self, key: object, data: object) -> None:
         """Store compiled code; the file gets its final name when it is complete. Numba calls this method."""
         with self._open_for_write(self._path_of(key)) as stream:
+            os.fchmod(stream.fileno(), 0o644)  # `load` refuses what a group can write to, which some umasks allow
             dumped: bytes = self._dump(data)
             stream.write(hashlib.sha256(dumped).digest() + dumped)
 
@@ -206,7 +212,7 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     digest = hashlib.sha256(f"{numba.__version__} {kernels_digest(path)}".encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
     folder = kernels_root() / f"{name}-{digest[:16]}"
-    folder.mkdir(exist_ok=True)
+    make_trusted(folder)
     os.utime(folder)  # marks it as used
     return folder, digest
 

@@ -6,6 +6,7 @@ stamp need not compile its kernels.
 
 import hashlib
 import json
+import logging
 import os
 import re
 import sys
@@ -14,10 +15,11 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from quire.cache import cache_root
+from quire.cache import cache_root, make_trusted
 from quire.errors import QuireError
 from quire.sources import SCRIPTS, digest
 
+log = logging.getLogger("quire.compiled")
 PROCESSOR = Path("/proc/cpuinfo")
 # Properties of processors that change Numba's code: the names on x86-64, then on aarch64.
 _IDENTITY = re.compile(r"^(?:cpu family|model|model name|flags|CPU implementer|CPU part|Features)\s*:.*$", re.MULTILINE)
@@ -25,16 +27,21 @@ _IDENTITY = re.compile(r"^(?:cpu family|model|model name|flags|CPU implementer|C
 
 @cache
 def kernels_root() -> Path:
-    """Return a writable folder for compiled kernels: the user's choice, the user's cache, or the working directory."""
+    """Return a writable folder for compiled kernels: the user's choice, the user's cache, or the working directory.
+
+    A folder to which other users can write is not used, since compiled kernels are code.
+    """
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     for folder in (Path(chosen) if chosen else cache_root() / "numba", Path.cwd() / ".quire-cache" / "numba"):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            if not make_trusted(folder):
+                log.warning("%s: belongs to another user; compiled kernels are not kept or read there", folder)
+                continue
             tempfile.TemporaryFile(dir=folder).close()
             return folder
         except OSError:
             continue
-    # Neither the user's folder nor the working directory can be written: kernels are compiled for this process only.
+    # Neither the user's folder nor the working directory can be used: kernels are compiled for this process only.
     return Path(tempfile.mkdtemp(prefix="quire-numba-"))
 
 
