@@ -55,12 +55,12 @@ def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites
                 if line.startswith(b"#"):
                     continue
                 columns = line.decode().rstrip("\r\n").split("\t", 8)
-                contig, reference, alternate = columns[0], columns[3].upper(), columns[4].upper()
+                contig, reference, alternate, info = columns[0], columns[3].upper(), columns[4].upper(), columns[7]
                 if reference not in _BASES or alternate not in _BASES or len(reference) * len(alternate) != 1:
                     continue
                 if contig not in numbers or contig in NOT_AUTOSOMES:
                     continue
-                given = next((field for field in columns[7].split(";") if field.startswith("AF=")), "AF=.")[3:]
+                given = next((field for field in info.split(";") if field.startswith("AF=")), "AF=.")[3:]
                 frequency = 0.0 if given == "." else float(given.split(",")[0])
                 if RAREST <= frequency <= 1 - RAREST and 0 < int(columns[1]) <= lengths[contig]:
                     place = numbers[contig], int(columns[1]) - 1

@@ -17,6 +17,7 @@ from quire.errors import InputError
 _OTHER_NAMES = {
     f"{word}{mate}": f"fq{mate}" for word in ("r", "read", "reads", "fastq", "fastqr", "mate") for mate in (1, 2)
 } | {"fastq": "fq1", "fq": "fq1", "reads": "fq1"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ALIKE = 0.66  # least similarity at which a column's name counts as a misspelling of another, from 0 to 1
 
 
@@ -113,6 +114,8 @@ def _read_table(path: str, required: list[str]) -> list[tuple[int, list[str]]]:
     for number, fields in table:
         if len(fields) > len(table[0][1]):
             raise InputError(f"{path}, line {number}: the row has more fields than the header; remove the extra tab.")
+        if any(_CONTROL.search(field) for field in fields):
+            raise InputError(f"{path}, line {number}: the row holds a control character; remove it.")
     return table
 
 
