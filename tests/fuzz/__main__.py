@@ -1,0 +1,55 @@
+"""`python -m tests.fuzz TARGET [--count N] [--seed S] [--jobs J]`: fuzz one reader and list its faults."""
+
+import argparse
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.fuzz import runner
+from tests.fuzz.targets import TARGETS
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("--count", type=int, default=1000, help="number of mutated files")
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--most", type=int, default=20, help="faults that are listed")
+    parser.add_argument("--stricter", action="store_true", help="list also what Quire alone refuses")
+    parser.add_argument("--save", type=int, metavar="NUMBER", help="write the file of one case here, and run nothing")
+    parser.add_argument("--work", type=int, nargs=2, metavar=("FIRST", "END"), help=argparse.SUPPRESS)
+    parser.add_argument("--dev", action="store_true", help="run Python under -X dev")
+    given = parser.parse_args()
+    target = TARGETS[given.target]
+    if given.work:
+        runner.work(target, given.seed, *given.work)
+        return
+    if given.save is not None:
+        path = Path(f"{target.name}_{given.seed}_{given.save}{target.suffix}")
+        with tempfile.TemporaryDirectory() as folder:
+            path.write_bytes(runner.case(target, target.valid(Path(folder)), given.seed, given.save))
+        print(path, *runner.run_case(target, path), sep="\n")
+        return
+    end = given.first + given.count
+    bounds = [given.first + given.count * job // given.jobs for job in range(given.jobs)] + [end]
+    options = ("-X", "dev") if given.dev else ()
+
+    def part(job: int) -> list[runner.Result]:
+        return list(runner.results(target.name, given.seed, bounds[job], bounds[job + 1], options))
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        found = [result for results in pool.map(part, range(given.jobs)) for result in results]
+    wanted = runner.faults(found)
+    if given.stricter:
+        wanted += [result for result in found if result.outcome is runner.Outcome.STRICTER]
+    for result in wanted[: given.most]:
+        print(result.number, result.outcome, result.detail, sep="\t")
+    print(f"{target.name}: {len(found)} files; {runner.summary(found)}")
+    raise SystemExit(bool(runner.faults(found)))
+
+
+if __name__ == "__main__":
+    main()
