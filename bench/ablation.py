@@ -92,8 +92,8 @@ def _without_short_reads(number: int) -> tuple[str, str, str]:
     )
 
 
-_PAIRING, _RESCUE, _VOTES = "align/pairing/cpu.py", "align/rescue/cpu.py", "align/rescue/votes.py"
-_SIMPLE, _JOINING = "align/pairing/mapping_quality.py", "align/candidates/joining.py"
+_PAIRING, _RESCUE, _VOTES = "align/pairing/cpu.py", "align/rescue/cpu.py", "align/rescue/votes_cpu.py"
+_SIMPLE, _JOINING = "align/pairing/mapping_quality_cpu.py", "align/candidates/joining_cpu.py"
 _WEIGHTS = "WEIGHT_SUPPORTED if stands_alone(mate_score, _length_of(batch, mate)) else WEIGHT_PROPER"
 # Changes (file in the library, text, replacement) that remove each rule.
 RULES: dict[str, list[tuple[str, str, str]]] = {
@@ -118,11 +118,11 @@ RULES: dict[str, list[tuple[str, str, str]]] = {
     "candidates that do not pay": [
         (_JOINING, "        if pays:\n", "        if pays or not pays:\n"),
     ],
-    "widest bundle": [("align/candidates/bundles.py", " or diagonal - bundle.lowest > WIDEST_BUNDLE", "")],
+    "widest bundle": [("align/candidates/bundles_cpu.py", " or diagonal - bundle.lowest > WIDEST_BUNDLE", "")],
     "crowded reads": [
-        ("align/pairing/competition.py", "last - first >= MOST_CANDIDATES and length < SHORTEST_CERTAIN", "False"),
+        ("align/pairing/competition_cpu.py", "last - first >= MOST_CANDIDATES and length < SHORTEST_CERTAIN", "False"),
     ],
-    "crowded pairs": [("align/pairing/competition.py", "return as_good >= MOST_CANDIDATES", "return as_good < 0")],
+    "crowded pairs": [("align/pairing/competition_cpu.py", "return as_good >= MOST_CANDIDATES", "return as_good < 0")],
     "weight alone": [(_PAIRING, "    weight = WEIGHT_ALONE\n", "    weight = 1000\n")],
     "weight supported": [(_PAIRING, _WEIGHTS, "WEIGHT_PROPER")],
     "weight proper": [(_PAIRING, _WEIGHTS, "WEIGHT_SUPPORTED")],

@@ -12,7 +12,7 @@ from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from quire.io.bgzf import compress_blocks
+from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END, open_input
 from quire.report.drawing import Drawing, Scale
 

@@ -1,4 +1,4 @@
-"""Every function of the library has type annotations, except kernels, whose types Numba infers."""
+"""Every function has type annotations, except kernels, whose types Numba infers; kernels are in files *cpu.py."""
 
 import ast
 from collections.abc import Iterator
@@ -34,5 +34,22 @@ def test_functions_are_annotated() -> None:
         f"{path.relative_to(SCRIPTS)}:{function.lineno} {function.name}"
         for path in sorted((SCRIPTS / "quire").rglob("*.py"))
         for function in unannotated(ast.parse(path.read_text()))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_modules_of_kernels_are_named_cpu() -> None:
+    """A module that needs Numba ends in cpu.py, or is a package that only the CPU runs; `simd` makes kernels."""
+    found = [
+        str(path.relative_to(SCRIPTS))
+        for path in sorted((SCRIPTS / "quire").rglob("*.py"))
+        if not path.stem.endswith("cpu")
+        and path.name != "__init__.py"
+        and "simd" not in path.parts
+        and any(
+            decorators(node) & {"compiled", "inlined"}
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.FunctionDef)
+        )
     ]
     assert not found, "\n".join(found)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
-from quire.algorithms.mems.cpu_ranges import LONGEST_KMER
+from quire.algorithms.mems.ranges_cpu import LONGEST_KMER
 from quire.reference.construction import PAGE_OVERLAP
 
 from tests.oracles import mems as oracle

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairhmm import PairHmmBatch, cpu
 from quire.algorithms.pairhmm.cpu import log10_likelihoods
-from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
-from quire.algorithms.pairhmm.cpu_shared import LANES, NOWHERE
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, tables
+from quire.algorithms.pairhmm.order_cpu import ScoringOrder, scoring_order
+from quire.algorithms.pairhmm.shared_cpu import LANES, NOWHERE
 
 from bench.pairhmm_regions import LOWEST_QUALITY, join_batches, read_regions, region_batch
 from tests.oracles import pairhmm as oracle

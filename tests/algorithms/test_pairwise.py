@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, cpu, joined, pair_of
 from quire.algorithms.pairwise.cpu import align, tiling_for
-from quire.algorithms.pairwise.cpu_layout import Tiling, matrix_of
-from quire.algorithms.pairwise.cpu_tiles import sweep_tiles
+from quire.algorithms.pairwise.layout_cpu import Tiling, matrix_of
+from quire.algorithms.pairwise.tiles_cpu import sweep_tiles
 from quire.algorithms.scoring import BWA_MEM, HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.sequence.codes import code_table
 

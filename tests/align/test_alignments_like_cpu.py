@@ -14,7 +14,7 @@ from quire.reference.gpu import upload_reference
 pytest.importorskip("numba", reason="compares with the CPU's functions, which are compiled by Numba")
 
 from quire.align.alignments import cpu
-from quire.align.pairing import template_length as cpu_template_length
+from quire.align.pairing import template_length_cpu as cpu_template_length
 
 from tests.support.card_builders import download_all, upload_all
 from tests.support.simulated_batch import simulated_batch

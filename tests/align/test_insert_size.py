@@ -19,7 +19,7 @@ from quire.align.insert_size import (
     fit_all,
     proper_lengths,
 )
-from quire.align.pairing.template_length import unique_template_lengths
+from quire.align.pairing.template_length_cpu import unique_template_lengths
 from quire.align.parameters import LONGEST_INSERT
 
 from tests.oracles.align import bwa_insert_size, template_length

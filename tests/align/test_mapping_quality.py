@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from quire.align.pairing.mapping_quality import count_cost, lowered, raw_quality, single_quality
+from quire.align.pairing.mapping_quality_cpu import count_cost, lowered, raw_quality, single_quality
 from quire.align.parameters import MOST_QUALITY as MOST
 
 from tests.oracles.align import bwa_quality

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from quire.align.records.cpu import RecordRows
-from quire.align.records.md import RecordSequences, differences
+from quire.align.records.md_cpu import RecordSequences, differences
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.packing import pack
 

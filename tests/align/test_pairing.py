@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSizes
 from quire.align.pairing.cpu import select
-from quire.align.pairing.mapping_quality import single_quality
+from quire.align.pairing.mapping_quality_cpu import single_quality
 from quire.align.parameters import MOST_CANDIDATES
 from quire.reads import Reads
 from quire.reads.cpu import subset

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quire.align.umis import with_umis
+from quire.align.umis_cpu import with_umis
 from quire.errors import InputError
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.fastq.umis import with_umi_file
 from quire.io.first_reads import require_umis_in_names
 from quire.io.read_files import ReadFiles

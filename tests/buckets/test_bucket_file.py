@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from quire.buckets import file as bucket_file
 from quire.buckets import layout as bucket_layout
-from quire.buckets import pieces
+from quire.buckets import pieces_cpu
 from quire.buckets.cpu import Dealt, deal, joined
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.buckets.layout import SPAN, layout
-from quire.buckets.packing import SLACK, unpack
+from quire.buckets.packing_cpu import SLACK, unpack
 from quire.errors import QuireError
-from quire.io.bam.decode import records_of
+from quire.io.bam.decode_cpu import records_of
 
 from tests.support.bucket_builders import buckets_of
 from tests.support.builders import paired_lines, write_bam
@@ -241,18 +241,18 @@ def test_pieces_are_read_and_checked(tmp_path: Path) -> None:
     table, files = np.array(wanted, np.int64), file._descriptors
     assert (table[:, 2] < table[:, 4]).any()
     by_kernel = np.empty(table[:, 2].sum(), np.uint8)
-    assert pieces.read_pieces(files, table, by_kernel)
-    assert not pieces.read_pieces(files, table, by_kernel[:-1].copy())
+    assert pieces_cpu.read_pieces(files, table, by_kernel)
+    assert not pieces_cpu.read_pieces(files, table, by_kernel[:-1].copy())
     for column, change in ((1, 1), (3, 1), (0, 99)):
         changed = table.copy()
         changed[2, column] = changed[2, column] + change if column else changed[2, 0] ^ 1
-        assert not pieces.read_pieces(files, changed, by_kernel.copy())
+        assert not pieces_cpu.read_pieces(files, changed, by_kernel.copy())
     offsets = np.concatenate([[0], np.cumsum(table[:, 2])])
     room = np.concatenate([by_kernel, np.zeros(SLACK, np.uint8)])
     expected = unpack(room, offsets, int(table[:, 4].sum()))
     assert expected is not None
     assert np.array_equal(file.read(wanted).data, expected.data)
-    assert np.array_equal(pieces.checksums(by_kernel, offsets), table[:, 3])
+    assert np.array_equal(pieces_cpu.checksums(by_kernel, offsets), table[:, 3])
 
 
 def open_files() -> int:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.buckets.packing import SAMPLED_RECORDS, SLACK, pack, unpack
-from quire.io.bam.decode import records_of
+from quire.buckets.packing_cpu import SAMPLED_RECORDS, SLACK, pack, unpack
+from quire.io.bam.decode_cpu import records_of
 
 from tests.oracles.packing import FIXED, TWO_BITS, WHOLE, packed, taken_apart
 from tests.support.examples import examples

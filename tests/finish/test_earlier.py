@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from quire.buckets.file import BucketFile
-from quire.finish.earlier import MOST_TIMES, UnitFiles, keep_units, take_back
+from quire.finish.earlier_cpu import MOST_TIMES, UnitFiles, keep_units, take_back
 from quire.finish.sample import UnsortedUnit
 
 from tests.finish.test_finish import finish, random_lines, unit_file

@@ -21,7 +21,7 @@ from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
 from quire.finish.sorting import Effort
-from quire.io.bam.decode import records_of
+from quire.io.bam.decode_cpu import records_of
 from quire.reference import build
 
 from tests.support.bucket_builders import buckets_of

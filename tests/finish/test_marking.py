@@ -9,7 +9,7 @@ import pytest
 from quire.errors import QuireError
 from quire.finish.marking import DUPLICATE, OPTICAL, UNREADABLE_NAME, Marking
 from quire.finish.marking.cpu import by_umi, mark
-from quire.io.bam.decode import header_bytes, records_of
+from quire.io.bam.decode_cpu import header_bytes, records_of
 
 from tests.oracles import marking as oracle
 

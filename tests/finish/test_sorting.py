@@ -11,7 +11,7 @@ from quire.buckets import layout as buckets
 from quire.buckets.file import BucketFile
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
-from quire.finish import ranges, sorting
+from quire.finish import ranges_cpu, sorting
 from quire.finish.sorting import FINISHED, Effort, SortedFile, sort_and_mark, sorted_header
 from quire.version import VERSION
 
@@ -68,7 +68,7 @@ def lines_of(path: Path) -> list[str]:
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make buckets, stretches and ranges so small that a small genome has many."""
     monkeypatch.setattr(buckets, "LEAST_WIDTH", 5000)
-    monkeypatch.setattr(ranges.ranges, "__defaults__", (40_000,))
+    monkeypatch.setattr(ranges_cpu.ranges, "__defaults__", (40_000,))
     monkeypatch.setattr(bucket_file, "LEAST_STRETCH", 1 << 16)
     monkeypatch.setattr(bucket_file, "LARGEST_STRETCH", 1 << 16)
     monkeypatch.setattr(bucket_file, "UNPLACED_BYTES", 5000)
@@ -138,7 +138,7 @@ def test_ranges_are_as_large_as_asked(tmp_path: Path, monkeypatch: pytest.Monkey
     """Split a deep bucket between positions; only the records of a single position may exceed the limit."""
     monkeypatch.setattr(buckets, "LEAST_WIDTH", 1 << 20)
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(3, 5000, CONTIGS))
-    monkeypatch.setattr(ranges.ranges, "__defaults__", (30_000,))
+    monkeypatch.setattr(ranges_cpu.ranges, "__defaults__", (30_000,))
     sizes = []
     finish_range = sorting.finish_range
 
@@ -157,19 +157,19 @@ def test_parts_of_a_deep_contig_are_priced_at_what_they_hold(tmp_path: Path, mon
     """Price a part with its neighbours, limited to the span of the reads, without changing the bytes."""
     contigs = {"deep": 30_000}
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 4000, contigs), contigs)
-    monkeypatch.setattr(ranges.ranges, "__defaults__", (40_000,))
+    monkeypatch.setattr(ranges_cpu.ranges, "__defaults__", (40_000,))
     file = BucketFile(buckets_of(unit))
-    parts = [part for part in ranges.ranges([(file, 0)], file.genome) if part.span is not None]
+    parts = [part for part in ranges_cpu.ranges([(file, 0)], file.genome) if part.span is not None]
     assert len(parts) > 20
     assert {part.span for part in parts} == {50}
     for part in parts:
-        held = sum(len(ranges._records_of_unit(unit, part, file.genome).data) for unit in part.units)
+        held = sum(len(ranges_cpu._records_of_unit(unit, part, file.genome).data) for unit in part.units)
         assert held <= part.bytes <= 1.1 * held
         assert held < 4 * 40_000
     expected = run(tmp_path, unit)[0].read_bytes()
 
     def wider(*arguments):
-        return (part._replace(span=part.span and SPAN) for part in ranges.ranges(*arguments))
+        return (part._replace(span=part.span and SPAN) for part in ranges_cpu.ranges(*arguments))
 
     monkeypatch.setattr(sorting, "ranges", wider)
     assert run(tmp_path, unit)[0].read_bytes() == expected

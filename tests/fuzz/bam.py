@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 from quire.io.alignment_reads import read_alignments
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.reads import ReadBatch
 
 from tests.fuzz.mutations import bgzf, inflated_members, little_endian, mutate_bytes, number

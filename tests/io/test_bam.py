@@ -14,10 +14,10 @@ from quire.buckets.cpu import assemble_dealt, deal
 from quire.buckets.layout import layout
 from quire.errors import QuireError
 from quire.io.bam import encode
-from quire.io.bam.decode import records_of
+from quire.io.bam.decode_cpu import records_of
 from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
 from quire.io.bam.writer import BamWriter, ReadGroup, header_text
-from quire.io.bgzf import compress_blocks
+from quire.io.bgzf_cpu import compress_blocks
 from quire.reads import ReadBatch
 
 from tests.support.builders import Read, Record, random_read, read_batch, record_batch, reverse_complement

@@ -10,10 +10,10 @@ import pysam
 import pytest
 from quire.errors import InputError
 from quire.io.alignment_reads import read_alignments
-from quire.io.bam.bounds import WrongRecord, checked_records
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.bounds_cpu import WrongRecord, checked_records
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.bam.regions import IndexedAlignments
-from quire.io.bam.stream import BamStream
+from quire.io.bam.stream_cpu import BamStream
 
 from tests.support.raw_bam import NAME, RawRecord, raw_bam
 

@@ -8,7 +8,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import InputError
-from quire.io.bam.decode import bases_of, cigars_of, header_bytes, name_hashes, records_of, tags_begin
+from quire.io.bam.decode_cpu import bases_of, cigars_of, header_bytes, name_hashes, records_of, tags_begin
 from quire.io.bam.regions import IndexedAlignments
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from quire.io.bam.decode import header_bytes, records_of
+from quire.io.bam.decode_cpu import header_bytes, records_of
 from quire.io.bam.index import open_index
-from quire.io.bam.indexing import IndexBuilder, depth_of, entries_of
+from quire.io.bam.indexing_cpu import IndexBuilder, depth_of, entries_of
 from quire.io.bam.writer import BamWriter
-from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
+from quire.io.bgzf_cpu import BLOCK_PAYLOAD, compress_blocks
 
 from tests.support.builders import write_bam
 

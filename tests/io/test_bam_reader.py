@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.errors import InputError
-from quire.io.bam.reader import BamReader
+from quire.io.bam.reader_cpu import BamReader
 from quire.io.files import BGZF_END
-from quire.io.inflate import DamagedBlock, inflate_blocks
+from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
 from quire.io.sniff import BGZF_HEADER
 
 from tests.support.examples import examples

@@ -9,7 +9,7 @@ import pysam
 import pytest
 from quire.errors import InputError
 from quire.io.alignment_reads import first_name, read_alignments
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.reads import PairBatch, ReadBatch
 
 from tests.support.builders import random_bases, write_fasta
@@ -125,7 +125,7 @@ def test_reads_are_those_of_samtools_fastq(paired: bool, size: int, tmp_path: Pa
 
 def test_many_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mates of a pair are in different stretches of the file."""
-    monkeypatch.setattr("quire.io.bam.reads.STRETCH_BYTES", 1 << 16)
+    monkeypatch.setattr("quire.io.bam.reads_cpu.STRETCH_BYTES", 1 << 16)
     bam = write_bam(tmp_path / "in.bam", [f"r{i}" for i in range(4000)])
     batches, counts = reads_of(bam, tmp_path, 100)
     expected = samtools_fastq(bam, tmp_path)

@@ -8,9 +8,9 @@ import numpy as np
 import pysam
 import pytest
 from quire.errors import QuireError
-from quire.io.bam.decode import header_bytes
-from quire.io.bam.stream import BamStream
-from quire.io.bgzf import LARGEST_BLOCK, compress_blocks
+from quire.io.bam.decode_cpu import header_bytes
+from quire.io.bam.stream_cpu import BamStream
+from quire.io.bgzf_cpu import LARGEST_BLOCK, compress_blocks
 from quire.io.files import BGZF_END
 
 from tests.support.builders import write_bam

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from quire.io.bam.tags import end_of_text, find_tags, text_tag
+from quire.io.bam.tags_cpu import end_of_text, find_tags, text_tag
 from quire.ragged import pack_bytes
 from quire.simd.compiled import compiled
 

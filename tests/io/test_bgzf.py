@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from quire.io import bgzf
+from quire.io import bgzf_cpu
 from quire.io.isa_l import Stream, new_stream
 
 ADDRESSES = 60
@@ -27,8 +27,8 @@ def payloads() -> list[np.ndarray]:
 
 
 def compressed(stream: Stream, payload: np.ndarray, level: int) -> bytes:
-    out = np.empty(bgzf.LARGEST_BLOCK, np.uint8)
-    return out[: bgzf._compress(stream, level, np.empty(bgzf._LEVEL_BYTES, np.uint8), payload, out)].tobytes()
+    out = np.empty(bgzf_cpu.LARGEST_BLOCK, np.uint8)
+    return out[: bgzf_cpu._compress(stream, level, np.empty(bgzf_cpu._LEVEL_BYTES, np.uint8), payload, out)].tobytes()
 
 
 def different_blocks(level: int) -> int:
@@ -56,9 +56,9 @@ def test_no_address_decides(level: int) -> None:
 @pytest.mark.parametrize("level", [1, 2])
 def test_threads_agree(level: int) -> None:
     data = np.concatenate(payloads())
-    expected = bgzf.compress_blocks(data, level).tobytes()
+    expected = bgzf_cpu.compress_blocks(data, level).tobytes()
     assert gzip.decompress(expected) == data.tobytes()
     with ThreadPoolExecutor(4) as threads:
-        assert {blocks.tobytes() for blocks in threads.map(bgzf.compress_blocks, [data] * 20, [level] * 20)} == {
+        assert {blocks.tobytes() for blocks in threads.map(bgzf_cpu.compress_blocks, [data] * 20, [level] * 20)} == {
             expected
         }

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire.errors import InputError
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.fastq import read_batches
 from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch, ReadBatch

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from quire.algorithms.mems import Queries
 from quire.errors import InputError
-from quire.mems.queries import read_queries, turned
+from quire.mems.queries_cpu import read_queries, turned
 
 from tests.support.mems_text import codes_of
 

@@ -43,7 +43,7 @@ def duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int]) 
 
 
 def optical_duplicates(records: Sequence[pysam.AlignedSegment], library: Sequence[int], distance: int) -> list[bool]:
-    """Return for each record whether it is an optical duplicate (`quire.finish.marking.optical`).
+    """Return for each record whether it is an optical duplicate (`quire.finish.marking.optical_cpu`).
 
     Args:
         records: records in the order of the sorted file.

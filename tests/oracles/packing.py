@@ -1,4 +1,4 @@
-"""Slow packing of records: the description of `quire.buckets.packing` in plain Python, on bytes."""
+"""Slow packing of records: the description of `quire.buckets.packing_cpu` in plain Python, on bytes."""
 
 import struct
 from typing import NamedTuple

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.reads.cpu import subset
-from quire.sequence.words import packed_word
+from quire.sequence.words_cpu import packed_word
 
 from tests.support.read_builders import make_reads
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from quire.align.lift_over.places import place_of
+from quire.align.lift_over.places_cpu import place_of
 from quire.errors import InputError
 from quire.reference.alternate import read_alternate
 

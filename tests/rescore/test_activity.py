@@ -20,7 +20,7 @@ from quire.rescore.activity import (
     single_sample_probability,
     smooth,
 )
-from quire.rescore.activity.regions import BORDER_REACH, TILE, active_regions, tile_border, tile_range
+from quire.rescore.activity.regions_cpu import BORDER_REACH, TILE, active_regions, tile_border, tile_range
 from quire.rescore.parameters import ACTIVITY_THRESHOLD, MAXIMUM_REGION
 from quire.rescore.reads.source import ReadSource
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts, no_variant_log10
 
 from tests.support.examples import examples
 

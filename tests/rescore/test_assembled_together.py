@@ -15,7 +15,7 @@ from quire.rescore.assembly import (
     chosen_haplotypes,
     threaded_sequences,
 )
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.clipping_cpu import RegionReads
 
 from tests.support.builders import random_bases
 from tests.support.examples import examples

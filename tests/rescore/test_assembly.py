@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
 from quire.algorithms.semiglobal import Overhang
 from quire.rescore.assembly import ThreadedSequences, assemble_all, assemble_graph, threading_order
-from quire.rescore.assembly.dangling import align_branch
-from quire.rescore.assembly.graph import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
-from quire.rescore.assembly.k_mers import number_k_mers
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.assembly.dangling_cpu import align_branch
+from quire.rescore.assembly.graph_cpu import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
+from quire.rescore.assembly.k_mers_cpu import number_k_mers
+from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 
 from tests.oracles import semiglobal as oracle

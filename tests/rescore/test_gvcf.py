@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
-from quire.rescore.activity.regions import quiet_regions
-from quire.rescore.gvcf.blocks import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
-from quire.rescore.gvcf.variants import with_other
+from quire.rescore.activity.regions_cpu import quiet_regions
+from quire.rescore.gvcf.blocks_cpu import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
+from quire.rescore.gvcf.variants_cpu import with_other
 from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.builders import write_fasta

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.rescore.engines import cpu_engine
 from quire.rescore.haplotypes import Haplotype
-from quire.rescore.haplotypes.likelihoods import (
+from quire.rescore.haplotypes.likelihoods_cpu import (
     cap_and_drop,
     least_likelihoods,
     pcr_gap_qualities,
     region_likelihoods,
     trim_reads,
 )
-from quire.rescore.haplotypes.repeats import count_repeats
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.haplotypes.repeats_cpu import count_repeats
+from quire.rescore.reads.clipping_cpu import RegionReads
 
 from tests.support.builders import random_bases
 from tests.support.examples import examples

@@ -14,10 +14,10 @@ from quire.io.vcf import VariantRecord
 from quire.report.truth import Variant, normalise
 from quire.rescore import caller, chunks
 from quire.rescore.long_indels import LongIndel, left_aligned
-from quire.rescore.long_indels.breakpoints import Breakpoint, breakpoints, clips_of
+from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, breakpoints, clips_of
 from quire.rescore.long_indels.calls import Called, is_supported, merged, without_carried
-from quire.rescore.long_indels.contigs import _k_mers, _walk
-from quire.rescore.long_indels.proposals import continuation
+from quire.rescore.long_indels.contigs_cpu import _k_mers, _walk
+from quire.rescore.long_indels.proposals_cpu import continuation
 from quire.rescore.long_indels.support import Carriers, Support
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.window import Window

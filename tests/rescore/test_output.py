@@ -12,7 +12,7 @@ from quire.errors import QuireError
 from quire.io.vcf import VariantRecord, header, write_part
 from quire.io.vcf_parts import join
 from quire.rescore.genotyping import NO_CALL, call_site
-from quire.rescore.genotyping.annotations import (
+from quire.rescore.genotyping.annotations_cpu import (
     annotate,
     fisher_exact,
     fisher_strand,

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.io.vcf import VariantRecord
-from quire.rescore.genotyping.plain_sites import is_plain
-from quire.rescore.genotyping.rank_sums import PlacedReads
+from quire.rescore.genotyping.plain_sites_cpu import is_plain
+from quire.rescore.genotyping.rank_sums_cpu import PlacedReads
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Event, Haplotype
-from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
+from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.job import CalledSample, CallingJob, Output
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.ploidy import PloidyMap
-from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.rescore.reads.clipping_cpu import INSERTED, RegionReads
 from quire.rescore.records import FIELDS
-from quire.rescore.reference_confidence.realignment import ScoredReads
-from quire.rescore.regions import AssembledRegion
+from quire.rescore.reference_confidence.realignment_cpu import ScoredReads
+from quire.rescore.regions_cpu import AssembledRegion
 from quire.rescore.trace import observing
 from quire.rescore.variants import call_region, call_regions
 from quire.rescore.window import Window

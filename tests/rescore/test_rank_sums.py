@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.rescore.genotyping.rank_sums import (
+from quire.rescore.genotyping.rank_sums_cpu import (
     PlacedReads,
     allele_groups,
     index_at,
@@ -15,7 +15,7 @@ from quire.rescore.genotyping.rank_sums import (
     rank_sums,
     site_values,
 )
-from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.rescore.reads.clipping_cpu import INSERTED, RegionReads
 
 from tests.support.examples import examples
 

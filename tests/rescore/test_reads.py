@@ -8,8 +8,8 @@ import pysam
 import pytest
 from quire.errors import InputError
 from quire.rescore.reads import source
-from quire.rescore.reads.clipping import INSERTED, bases_within, region_reads
-from quire.rescore.reads.filters import FILTERS, thinned_out
+from quire.rescore.reads.clipping_cpu import INSERTED, bases_within, region_reads
+from quire.rescore.reads.filters_cpu import FILTERS, thinned_out
 from quire.rescore.reads.source import ReadSource
 
 from tests.support.builders import random_bases

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.ragged import offsets_from_lengths
-from quire.rescore.reads.clipping import INSERTED, RegionReads
+from quire.rescore.reads.clipping_cpu import INSERTED, RegionReads
 from quire.rescore.reference_confidence import ReadColumns, reference_confidence
-from quire.rescore.reference_confidence.columns import clipped_columns
+from quire.rescore.reference_confidence.columns_cpu import clipped_columns
 from quire.rescore.reference_confidence.model import (
     DELETED,
     base_table,
     indel_table,
     log10_sum,
 )
-from quire.rescore.reference_confidence.realignment import best_haplotypes, carried_over, place, start_on_reference
+from quire.rescore.reference_confidence.realignment_cpu import best_haplotypes, carried_over, place, start_on_reference
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 
 from tests.oracles.reference_confidence import Read, confidence_at, phreds

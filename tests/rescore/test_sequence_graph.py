@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.rescore.assembly import ThreadedSequences, assemble_graph, chosen_haplotypes, clean_graph
-from quire.rescore.assembly.paths import best_paths
+from quire.rescore.assembly.paths_cpu import best_paths
 from quire.rescore.assembly.sequence_graph import SequenceGraph, likeliest_sequences, shared_ends, simplified, simplify
 from quire.rescore.parameters import MAXIMUM_HAPLOTYPES
 

@@ -3,7 +3,7 @@
 import pysam
 import pytest
 from quire import sam
-from quire.sequence.cigar import element_of, length_of, operation_of
+from quire.sequence.cigar_cpu import element_of, length_of, operation_of
 
 FLAGS = {
     "PAIRED": pysam.FPAIRED,

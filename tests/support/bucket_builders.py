@@ -6,8 +6,8 @@ from pathlib import Path
 
 from quire.buckets.cpu import deal
 from quire.buckets.file import BucketWriter
-from quire.io.bam.decode import Records, records_of
-from quire.io.bam.stream import BamStream
+from quire.io.bam.decode_cpu import Records, records_of
+from quire.io.bam.stream_cpu import BamStream
 
 
 def buckets_of(bam: Path, records_at_a_time: int = 1000, writers: int = 2) -> Path:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from quire.finish.counts.outputs import CountsOutputs, CountsWriter
 from quire.finish.counts.sample import STRETCH_BYTES
-from quire.io.bam.decode import records_of
-from quire.io.bam.stream import BamStream
+from quire.io.bam.decode_cpu import records_of
+from quire.io.bam.stream_cpu import BamStream
 from quire.reference import Reference
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from quire.io.bgzf import compress_blocks
+from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END
 
 NAME = b"read_a"

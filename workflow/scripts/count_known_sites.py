@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from quire.finish.counts.known_sites import count_known_sites
+from quire.finish.counts.known_sites_cpu import count_known_sites
 from quire.finish.counts.sample import FinishedSample
 from quire.run.job import run_job
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from quire import many_threads
 from quire.finish.counts.outputs import CountsOutputs
-from quire.finish.earlier import UnitFiles, keep_units
+from quire.finish.earlier_cpu import UnitFiles, keep_units
 from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
 from quire.finish.sorting import Effort

@@ -15,7 +15,7 @@ def main(job) -> None:
     from quire.align.read_ends import Clipping
     from quire.align.unit import map_unit
     from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
-    from quire.finish.earlier import UnitFiles, take_back
+    from quire.finish.earlier_cpu import UnitFiles, take_back
     from quire.io.bam.writer import ReadGroup
     from quire.io.read_files import ReadFiles
 

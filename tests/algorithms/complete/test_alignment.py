@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.complete import Ends, Hits
-from quire.algorithms.complete.cpu_alignment import align, find_hits
+from quire.algorithms.complete.alignment_cpu import align, find_hits
 
 from tests.support.complete_cases import draw_islands, draw_reads, expected, expected_ends, make_axis
 from tests.support.examples import examples

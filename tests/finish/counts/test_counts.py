@@ -12,7 +12,7 @@ import pytest
 from quire.errors import QuireError
 from quire.finish.counts import ADAPTERS, GC_WINDOW, add_counters
 from quire.finish.counts.figures import estimate_library_size
-from quire.finish.counts.gc import count_windows, pieces_of, window_bin, windows_of
+from quire.finish.counts.gc_cpu import count_windows, pieces_of, window_bin, windows_of
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target
 from quire.finish.counts.sample import Counting, FinishedSample, genome_of, open_sample

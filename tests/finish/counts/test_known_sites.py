@@ -8,7 +8,7 @@ from pathlib import Path
 import pysam
 import pytest
 from quire.errors import InputError, QuireError
-from quire.finish.counts.known_sites import FREQUENCY_BINS, count_known_sites
+from quire.finish.counts.known_sites_cpu import FREQUENCY_BINS, count_known_sites
 from quire.finish.counts.sample import FinishedSample
 from quire.io.frequencies import read_known_sites
 from quire.reference import build

@@ -12,8 +12,8 @@ from quire import reference as reference_stage
 from quire.io.bam.regions import IndexedAlignments
 from quire.reference import Reference
 from quire.rescore.dragen.calibration import WINDOW, CalibrationFiles, calibrate_sample, chosen_windows, window_cases
-from quire.rescore.dragen.cases import CASE, sample_of_cases
-from quire.rescore.dragen.estimation import estimate, too_few
+from quire.rescore.dragen.cases_cpu import CASE, sample_of_cases
+from quire.rescore.dragen.estimation_cpu import estimate, too_few
 from quire.rescore.dragen.tables import DEFAULT, read_tables
 
 from tests.support.builders import write_fasta

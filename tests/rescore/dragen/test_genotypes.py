@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.rescore import caller, chunks
-from quire.rescore.dragen.disqualification import MOMENTS, least_likelihoods
-from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
-from quire.rescore.dragen.evidence import SiteEvidence
-from quire.rescore.dragen.foreign import raise_by_foreign_reads
+from quire.rescore.dragen.disqualification_cpu import MOMENTS, least_likelihoods
+from quire.rescore.dragen.dropout_cpu import homopolymers, raise_by_dropout
+from quire.rescore.dragen.evidence_cpu import SiteEvidence
+from quire.rescore.dragen.foreign_cpu import raise_by_foreign_reads
 from quire.rescore.dragen.priors import (
     FLAT_PRIOR,
     NON_REFERENCE,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.errors import InputError
-from quire.rescore.dragen.gaps import gap_qualities, gap_tables
-from quire.rescore.dragen.repeats import repeat_at, repeats_between, repeats_in_read
+from quire.rescore.dragen.gaps_cpu import gap_qualities, gap_tables
+from quire.rescore.dragen.repeats_cpu import repeat_at, repeats_between, repeats_in_read
 from quire.rescore.dragen.tables import DEFAULT, read_tables, write_tables
 
 from tests.oracles import dragen as oracle

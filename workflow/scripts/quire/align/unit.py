@@ -16,14 +16,14 @@ from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.align.sink import open_sink
-from quire.align.umis import with_umis
+from quire.align.umis_cpu import with_umis
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.device.backend import may_have_card
 from quire.device.card import Card
 from quire.device.choice import use_backend
 from quire.index import PageIndex
 from quire.io.ahead import ahead
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.bam.writer import ReadGroup, header_text
 from quire.io.bytes_read import share_read
 from quire.io.files import write_json_atomic

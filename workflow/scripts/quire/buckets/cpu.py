@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.layout import SPAN, BucketLayout
-from quire.buckets.packing import SLACK
-from quire.io.bam.decode import Records, unclipped, unclipped_by
+from quire.buckets.packing_cpu import SLACK
+from quire.io.bam.decode_cpu import Records, unclipped, unclipped_by
 from quire.io.bam.encode import RecordAssembly
 from quire.sam import FLAG_FAILED_QUALITY_CHECK, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
 from quire.simd.bits import copy_bytes
@@ -23,7 +23,7 @@ class Dealt(NamedTuple):
 
     Attributes:
         data: uint8[], the records bucket after bucket, within a bucket in the order of the reads. SLACK zeros follow,
-            for `quire.buckets.packing`.
+            for `quire.buckets.packing_cpu`.
         offsets: int64[buckets + 2], where each bucket begins.
         records: number of records, each counted once.
     """

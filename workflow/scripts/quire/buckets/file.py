@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, joined
 from quire.buckets.layout import layout
-from quire.buckets.packing import SLACK, pack, unpack
-from quire.buckets.pieces import checksums, read_pieces
+from quire.buckets.packing_cpu import SLACK, pack, unpack
+from quire.buckets.pieces_cpu import checksums, read_pieces
 from quire.errors import QuireError
-from quire.io.bam.decode import Records, records_of
+from quire.io.bam.decode_cpu import Records, records_of
 from quire.io.files import atomic_directory
 from quire.ragged import offsets_from_lengths
 

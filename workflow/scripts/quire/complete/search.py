@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.complete import Ends, Hits, shortest_read
-from quire.algorithms.complete.cpu_alignment import find_hits
+from quire.algorithms.complete.alignment_cpu import find_hits
 from quire.complete.finders import CpuFinder, Finder, axis_of, open_finder
-from quire.complete.records import build_records, table_header, table_lines
-from quire.complete.selection import CompleteSettings as CompleteSettings
-from quire.complete.selection import (
+from quire.complete.records_cpu import build_records, table_header, table_lines
+from quire.complete.selection_cpu import CompleteSettings as CompleteSettings
+from quire.complete.selection_cpu import (
     CountedReads,
     choose,
     count_by_read,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.complete import Ends, Hits
-from quire.complete.records import build_records
-from quire.complete.selection import Chosen, CompleteSettings, CountedReads, choose, join, of_report, take
+from quire.complete.records_cpu import build_records
+from quire.complete.selection_cpu import Chosen, CompleteSettings, CountedReads, choose, join, of_report, take
 from quire.io.bam.encode import RecordBatch
 from quire.reference import Reference
 

@@ -11,9 +11,9 @@ from quire.buckets.file import BucketFile, BucketWriter
 from quire.finish.counts.outputs import TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
 from quire.finish.marking import Marking
-from quire.finish.ranges import finish_range, ranges
+from quire.finish.ranges_cpu import finish_range, ranges
 from quire.finish.sorting import Effort, SortedFile, sort_and_mark
-from quire.io.bam.decode import records_of
+from quire.io.bam.decode_cpu import records_of
 from quire.io.bam.layout import FIXED_FIELDS
 from quire.reference import build
 from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR

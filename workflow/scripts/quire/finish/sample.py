@@ -52,7 +52,7 @@ class SampleOutputs:
 
 
 class LibraryCounts(NamedTuple):
-    """Counts of a library over its primary records, by `quire.finish.ranges.count_marked`.
+    """Counts of a library over its primary records, by `quire.finish.ranges_cpu.count_marked`.
 
     Attributes:
         library: name of the library.

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from quire.buckets.file import BucketFile
 from quire.finish.counts.sample import Counting, Prepared
 from quire.finish.marking import Marking
-from quire.finish.ranges import COUNTED, FinishedRange, Range, finish_range, ranges
+from quire.finish.ranges_cpu import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
-from quire.io.bam.indexing import IndexBuilder
+from quire.io.bam.indexing_cpu import IndexBuilder
 from quire.io.bam.writer import BamWriter
 from quire.ledger import require_balance
 from quire.progress import Progress
@@ -62,7 +62,7 @@ NO_OPTICAL = Marking()
 
 @dataclass(frozen=True)
 class Sorted:
-    """Numbers of records read and written, and int64[libraries, COUNTED] of `quire.finish.ranges.count_marked`."""
+    """Numbers of records read and written, and int64[libraries, COUNTED] of `quire.finish.ranges_cpu.count_marked`."""
 
     records_in: int
     records_out: int

@@ -14,7 +14,7 @@ import pysam
 
 from quire.errors import InputError, QuireError
 from quire.io import samtools
-from quire.io.bam.reads import RecordCounts, bam_batches
+from quire.io.bam.reads_cpu import RecordCounts, bam_batches
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import lacks_cram_end, scratch_directory
 from quire.io.sniff import is_cram
@@ -24,7 +24,7 @@ from quire.reads import PairBatch
 def read_alignments(
     path: Path, reads_per_batch: int, counts: RecordCounts, fasta: Path | None, temporary: Path, threads: int
 ) -> Iterator[PairBatch]:
-    """Yield the reads or pairs of a BAM or CRAM file in batches; see `quire.io.bam.reads.bam_batches`.
+    """Yield the reads or pairs of a BAM or CRAM file in batches; see `quire.io.bam.reads_cpu.bam_batches`.
 
     Args:
         path: BAM or CRAM file.

@@ -23,7 +23,7 @@ QUALITIES = ("phred33", "phred64")
 # instrument:run:flowcell:lane:tile:x:y, after which bcl-convert appends a UMI, if there is one.
 _ILLUMINA_NAME = re.compile(r"[^:]+:\d+:(?P<flowcell>[A-Za-z0-9-]+):(?P<lane>\d+):\d+:\d+:\d+(:|$)")
 
-# The UMI is after the last ':' or '_', as in `quire.align.umis`.
+# The UMI is after the last ':' or '_', as in `quire.align.umis_cpu`.
 _UMI_OF_NAME = re.compile(r"[:_][ACGTN]+([+-][ACGTN]+)*\Z")
 
 

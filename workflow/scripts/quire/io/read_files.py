@@ -9,7 +9,7 @@ from quire.errors import InputError
 from quire.io import alignment_reads, first_reads
 from quire.io.ahead import ahead
 from quire.io.alignment_reads import read_alignments
-from quire.io.bam.reads import RecordCounts
+from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.fastq import BATCHES_AHEAD, read_batches
 from quire.io.fastq.umis import with_umi_file
 from quire.io.files import lacks_bgzip_end

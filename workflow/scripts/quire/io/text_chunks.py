@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from quire.io.bytes_read import CountedFile
 from quire.io.files import open_input
-from quire.io.inflate import DamagedBlock, NoBlock, inflate_ahead
+from quire.io.inflate_cpu import DamagedBlock, NoBlock, inflate_ahead
 from quire.io.sniff import is_bgzip, is_gzip
 
 STRETCH_BYTES = 1 << 20  # compressed bytes of a task; more than one block

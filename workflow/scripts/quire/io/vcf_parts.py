@@ -11,9 +11,9 @@ import numpy as np
 import pysam
 
 from quire.errors import QuireError
-from quire.io.bgzf import HEADER_BYTES
+from quire.io.bgzf_cpu import HEADER_BYTES
 from quire.io.files import BGZF_END, atomic_path
-from quire.io.inflate import DamagedBlock, inflate_blocks
+from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
 from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
 
 _WINDOW = 8 << 20  # bytes of a part in memory at a time

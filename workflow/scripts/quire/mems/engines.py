@@ -30,7 +30,7 @@ from quire.device.card import Card, Download, bytes_of
 from quire.errors import QuireError
 from quire.index import PageIndex
 from quire.mems import reference_text
-from quire.mems.queries import turned
+from quire.mems.queries_cpu import turned
 from quire.reference import Reference
 
 log = logging.getLogger("quire.mems")

@@ -17,7 +17,7 @@ from quire.io.bytes_read import share_read
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.mems.engines import Engine, MemsCardEngine, MemsCpuEngine
-from quire.mems.queries import read_queries
+from quire.mems.queries_cpu import read_queries
 from quire.mems.tasks import (
     MOST_MATCHES,
     Counts,
@@ -28,7 +28,7 @@ from quire.mems.tasks import (
     prepare,
     tasks_of_batch,
 )
-from quire.mems.text import contigs_of
+from quire.mems.text_cpu import contigs_of
 from quire.reference import Reference
 from quire.run.inputs import identify
 from quire.run.interrupts import worker_threads

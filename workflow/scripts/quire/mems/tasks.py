@@ -14,8 +14,8 @@ import numpy as np
 from quire.algorithms.mems import Cursor, Matches, WantedMatches
 from quire.algorithms.mems.cpu import unique_in_query
 from quire.mems.engines import Engine, Prepared
-from quire.mems.queries import QueryBatch
-from quire.mems.text import Contigs, header, text_of_matches, text_of_queries
+from quire.mems.queries_cpu import QueryBatch
+from quire.mems.text_cpu import Contigs, header, text_of_matches, text_of_queries
 from quire.progress import Progress
 
 log = logging.getLogger("quire.mems")

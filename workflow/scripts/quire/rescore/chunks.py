@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from quire.io.bed import Interval
 from quire.rescore.activity import FILTER_WING
-from quire.rescore.activity.regions import BORDER_REACH, TILE, tile_range
+from quire.rescore.activity.regions_cpu import BORDER_REACH, TILE, tile_range
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels import CHUNK_REACH as LONG_REACH
 from quire.rescore.parameters import REGION_PADDING
-from quire.rescore.reads.aligned import AlignedReads
-from quire.rescore.reads.clipping import RegionReads, region_reads
+from quire.rescore.reads.aligned_cpu import AlignedReads
+from quire.rescore.reads.clipping_cpu import RegionReads, region_reads
 from quire.rescore.tally import Tally
 from quire.rescore.window import Window
 

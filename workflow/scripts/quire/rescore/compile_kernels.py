@@ -15,8 +15,8 @@ import pysam
 from quire import reference
 from quire.io import vcf
 from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
-from quire.rescore.dragen.cases import CASE
-from quire.rescore.dragen.estimation import estimate
+from quire.rescore.dragen.cases_cpu import CASE
+from quire.rescore.dragen.estimation_cpu import estimate
 from quire.rescore.gvcf.records import header_lines
 from quire.rescore.job import Output, contigs_of, open_job
 from quire.rescore.joint import JointRequest, genotype_interval

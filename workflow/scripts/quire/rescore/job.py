@@ -14,7 +14,7 @@ from quire.errors import InputError
 from quire.io.bed import Interval
 from quire.io.ploidy import read_ploidy_regions
 from quire.reference import Reference
-from quire.rescore.dragen.gaps import gap_tables
+from quire.rescore.dragen.gaps_cpu import gap_tables
 from quire.rescore.dragen.tables import RepeatTables, read_tables
 from quire.rescore.engines import ON_THE_CPU, CallingEngine, DeviceSettings, cpu_engine
 from quire.rescore.filters import Filters, filters_of

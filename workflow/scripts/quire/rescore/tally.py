@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from quire.io.bed import Interval
 from quire.ledger import require_balance
 from quire.rescore.assembly import RegionAssembly
-from quire.rescore.reads.filters import FILTERS
+from quire.rescore.reads.filters_cpu import FILTERS
 
 ACTIVE, NOT_ASSEMBLED, TOO_MANY_HAPLOTYPES = "active", "not_assembled", "too_many_haplotypes"
 """Active regions; regions without a usable graph, whose variants are missed; and regions of which only the most likely

@@ -12,7 +12,7 @@ from quire.rescore.filters import filtered
 from quire.rescore.gvcf.chunk import stretch_records
 from quire.rescore.gvcf.records import FIELDS as GVCF_FIELDS
 from quire.rescore.job import CalledSample, CallingJob, Output
-from quire.rescore.reads.filters import NO_COPIES, THINNED, USED
+from quire.rescore.reads.filters_cpu import NO_COPIES, THINNED, USED
 from quire.rescore.records import FIELDS
 from quire.rescore.tally import Tally
 from quire.rescore.variants import call_chunk

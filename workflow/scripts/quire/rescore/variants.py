@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 from quire.io.vcf import VariantRecord
 from quire.rescore.chunks import Chunk, batches, touched
 from quire.rescore.genotyping import Call, best_alleles, call_site
-from quire.rescore.genotyping.annotations import annotate
-from quire.rescore.genotyping.plain_sites import PlainSite, Verdicts, is_plain, judge, record_of
-from quire.rescore.genotyping.rank_sums import allele_groups, rank_sums
+from quire.rescore.genotyping.annotations_cpu import annotate
+from quire.rescore.genotyping.plain_sites_cpu import PlainSite, Verdicts, is_plain, judge, record_of
+from quire.rescore.genotyping.rank_sums_cpu import allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.records import variant_record
-from quire.rescore.reference_confidence.realignment import ScoredReads, score_regions
-from quire.rescore.regions import AssembledRegion, assemble_regions, find_regions, region_sites, sites_with_reads
+from quire.rescore.reference_confidence.realignment_cpu import ScoredReads, score_regions
+from quire.rescore.regions_cpu import AssembledRegion, assemble_regions, find_regions, region_sites, sites_with_reads
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window

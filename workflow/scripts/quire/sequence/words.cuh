@@ -1,4 +1,4 @@
-// Packed words, with base i in bits 2*(i % 32) of word i / 32; as in quire/sequence/words.py.
+// Packed words, with base i in bits 2*(i % 32) of word i / 32; as in quire/sequence/words_cpu.py.
 #pragma once
 #include "quire/device/types.cuh"
 

@@ -22,8 +22,8 @@ from quire.algorithms.extension import (
 )
 from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
-from quire.sequence.cigar import append_operation
-from quire.sequence.words import packed_word
+from quire.sequence.cigar_cpu import append_operation
+from quire.sequence.words_cpu import packed_word
 from quire.simd.bits import count_ones
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined

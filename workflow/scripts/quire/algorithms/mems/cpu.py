@@ -13,10 +13,10 @@ import numpy as np
 from quire.algorithms.fm_index import IndexOfPage
 from quire.algorithms.fm_index.cpu import PageArrays, page_arrays, page_table
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
-from quire.algorithms.mems.cpu_hits import first_of_many, matches_of_leaves
-from quire.algorithms.mems.cpu_ranges import KernelSearch, Text, lay_ranges, room_for, search_ranges
-from quire.algorithms.mems.cpu_rows import BLOCK_SHIFT, HEAD, most_hits
-from quire.algorithms.seeding.cpu_steps import prefix
+from quire.algorithms.mems.hits_cpu import first_of_many, matches_of_leaves
+from quire.algorithms.mems.ranges_cpu import KernelSearch, Text, lay_ranges, room_for, search_ranges
+from quire.algorithms.mems.rows_cpu import BLOCK_SHIFT, HEAD, most_hits
+from quire.algorithms.seeding.steps_cpu import prefix
 from quire.sequence.packing import BASES_PER_WORD, pack
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairhmm import PairHmmBatch
-from quire.algorithms.pairhmm.cpu_order import ScoringOrder, scoring_order
-from quire.algorithms.pairhmm.cpu_shared import PairHmmArrays, ScoredTasks, score_together, workspace
 from quire.algorithms.pairhmm.model import SCALE_EXPONENT, log10_of_sums, needs_float64, stacked_tables
+from quire.algorithms.pairhmm.order_cpu import ScoringOrder, scoring_order
+from quire.algorithms.pairhmm.shared_cpu import PairHmmArrays, ScoredTasks, score_together, workspace
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled
 from quire.simd.subnormals import flush_subnormals, kept_apart, write_control

@@ -11,9 +11,9 @@ from threading import Condition
 import numpy as np
 
 from quire.algorithms.pairwise import LARGEST, Pair, PairwiseAlignment, without_matrix
-from quire.algorithms.pairwise.cpu_layout import WIDTH, Matrix, Tiling, matrix_of
-from quire.algorithms.pairwise.cpu_path import HEADER, trace
-from quire.algorithms.pairwise.cpu_tiles import sweep_tiles
+from quire.algorithms.pairwise.layout_cpu import WIDTH, Matrix, Tiling, matrix_of
+from quire.algorithms.pairwise.path_cpu import HEADER, trace
+from quire.algorithms.pairwise.tiles_cpu import sweep_tiles
 from quire.algorithms.scoring import Scoring
 
 TILES = ((2048, 1024), (4096, 2048), (8192, 4096), (16384, 8192), (32768, 16384))

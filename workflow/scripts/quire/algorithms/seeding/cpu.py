@@ -14,8 +14,8 @@ from quire.algorithms.seeding import (
     RAREST_LIMIT_BESIDE,
     SeedingParameters,
 )
-from quire.algorithms.seeding.cpu_steps import ReadArrays, append_owned, encode_hit, keep_smallest
-from quire.algorithms.seeding.cpu_together import (
+from quire.algorithms.seeding.steps_cpu import ReadArrays, append_owned, encode_hit, keep_smallest
+from quire.algorithms.seeding.together_cpu import (
     choose_depths,
     lay_seeds,
     make_together,

@@ -15,7 +15,7 @@ from quire.algorithms.scoring import Scoring
 from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
 from quire.ragged import offsets_from_lengths
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
-from quire.sequence.cigar import element_of
+from quire.sequence.cigar_cpu import element_of
 from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import add, aligned_zeros, choose_equal, choose_less, convert, load, maximum, splat, store
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs, Extensions
 from quire.algorithms.seeding import SeedingParameters
-from quire.align.candidates.bundles import BUNDLE, IslandAxis, Query, bundle_hits, compare_alone, find_island
-from quire.align.candidates.joining import (
+from quire.align.candidates.bundles_cpu import BUNDLE, IslandAxis, Query, bundle_hits, compare_alone, find_island
+from quire.align.candidates.joining_cpu import (
     CANDIDATE,
     are_apart,
     estimate,

@@ -15,7 +15,7 @@ from quire.align.candidates.cpu import find_candidates, leave_out_known
 from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
 from quire.align.insert_size import InsertSizes
 from quire.align.pairing.cpu import select
-from quire.align.pairing.template_length import unique_template_lengths
+from quire.align.pairing.template_length_cpu import unique_template_lengths
 from quire.align.read_counts import ReadCounts
 from quire.align.records import encode_records
 from quire.align.reported.cpu import NO_ALTERNATE, take_reported

@@ -6,7 +6,7 @@ import numpy as np
 
 from quire.align.alignments.cpu import overlaps
 from quire.align.lift_over import LiftedOver
-from quire.align.lift_over.places import lifts_of, place_of, write_lifts
+from quire.align.lift_over.places_cpu import lifts_of, place_of, write_lifts
 from quire.align.model import Reported
 from quire.align.parameters import (
     MOST_QUALITY,
@@ -15,7 +15,7 @@ from quire.align.parameters import (
     RIVAL_DENOMINATOR,
     RIVAL_NUMERATOR,
 )
-from quire.align.texts import ContigNames, names_of
+from quire.align.texts_cpu import ContigNames, names_of
 from quire.reference import Reference
 from quire.reference.alternate import Lifts
 from quire.simd.compiled import compiled, inlined

@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 from quire.align.alignments.cpu import overlaps, stands_alone
 from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import Alignments, Selection
-from quire.align.pairing.competition import Competition, compete, has_many_places, is_crowded, primary_end
-from quire.align.pairing.mapping_quality import count_cost, is_simple_alignment, lowered, raw_quality, single_quality
-from quire.align.pairing.template_length import orientation_of, pair_distance
+from quire.align.pairing.competition_cpu import Competition, compete, has_many_places, is_crowded, primary_end
+from quire.align.pairing.mapping_quality_cpu import (
+    count_cost,
+    is_simple_alignment,
+    lowered,
+    raw_quality,
+    single_quality,
+)
+from quire.align.pairing.template_length_cpu import orientation_of, pair_distance
 from quire.align.parameters import (
     MOST_QUALITY,
     MOST_SUPPLEMENTARY,

@@ -1,4 +1,4 @@
-// Mapping qualities in integers: the twin of quire/align/pairing/mapping_quality.py. Division in C and Python agrees,
+// Mapping qualities in integers: the twin of quire/align/pairing/mapping_quality_cpu.py. Division in C and Python agrees,
 // since all dividends are non-negative.
 // -D: CHANCE_SCORE, CROWDED_PARTS, LONGEST_SPAN, MOST_COUNT, MOST_QUALITY, QUALITY_SHIFT.
 #pragma once

@@ -11,10 +11,10 @@ from quire.align.lift_over.cpu import lift_over
 from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import cpu as kernels
-from quire.align.records.md import RecordSequences, differences
+from quire.align.records.md_cpu import RecordSequences, differences
 from quire.align.reported import on_whole_reads
 from quire.align.sink import Encoded, RecordSink
-from quire.align.texts import names_of
+from quire.align.texts_cpu import names_of
 from quire.io.bam.encode import RecordBatch
 from quire.reads import PairBatch, offsets_of_mates
 from quire.reference import Reference

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.align.alignments.cpu import overlaps
-from quire.align.texts import enlarged, write_number
+from quire.align.texts_cpu import enlarged, write_number
 from quire.sam import (
     CIGAR_HARD_CLIP,
     CIGAR_LETTERS,
@@ -20,7 +20,7 @@ from quire.sam import (
     FLAG_SUPPLEMENTARY,
     FLAG_UNMAPPED,
 )
-from quire.sequence.cigar import element_of, length_of, operation_of
+from quire.sequence.cigar_cpu import element_of, length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
 _OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)

@@ -20,14 +20,14 @@ import numpy as np
 from quire.algorithms.extension import ExtensionJobs
 from quire.align.insert_size import ORIENTATIONS, InsertSizes, proper_lengths
 from quire.align.model import Alignments
-from quire.align.pairing.template_length import orientation_of, pair_distance
+from quire.align.pairing.template_length_cpu import orientation_of, pair_distance
 from quire.align.parameters import (
     BAND_MARGIN,
     MOST_ANCHORS,
     MOST_CANDIDATES,
     UNPAIRED_COST,
 )
-from quire.align.rescue.votes import best_diagonals, forget, learn, make_scratch
+from quire.align.rescue.votes_cpu import best_diagonals, forget, learn, make_scratch
 from quire.reads import Reads
 from quire.reference import Reference
 from quire.simd.borrowed import borrowed

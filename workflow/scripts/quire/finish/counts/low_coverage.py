@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bgzf import compress_blocks
+from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END
 
 LISTED = 20

@@ -14,7 +14,7 @@ from quire.errors import QuireError
 from quire.finish.counts.figures import figures_of, target_figures, window_rows
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import Counting, FinishedSample, Unsorted, open_sample
-from quire.io.bgzf import compress_blocks
+from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END, atomic_path
 from quire.reference import Reference
 from quire.reference.regions import islands_of, read_regions

@@ -28,14 +28,14 @@ from quire.finish.counts import (
     new_counters,
     profile_bin,
 )
-from quire.finish.counts.depth import NO_BLOCKS, DepthSpan, Place, blocks_behind, count_depth, in_order
-from quire.finish.counts.gc import pieces_of, windows_of
+from quire.finish.counts.depth_cpu import NO_BLOCKS, DepthSpan, Place, blocks_behind, count_depth, in_order
+from quire.finish.counts.gc_cpu import pieces_of, windows_of
 from quire.finish.counts.low_coverage import LowCoverage
-from quire.finish.counts.records import count_records, longest_read
+from quire.finish.counts.records_cpu import count_records, longest_read
 from quire.io import samtools
-from quire.io.bam.decode import Records, records_of
+from quire.io.bam.decode_cpu import Records, records_of
 from quire.io.bam.layout import SIZE_BYTES
-from quire.io.bam.stream import BamStream
+from quire.io.bam.stream_cpu import BamStream
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import scratch_directory
 from quire.ragged import offsets_from_lengths, pack_bytes

@@ -9,10 +9,10 @@ from quire.buckets.cpu import LEFT_ALONE
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
 from quire.finish.marking import DUPLICATE, LEAST_QUALITY, Marking
-from quire.finish.marking.optical import is_better, mark_optical
-from quire.io.bam.decode import Records, qualities_begin, unclipped
+from quire.finish.marking.optical_cpu import is_better, mark_optical
+from quire.io.bam.decode_cpu import Records, qualities_begin, unclipped
 from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
-from quire.io.bam.tags import BYTES_OF_TYPE, end_of_text, text_tag
+from quire.io.bam.tags_cpu import BYTES_OF_TYPE, end_of_text, text_tag
 from quire.sam import (
     FLAG_FIRST_OF_PAIR,
     FLAG_MATE_REVERSE,

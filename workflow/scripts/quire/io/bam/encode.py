@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam import encode_kernels
+from quire.io.bam import encode_cpu
 from quire.io.bam.layout import FIXED_FIELDS
-from quire.io.bgzf import BLOCK_PAYLOAD, compress_blocks
+from quire.io.bgzf_cpu import BLOCK_PAYLOAD, compress_blocks
 from quire.reads import ReadBatch
 
 PIECE_BYTES = 1 << 22  # records assembled before they are compressed; fits in the caches
@@ -143,7 +143,7 @@ class RecordAssembly:
         """Compute the size of each record."""
         self.records = records
         other = mate1 if mate2 is None else mate2
-        self._inputs = encode_kernels.Inputs(
+        self._inputs = encode_cpu.Inputs(
             **{**vars(records), "alternate_share": records.alternate_share.view(np.uint32)},
             group=np.frombuffer(read_group, np.uint8),
             umis=umis.texts,
@@ -157,7 +157,7 @@ class RecordAssembly:
             qualities2=other.qualities,
             offsets2=other.offsets,
         )
-        self._places = encode_kernels.find_places(self._inputs, mate2 is not None)
+        self._places = encode_cpu.find_places(self._inputs, mate2 is not None)
         self.starts = self._places.starts
 
     def write(self, first: int, last: int, out: NDArray[np.uint8]) -> None:
@@ -172,5 +172,5 @@ class RecordAssembly:
         self, begins: NDArray[np.int64], origin: np.int64, first: int, last: int, out: NDArray[np.uint8]
     ) -> None:
         fixed = np.empty(1, FIXED_FIELDS)
-        target = encode_kernels.RecordMemory(out, begins, origin, fixed, fixed.view(np.uint8))
-        encode_kernels.write_records(self._inputs, self._places, target, first, last)
+        target = encode_cpu.RecordMemory(out, begins, origin, fixed, fixed.view(np.uint8))
+        encode_cpu.write_records(self._inputs, self._places, target, first, last)

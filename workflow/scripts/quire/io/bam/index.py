@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
-from quire.io.bam.bins import WINDOW_SHIFT, first_bin
+from quire.io.bam.bins_cpu import WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pysam.utils import SamtoolsError
 
 from quire.errors import InputError
-from quire.io.bam.bounds import WrongRecord, checked_records
-from quire.io.bam.decode import Records, header_bytes, records_of
-from quire.io.bam.reader import BamReader
+from quire.io.bam.bounds_cpu import WrongRecord, checked_records
+from quire.io.bam.decode_cpu import Records, header_bytes, records_of
+from quire.io.bam.reader_cpu import BamReader
 from quire.io.files import lacks_bgzip_end, lacks_cram_end
 
 _BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM

@@ -11,7 +11,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bgzf import compress_blocks
+from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END, atomic_path
 from quire.io.sniff import BAM_MAGIC
 

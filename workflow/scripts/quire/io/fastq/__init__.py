@@ -13,9 +13,9 @@ import numpy as np
 
 from quire.errors import InputError
 from quire.io.ahead import ahead
-from quire.io.fastq.interleaved import separate_mates
+from quire.io.fastq.interleaved_cpu import separate_mates
 from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
-from quire.io.fastq.parser import LOWEST_QUALITY, first_difference
+from quire.io.fastq.parser_cpu import LOWEST_QUALITY, first_difference
 from quire.io.first_reads import PHRED64_OFFSET
 from quire.reads import PairBatch, ReadBatch
 from quire.sequence.codes import AMBIGUOUS

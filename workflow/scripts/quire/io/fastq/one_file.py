@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import quire.io.fastq.parser as parser
+import quire.io.fastq.parser_cpu as parser
 from quire.errors import InputError
 from quire.io import sniff
 from quire.io.files import lacks_bgzip_end, read_errors

@@ -10,7 +10,7 @@ import numpy as np
 from quire.errors import InputError
 from quire.io.ahead import ahead
 from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
-from quire.io.fastq.parser import first_difference
+from quire.io.fastq.parser_cpu import first_difference
 from quire.reads import PairBatch
 
 MOST_BASES = 1024  # longest UMI

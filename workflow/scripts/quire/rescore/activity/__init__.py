@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.genotyping.allele_frequency import no_variant_log10
+from quire.rescore.genotyping.allele_frequency_cpu import no_variant_log10
 from quire.rescore.parameters import (
     DELETION_QUALITY,
     MINIMUM_ACTIVE_QUALITY,
@@ -21,9 +21,9 @@ from quire.rescore.parameters import (
     REFERENCE_PSEUDOCOUNT,
     SNV_PSEUDOCOUNT,
 )
-from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.sam import CIGAR_DELETION, CIGAR_HARD_CLIP, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
-from quire.sequence.cigar import length_of, operation_of
+from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd import powers_of_ten
 from quire.simd.compiled import compiled, inlined
 from quire.simd.powers_of_ten.cpu import power_of_ten

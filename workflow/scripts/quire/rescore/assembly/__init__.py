@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.rescore.assembly.dangling import recover
-from quire.rescore.assembly.graph import (
+from quire.rescore.assembly.dangling_cpu import recover
+from quire.rescore.assembly.graph_cpu import (
     REPEATED_K_MERS,
     SINGLE_K_MERS,
     build,
@@ -19,8 +19,8 @@ from quire.rescore.assembly.graph import (
     no_graph,
     prune,
 )
-from quire.rescore.assembly.k_mers import number_k_mers
-from quire.rescore.assembly.paths import best_paths
+from quire.rescore.assembly.k_mers_cpu import number_k_mers
+from quire.rescore.assembly.paths_cpu import best_paths
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
@@ -30,7 +30,7 @@ from quire.rescore.parameters import (
     MINIMUM_BASE_QUALITY,
     MINIMUM_DANGLING_BRANCH,
 )
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.simd.bits import ONES, load_bytes, store_bytes
 from quire.simd.compiled import compiled, inlined
 

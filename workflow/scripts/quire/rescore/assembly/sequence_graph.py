@@ -15,7 +15,7 @@ from itertools import count, takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.assembly.graph import ALIVE, EDGES, IS_REFERENCE, K_MER, SOURCE, TARGET, WEIGHT, Graph
+from quire.rescore.assembly.graph_cpu import ALIVE, EDGES, IS_REFERENCE, K_MER, SOURCE, TARGET, WEIGHT, Graph
 from quire.simd.powers_of_ten.cpu import log10
 
 _MOST_ROUNDS = 100  # MAX_REASONABLE_SIMPLIFICATION_CYCLES

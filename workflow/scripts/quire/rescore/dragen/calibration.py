@@ -19,9 +19,9 @@ from quire.io.bam.regions import IndexedAlignments
 from quire.io.bed import Interval
 from quire.io.files import write_json_atomic
 from quire.reference import Reference
-from quire.rescore.dragen.cases import count_cases, place_hashes, sample_of_cases
-from quire.rescore.dragen.estimation import estimate, too_few
-from quire.rescore.dragen.repeats import END, START, repeats_between
+from quire.rescore.dragen.cases_cpu import count_cases, place_hashes, sample_of_cases
+from quire.rescore.dragen.estimation_cpu import estimate, too_few
+from quire.rescore.dragen.repeats_cpu import END, START, repeats_between
 from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, write_tables
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.processes import in_processes

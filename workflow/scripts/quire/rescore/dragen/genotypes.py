@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.dragen.dropout import homopolymers, raise_by_dropout
-from quire.rescore.dragen.evidence import SiteEvidence
-from quire.rescore.dragen.foreign import FLAT_PRIOR as FLAT_FOREIGN_PRIOR
-from quire.rescore.dragen.foreign import raise_by_foreign_reads
+from quire.rescore.dragen.dropout_cpu import homopolymers, raise_by_dropout
+from quire.rescore.dragen.evidence_cpu import SiteEvidence
+from quire.rescore.dragen.foreign_cpu import FLAT_PRIOR as FLAT_FOREIGN_PRIOR
+from quire.rescore.dragen.foreign_cpu import raise_by_foreign_reads
 from quire.rescore.dragen.priors import FLAT_PRIOR, NON_REFERENCE, genotype_priors, likeliest_genotype, repeat_prior
 from quire.rescore.genotyping import PosteriorGenotype, genotype_likelihoods, phreds_of
-from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts
 from quire.rescore.genotyping.sites import SPANNING
 
 

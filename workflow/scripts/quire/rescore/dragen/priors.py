@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.dragen.repeats import repeat_at
+from quire.rescore.dragen.repeats_cpu import repeat_at
 from quire.rescore.dragen.tables import RepeatTables, cell
 from quire.rescore.genotyping import PosteriorGenotype
-from quire.rescore.genotyping.allele_frequency import genotype_counts
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_counts
 from quire.rescore.parameters import INDEL_HETEROZYGOSITY, SNV_HETEROZYGOSITY
 from quire.simd.powers_of_ten import log10, power_of_ten
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts, no_variant_log10
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts, no_variant_log10
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import (
     DRAGEN_SITE_QUALITY,

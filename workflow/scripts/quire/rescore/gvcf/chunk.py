@@ -12,24 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import VariantRecord
-from quire.rescore.activity.regions import quiet_regions
+from quire.rescore.activity.regions_cpu import quiet_regions
 from quire.rescore.chunks import Chunk, RegionBatch, batches, padded_spans, read_chunks, touched
 from quire.rescore.genotyping import NO_CALL
-from quire.rescore.genotyping.rank_sums import rank_sums
+from quire.rescore.genotyping.rank_sums_cpu import rank_sums
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.gvcf.blocks import Stretch, with_blocks
+from quire.rescore.gvcf.blocks_cpu import Stretch, with_blocks
 from quire.rescore.gvcf.records import gvcf_record
-from quire.rescore.gvcf.variants import GvcfCall, call_gvcf_site
+from quire.rescore.gvcf.variants_cpu import GvcfCall, call_gvcf_site
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
 from quire.rescore.long_indels.support import Support
 from quire.rescore.parameters import REGION_PADDING
 from quire.rescore.phasing import PHASED_PLOIDY, phases
-from quire.rescore.reads.clipping import RegionReads
+from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.reference_confidence import ReadColumns, reference_confidence
-from quire.rescore.reference_confidence.columns import Placement, clipped_columns, placed_columns
-from quire.rescore.reference_confidence.realignment import ScoredReads, score_regions
-from quire.rescore.regions import AssembledRegion, assemble_regions, find_regions, sites_with_reads
+from quire.rescore.reference_confidence.columns_cpu import Placement, clipped_columns, placed_columns
+from quire.rescore.reference_confidence.realignment_cpu import ScoredReads, score_regions
+from quire.rescore.regions_cpu import AssembledRegion, assemble_regions, find_regions, sites_with_reads
 from quire.rescore.tally import Tally
 from quire.rescore.trace import tell
 from quire.rescore.window import Window

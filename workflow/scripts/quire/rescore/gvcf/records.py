@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping import NO_CALL
-from quire.rescore.genotyping.annotations import likeliest_frequencies
+from quire.rescore.genotyping.annotations_cpu import likeliest_frequencies
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
-from quire.rescore.genotyping.rank_sums import RANK_SUMS
-from quire.rescore.gvcf.blocks import band_lines
-from quire.rescore.gvcf.variants import GvcfCall
+from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
+from quire.rescore.gvcf.blocks_cpu import band_lines
+from quire.rescore.gvcf.variants_cpu import GvcfCall
 from quire.rescore.phasing import FIELDS as PHASE_FIELDS
 from quire.rescore.phasing import Phase, phased
 from quire.rescore.records import FIELDS as VARIANT_FIELDS

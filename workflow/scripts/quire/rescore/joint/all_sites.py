@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
-from quire.rescore.genotyping.allele_frequency import genotype_counts
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_counts
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span
 from quire.rescore.joint.merge import integers
 

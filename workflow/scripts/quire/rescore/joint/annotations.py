@@ -9,9 +9,9 @@ from math import sqrt
 import numpy as np
 
 from quire.io.vcf import Fields, Value
-from quire.rescore.genotyping.annotations import MAXIMUM_QD, fisher_strand, likeliest_frequencies, strand_odds_ratio
+from quire.rescore.genotyping.annotations_cpu import MAXIMUM_QD, fisher_strand, likeliest_frequencies, strand_odds_ratio
 from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
-from quire.rescore.genotyping.rank_sums import RANK_SUMS
+from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
 from quire.rescore.gvcf.records import RAW_MAPPING_QUALITY
 from quire.rescore.joint.genotype import JointCall, JointGenotype
 from quire.rescore.joint.inputs import GvcfRecord

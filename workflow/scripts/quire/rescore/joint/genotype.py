@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import SPANNING_DELETION
 from quire.rescore.genotyping import NO_CALL, likeliest_alleles, pseudocounts, whole_counts
-from quire.rescore.genotyping.allele_frequency import no_variant_log10
-from quire.rescore.gvcf.variants import likeliest_call, subset_phreds
+from quire.rescore.genotyping.allele_frequency_cpu import no_variant_log10
+from quire.rescore.gvcf.variants_cpu import likeliest_call, subset_phreds
 from quire.rescore.joint.merge import JointSite, SampleAtSite
 from quire.rescore.parameters import MAXIMUM_ALTERNATE_ALLELES
 from quire.rescore.phasing import Phase

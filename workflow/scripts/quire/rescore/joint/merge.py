@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
-from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord
 from quire.rescore.phasing import Phase
 

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from quire.io.vcf import VariantRecord
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import call_site
-from quire.rescore.genotyping.annotations import annotate
+from quire.rescore.genotyping.annotations_cpu import annotate
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
-from quire.rescore.long_indels.breakpoints import Breakpoint, Clips, breakpoints, clips_of
-from quire.rescore.long_indels.contigs import inserted_bases, reads_within
-from quire.rescore.long_indels.proposals import propose, unique
+from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips, breakpoints, clips_of
+from quire.rescore.long_indels.contigs_cpu import inserted_bases, reads_within
+from quire.rescore.long_indels.proposals_cpu import propose, unique
 from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Carriers, Support, room_to_the_right, support
-from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import variant_record
 from quire.rescore.window import Window

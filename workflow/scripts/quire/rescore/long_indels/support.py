@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from quire.algorithms.pairhmm import DEFAULT_GAP_OPEN_QUALITY, PairHmmBatch
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.engines import CallingEngine
-from quire.rescore.haplotypes.likelihoods import BASE_QUALITY_THRESHOLD, MINIMUM_USABLE_QUALITY
+from quire.rescore.haplotypes.likelihoods_cpu import BASE_QUALITY_THRESHOLD, MINIMUM_USABLE_QUALITY
 from quire.rescore.long_indels import FLANK, LONGEST, LongIndel
-from quire.rescore.long_indels.breakpoints import Clips
+from quire.rescore.long_indels.breakpoints_cpu import Clips
 from quire.rescore.parameters import INFORMATIVE_LOG10, MINIMUM_READ_LENGTH, MISMAPPING_LOG10
-from quire.rescore.reads.aligned import AlignedReads
+from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.window import Window
 
 MOST_FRAGMENTS = 500  # of a sample at an indel; fragments with the smallest name hashes are used

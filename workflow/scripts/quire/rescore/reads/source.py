@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import name_hashes
-from quire.io.bam.reader import SPAN_OF_INDEX
+from quire.io.bam.decode_cpu import name_hashes
+from quire.io.bam.reader_cpu import SPAN_OF_INDEX
 from quire.io.bam.regions import IndexedAlignments
 from quire.rescore.parameters import CallingParameters
-from quire.rescore.reads.aligned import AlignedReads, aligned_reads
-from quire.rescore.reads.filters import THINNED, USED, count_verdicts, judge, thinned_out
+from quire.rescore.reads.aligned_cpu import AlignedReads, aligned_reads
+from quire.rescore.reads.filters_cpu import THINNED, USED, count_verdicts, judge, thinned_out
 from quire.rescore.trace import tell
 
 # Reads are fetched from this far left of a span, so that a thinned position always sees all reads that start there.

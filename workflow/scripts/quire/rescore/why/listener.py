@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.decode import Records, cigars_of
+from quire.io.bam.decode_cpu import Records, cigars_of
 from quire.rescore.assembly import RegionAssembly, TriedGraph
 from quire.rescore.chunks import RegionBatch
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Haplotype
-from quire.rescore.haplotypes.likelihoods import RegionLikelihoods
-from quire.rescore.reads.aligned import AlignedReads
-from quire.rescore.reads.filters import FILTERS
-from quire.rescore.regions import AssembledRegion
+from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
+from quire.rescore.reads.aligned_cpu import AlignedReads
+from quire.rescore.reads.filters_cpu import FILTERS
+from quire.rescore.regions_cpu import AssembledRegion
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CONSUMES_READ, CONSUMES_REFERENCE
-from quire.sequence.cigar import length_of, operation_of
+from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.sequence.codes import LETTERS
 
 

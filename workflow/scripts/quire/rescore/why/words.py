@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import NON_REFERENCE
 from quire.rescore.genotyping import best_alleles
-from quire.rescore.genotyping.allele_frequency import genotype_count, genotype_counts
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.job import CallingJob
 from quire.rescore.parameters import ACTIVITY_THRESHOLD, INFORMATIVE_LOG10, MAXIMUM_HAPLOTYPES
 from quire.rescore.records import allele_text, trim_right
-from quire.rescore.regions import AssembledRegion
+from quire.rescore.regions_cpu import AssembledRegion
 from quire.rescore.why.listener import RegionStory, SiteStory, Story
 
 _SHOWN_AROUND = 20  # positions on either side whose activity is shown, in steps of 5

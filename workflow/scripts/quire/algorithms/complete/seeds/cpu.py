@@ -13,7 +13,7 @@ from quire.algorithms.complete import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
 from quire.algorithms.complete.windows.cpu import candidate_at
 from quire.algorithms.fm_index.cpu import announce_row, backward_step, page_of, prefetch_row, walk_to_sampled
-from quire.algorithms.seeding.cpu_steps import prefix
+from quire.algorithms.seeding.steps_cpu import prefix
 from quire.simd.bits import prefetch
 from quire.simd.compiled import compiled, inlined
 

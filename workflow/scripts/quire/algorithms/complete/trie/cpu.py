@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from quire.algorithms.complete import BatchArrays
 from quire.algorithms.complete.pieces import Pieces
-from quire.algorithms.complete.trie.cpu_leaves import LEAF_FIELDS, follow, list_leaf
-from quire.algorithms.complete.trie.cpu_rows import (
+from quire.algorithms.complete.trie.leaves_cpu import LEAF_FIELDS, follow, list_leaf
+from quire.algorithms.complete.trie.rows_cpu import (
     ONE,
     equal_cells,
     first_row,

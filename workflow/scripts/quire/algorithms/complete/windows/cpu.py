@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.complete import BatchArrays, Ends
 from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT
-from quire.sequence.words import packed_word
+from quire.sequence.words_cpu import packed_word
 from quire.simd.bits import prefetch, trailing_zeros
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined

@@ -1,0 +1,250 @@
+"""Writing of BAM indexes, BAI and CSI (SAM specification, section 5), from the records while they are written.
+
+`entries_of` returns the entries of a stretch of the file, in any thread; an `IndexBuilder` joins the stretches in the
+order of the file.
+"""
+
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.bam.bins_cpu import BAI_DEPTH, WINDOW_SHIFT, first_bin, smallest_bin
+from quire.io.bam.decode_cpu import Records, cigar_begin, cigar_element
+from quire.io.bgzf_cpu import compress_blocks
+from quire.io.files import BGZF_END
+from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_REFERENCE, FLAG_UNMAPPED
+from quire.simd.bits import prefetch
+from quire.simd.compiled import compiled, inlined
+
+_OFFSET_BITS = 16  # bits of a virtual offset for the position in the inflated block
+AHEAD = 8  # distance of the prefetch of CIGARs, in records; each is in another cache line
+_CSI_MARGIN = 256  # bases that htslib lets an alignment reach beyond its contig
+
+
+CHUNK = np.dtype([("contig", np.int64), ("bin", np.int64), ("begin", np.int64), ("end", np.int64)])
+"""Consecutive records of one bin: virtual offsets of the first record and after the last."""
+WINDOW = np.dtype([("contig", np.int64), ("number", np.int64), ("begin", np.int64)])
+"""A window of the linear index: virtual offset of the first record that overlaps it."""
+CONTIG = np.dtype([(name, np.int64) for name in ("contig", "begin", "end", "mapped", "unmapped")])
+"""A contig: virtual offsets of its first record and after its last, and its numbers of records."""
+
+
+class IndexEntries(NamedTuple):
+    """Index entries of a stretch of sorted records; virtual offsets count from the stretch's first block.
+
+    Attributes:
+        chunks: CHUNK[], chunks of bins.
+        windows: WINDOW[], windows of the linear index.
+        contigs: CONTIG[], contigs with records.
+    """
+
+    chunks: NDArray[np.void]
+    windows: NDArray[np.void]
+    contigs: NDArray[np.void]
+
+
+def depth_of(kind: str, contig_lengths: list[int]) -> int:
+    """Return the number of levels of bins of an index, "bai" or "csi", as htslib chooses it."""
+    if kind == "bai":
+        return BAI_DEPTH
+    depth, span = 0, 1 << WINDOW_SHIFT
+    while max(contig_lengths, default=0) + _CSI_MARGIN > span:
+        depth, span = depth + 1, span << 3
+    return depth
+
+
+def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, depth: int) -> IndexEntries:
+    """Return the index entries of sorted records with positions.
+
+    Args:
+        records: records in the order of the file.
+        blocks: uint8[], the BGZF blocks that hold them.
+        block_payload: inflated bytes of each block except the last.
+        depth: levels of bins, from `depth_of`.
+    """
+    block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
+    n = len(records.starts)
+    ends = np.empty(n, np.int64)
+    # Most records overlap one window; a record may overlap several.
+    windows = np.empty(_find_ends(records, ends), WINDOW)
+    rows = IndexEntries(np.empty(n, CHUNK), windows, np.empty(n, CONTIG))
+    counts = _entries(records, ends, block_offsets, block_payload, depth, rows)
+    return IndexEntries(*(kind[:count].copy() for kind, count in zip(rows, counts, strict=True)))
+
+
+@compiled
+def _block_offsets(blocks, count):
+    """Return where each block begins, and their end (int64[count + 1])."""
+    offsets = np.empty(count + 1, np.int64)
+    at = np.int64(0)
+    for block in range(count):
+        offsets[block] = at
+        at += (np.int64(blocks[at + 16]) | np.int64(blocks[at + 17]) << 8) + 1
+    offsets[count] = at
+    return offsets
+
+
+@inlined
+def reference_end(data, start, fields):
+    """Return the position after the last aligned base; a record without one counts as one base long."""
+    begin, end = cigar_begin(start, fields), np.int64(fields.position)
+    if fields.flag & FLAG_UNMAPPED == 0:
+        for k in range(np.int64(fields.operations)):
+            element = cigar_element(data, begin, k)
+            if CONSUMES_REFERENCE >> (element & CIGAR_MASK) & 1:
+                end += np.int64(element >> CIGAR_SHIFT)
+    return max(end, np.int64(fields.position) + 1)
+
+
+@compiled
+def _find_ends(records, ends):
+    """Fill `ends` (int64[n]) with each record's `reference_end`; return an upper bound of their windows."""
+    data, starts, fixed = records
+    total = np.int64(0)
+    contig, last = np.int64(-1), np.int64(-1)
+    for i in range(len(starts)):
+        if i + AHEAD < len(starts):
+            prefetch(data, cigar_begin(starts[i + AHEAD], fixed[i + AHEAD]))
+        if fixed[i].contig != contig:
+            contig, last = np.int64(fixed[i].contig), np.int64(-1)
+        ends[i] = reference_end(data, starts[i], fixed[i])
+        end = ends[i] - 1 >> WINDOW_SHIFT
+        if end > last:
+            total += end - max(last, (np.int64(fixed[i].position) >> WINDOW_SHIFT) - 1)
+            last = end
+    return total
+
+
+@compiled
+def _entries(records, ends, block_offsets, block_payload, depth, rows):
+    """Fill the rows (IndexEntries) and return the number of each kind; `ends` is from `_find_ends`."""
+    data, starts, fixed = records
+    chunks, windows, contigs = rows
+    chunk = window = contig = -1
+    last_window = np.int64(-1)
+    block, border, close = np.int64(0), np.int64(block_payload), np.int64(0)
+    for i in range(len(starts)):
+        fields = fixed[i]
+        own, position = np.int64(fields.contig), np.int64(fields.position)
+        after = starts[i + 1] if i + 1 < len(starts) else np.int64(len(data))
+        begin = close if i else block_offsets[0] << _OFFSET_BITS
+        while after >= border:
+            block, border = block + 1, border + block_payload
+        close = block_offsets[block] << _OFFSET_BITS | after - (border - block_payload)
+        number = smallest_bin(position, ends[i], depth)
+        if contig < 0 or contigs[contig].contig != own:
+            contig += 1
+            contigs[contig].contig, contigs[contig].begin = own, begin
+            contigs[contig].mapped = contigs[contig].unmapped = 0
+            last_window = np.int64(-1)
+        contigs[contig].end = close
+        if fields.flag & FLAG_UNMAPPED:
+            contigs[contig].unmapped += 1
+        else:
+            contigs[contig].mapped += 1
+        if chunk < 0 or chunks[chunk].contig != own or chunks[chunk].bin != number:
+            chunk += 1
+            chunks[chunk].contig, chunks[chunk].bin, chunks[chunk].begin = own, number, begin
+        chunks[chunk].end = close
+        for k in range(max(last_window + 1, position >> WINDOW_SHIFT), (ends[i] - 1 >> WINDOW_SHIFT) + 1):
+            window += 1
+            windows[window].contig, windows[window].number, windows[window].begin = own, k, begin
+            last_window = k
+    return chunk + 1, window + 1, contig + 1
+
+
+class IndexBuilder:
+    """Builder of an index from the entries of all stretches of a file.
+
+    Args:
+        kind: "bai" or "csi".
+        contig_lengths: lengths of the contigs in bases.
+    """
+
+    def __init__(self, kind: str, contig_lengths: list[int]) -> None:
+        self.kind, self.contigs = kind, len(contig_lengths)
+        self.depth = depth_of(kind, contig_lengths)
+        self._entries: list[IndexEntries] = []
+
+    def add(self, entries: IndexEntries, offset: int) -> None:
+        """Add the entries of the next stretch, whose first block begins at byte `offset` of the file."""
+        moved = IndexEntries(*(rows.copy() for rows in entries))
+        for rows in moved:
+            for name in {"begin", "end"}.intersection(rows.dtype.names or ()):
+                rows[name] += offset << _OFFSET_BITS
+        self._entries.append(moved)
+
+    def write(self, path: Path, unplaced: int) -> None:
+        """Write the index; `unplaced` is the number of records without a position at the end of the file."""
+        empty = IndexEntries(np.empty(0, CHUNK), np.empty(0, WINDOW), np.empty(0, CONTIG))
+        chunks, windows, totals = (np.concatenate(rows) for rows in zip(empty, *self._entries, strict=True))
+        chunks = _joined(chunks[np.lexsort((chunks["begin"], chunks["bin"], chunks["contig"]))])
+        parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
+        parts.append(struct.pack("<i", self.contigs))
+        # Rows of a contig are adjacent in all arrays.
+        borders = [np.searchsorted(rows["contig"], np.arange(self.contigs + 1)) for rows in (chunks, windows, totals)]
+        for contig in range(self.contigs):
+            own, filled, counted = (
+                rows[at[contig] : at[contig + 1]]
+                for rows, at in zip((chunks, windows, totals), borders, strict=True)
+            )  # fmt: skip
+            parts += self._contig(own, _linear(filled), counted)
+        parts.append(struct.pack("<Q", unplaced))
+        content = b"".join(parts)
+        if self.kind == "csi":
+            # CSI files are bgzip files.
+            content = compress_blocks(content).tobytes() + BGZF_END
+        path.write_bytes(content)
+
+    def _contig(self, chunks: NDArray[np.void], linear: NDArray[np.int64], totals: NDArray[np.void]) -> list[bytes]:
+        """Return the index of one contig."""
+        numbers, firsts = np.unique(chunks["bin"], return_index=True)
+        parts = [struct.pack("<i", len(numbers) + (len(totals) > 0))]
+        spans = np.stack([chunks["begin"], chunks["end"]], axis=1).astype("<i8")
+        for number, rows in zip(numbers.tolist(), np.split(spans, firsts[1:]), strict=False):
+            parts.append(self._bin(number, linear, len(rows)) + rows.tobytes())
+        if len(totals):
+            # As in htslib, a bin beyond the last holds the contig's extent and its numbers of records.
+            extent = totals["begin"][0], totals["end"][-1], totals["mapped"].sum(), totals["unmapped"].sum()
+            metadata = first_bin(self.depth + 1) + 1
+            parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
+        if self.kind == "bai":
+            parts.append(struct.pack("<i", len(linear)) + np.ascontiguousarray(linear, "<i8").tobytes())
+        return parts
+
+    def _bin(self, number: int, linear: NDArray[np.int64] | None, chunks: int) -> bytes:
+        """Return the bytes of a bin that precede its chunks."""
+        if self.kind == "bai":
+            return struct.pack("<Ii", number, chunks)
+        offset = 0
+        if linear is not None:
+            level = next(n for n in range(self.depth, -1, -1) if number >= first_bin(n))
+            window = number - first_bin(level) << 3 * (self.depth - level)
+            offset = int(linear[window])
+        return struct.pack("<IQi", number, offset, chunks)
+
+
+def _joined(chunks: NDArray[np.void]) -> NDArray[np.void]:
+    """Join consecutive sorted chunks of a bin if the second begins in the block where the first ends."""
+    if not len(chunks):
+        return chunks
+    left, right = chunks[:-1], chunks[1:]
+    apart = (left["contig"] != right["contig"]) | (left["bin"] != right["bin"])
+    apart |= right["begin"] >> _OFFSET_BITS > left["end"] >> _OFFSET_BITS
+    first = np.flatnonzero(np.concatenate([[True], apart]))
+    last = np.concatenate([first[1:], [len(chunks)]]) - 1
+    joined = chunks[first].copy()
+    joined["end"] = chunks["end"][last]
+    return joined
+
+
+def _linear(windows: NDArray[np.void]) -> NDArray[np.int64]:
+    """Return the virtual offsets of all windows to the last that has records; an empty one gets the next one's."""
+    if not len(windows):
+        return np.empty(0, np.int64)
+    numbers, first = np.unique(windows["number"], return_index=True)
+    linear: NDArray[np.int64] = windows["begin"][first][np.searchsorted(numbers, np.arange(numbers[-1] + 1))]
+    return linear
