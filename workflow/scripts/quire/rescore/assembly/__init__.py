@@ -21,41 +21,20 @@ from quire.rescore.assembly.graph_cpu import (
 )
 from quire.rescore.assembly.k_mers_cpu import number_k_mers
 from quire.rescore.assembly.paths_cpu import best_paths
+from quire.rescore.assembly.plain_cpu import TriedGraph, plain_graphs
+from quire.rescore.assembly.runs_cpu import ThreadedSequences, room_for_runs, threading_order, write_runs
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
     K_MER_ITERATIONS,
     K_MER_SIZES,
     MAXIMUM_HAPLOTYPES,
-    MINIMUM_BASE_QUALITY,
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping_cpu import RegionReads
-from quire.simd.bits import ONES, load_bytes, store_bytes
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import compiled
 
 _LENGTHS = (*K_MER_SIZES, *(K_MER_SIZES[-1] + K_MER_INCREASE * n for n in range(1, K_MER_ITERATIONS + 1)))
-_SHORTEST = K_MER_SIZES[0] + 1  # a run of only one k-mer threads nothing
-_SAMPLE_BITS = np.int64(40)  # bits of a sort key below the sample
-_HIGH, _LOW = ONES << np.uint64(7), ONES * np.uint64(0x7F)
-_N = ONES << np.uint64(2)  # the bit of an N, whose code is 4
-_UP_TO_GOOD = ONES * np.uint64(0x80 - MINIMUM_BASE_QUALITY)  # lifts the quality of a good base to 128
-
-
-class TriedGraph(NamedTuple):
-    """The outcome of the graph of one k-mer size.
-
-    Attributes:
-        k: length of the k-mers.
-        serves: True if haplotypes were taken from it.
-        complete: False if it has more than MAXIMUM_HAPLOTYPES paths; only the most likely were then kept.
-        haplotypes: number of paths.
-    """
-
-    k: int
-    serves: bool
-    complete: bool
-    haplotypes: int
 
 
 class RegionAssembly(NamedTuple):
@@ -70,20 +49,8 @@ class RegionAssembly(NamedTuple):
     graphs: list[TriedGraph]
 
 
-class ThreadedSequences(NamedTuple):
-    """Sequences to thread: codes (uint8, A0 C1 G2 T3 N4) end to end; sequence i is codes[starts[i]:ends[i]].
-
-    `sample` (int32) is the sample of each. Sequences of a sample are adjacent, and the reference comes first.
-    """
-
-    codes: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    sample: np.ndarray
-
-
 def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[RegionAssembly]:
-    """Assemble all regions.
+    """Assemble all regions; graphs are built only of regions that `plain_graphs` does not settle.
 
     Args:
         reads: clipped reads of all regions.
@@ -91,10 +58,16 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
         spans: int64[regions, 2], the regions' padded spans in the window.
         support: least number of a sample's reads on a chain of k-mers that the reference lacks.
     """
-    graphs, codes, ends = _assemble_all(reads, window, spans, support)
+    plain = plain_graphs(reads, window, spans, support)
+    settled = plain.settled
+    graphs, codes, ends = _build_graphs(reads, window, spans, support, np.flatnonzero(~settled))
     text, bounds = codes.tobytes(), pairwise([0, *ends.tolist()])
-    haplotypes = [{window[start:end].tobytes(): None} for start, end in spans.tolist()]
-    tried: list[list[TriedGraph]] = [[] for _ in haplotypes]
+    references = [window[start:end].tobytes() for start, end in spans.tolist()]
+    haplotypes = [
+        dict.fromkeys(plain.haplotypes(region, reference) if settled[region] else [reference])
+        for region, reference in enumerate(references)
+    ]
+    tried = [plain.graphs(region) if known else [] for region, known in enumerate(settled.tolist())]
     for region, k, serves, complete, count in graphs.tolist():
         own = [text[a:b] for a, b in islice(bounds, count)]
         if not complete:
@@ -106,17 +79,17 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
 
 
 @compiled
-def _assemble_all(reads, window, spans, support):
-    """Build the graphs of all regions.
+def _build_graphs(reads, window, spans, support, regions):
+    """Build the graphs of some regions (int64 indices).
 
     Returns:
         int64[graphs, 5]: region, k, 1 if the graph is usable, 1 if all its haplotypes were kept, and their number;
         uint8 codes of all haplotypes, end to end; int64[haplotypes], their ends.
     """
-    graphs = np.empty((len(spans) * len(_LENGTHS), 5), np.int64)
+    graphs = np.empty((len(regions) * len(_LENGTHS), 5), np.int64)
     codes, ends = np.empty(1 << 16, np.uint8), np.empty(1 << 8, np.int64)
     tried, held, used = 0, 0, 0
-    for region in range(len(spans)):
+    for region in regions:
         reference = window[spans[region, 0] : spans[region, 1]]
         sequences = threaded_sequences(reads, region, reference)
         usable = False
@@ -152,61 +125,13 @@ def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, 
 
 @compiled
 def threaded_sequences(reads, region, reference):
-    """Return the `ThreadedSequences` of a region: its reference, and every run of at least _SHORTEST good bases."""
-    first, last = reads.region_offsets[region], reads.region_offsets[region + 1]
-    offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
-    at = len(reference)
-    most = at + offsets[last] - offsets[first]
-    codes, sample = np.empty(most, np.uint8), np.empty(most // _SHORTEST + 1, np.int32)
-    starts, ends = np.empty(len(sample), np.int64), np.empty(len(sample), np.int64)
-    codes[:at] = reference
-    starts[0], ends[0], sample[0] = 0, at, -1
-    n = 1
-    for i in threading_order(reads, first, last):
-        begun, b, stop = at, offsets[i], offsets[i + 1]
-        while b < stop:
-            if b + 8 <= stop and _are_good(bases, qualities, b):
-                store_bytes(codes, at, load_bytes(bases, b))
-                b += 8
-                at += 8
-                if b < stop:
-                    continue
-            else:
-                base, is_good = bases[b], qualities[b] >= MINIMUM_BASE_QUALITY
-                b += 1
-                if base <= 3 and is_good:
-                    codes[at] = base
-                    at += 1
-                    if b < stop:
-                        continue
-            if at - begun >= _SHORTEST:
-                starts[n], ends[n], sample[n] = begun, at, samples[i]
-                n += 1
-            else:
-                at = begun
-            begun = at
-    return ThreadedSequences(codes[:at], starts[:n], ends[:n], sample[:n])
-
-
-@compiled
-def threading_order(reads, first, last):
-    """Order reads [first, last) by sample, start of the clipped bases and strand (int64; ReadCoordinateComparator).
-
-    The order matters: edges that lead to a read's first k-mer are counted only back to the first vertex that earlier
-    reads entered by another edge. GATK breaks remaining ties by name; here they keep the order of the file.
-    """
-    keys = np.empty(last - first, np.int64)
-    for i in range(first, last):
-        keys[i - first] = np.int64(reads.sample[i]) << _SAMPLE_BITS | 2 * reads.start[i] + reads.reverse[i]
-    return first + np.argsort(keys, kind="mergesort")
-
-
-@inlined
-def _are_good(bases, qualities, first):
-    """Return True if the eight bases from `first` on are all known and of good quality."""
-    quality = load_bytes(qualities, first)
-    high = (quality & _LOW) + _UP_TO_GOOD | quality  # the highest bit of each byte is set for a good base
-    return (load_bytes(bases, first) & _N | ~high & _HIGH) == 0
+    """Return the sequences to thread: the reference, and the runs of good bases of a region's reads."""
+    first, last, length = reads.region_offsets[region], reads.region_offsets[region + 1], len(reference)
+    runs = room_for_runs(length + reads.base_offsets[last] - reads.base_offsets[first])
+    runs.codes[:length] = reference
+    runs.starts[0], runs.ends[0], runs.sample[0] = 0, length, -1
+    count, end = write_runs(reads, threading_order(reads, first, last), runs, 1, length)
+    return ThreadedSequences(runs.codes[:end], runs.starts[:count], runs.ends[:count], runs.sample[:count])
 
 
 @compiled
