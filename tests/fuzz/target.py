@@ -34,10 +34,12 @@ class Target(ABC):
     Attributes:
         name: as in the command line.
         suffix: ending of the mutated files' names.
+        always_same: True if no mutation may change the answer.
     """
 
     name: str
     suffix: str
+    always_same = False
 
     @abstractmethod
     def valid(self, folder: Path) -> list[bytes]:

@@ -143,7 +143,7 @@ class Fasta(TextTarget):
 class FastaIndex(TextTarget):
     """The .fai of another program next to a FASTA; the answer is the sequence of a region that htslib reads with it."""
 
-    name, suffix = "fai", ".fa.fai"
+    name, suffix, always_same = "fai", ".fa.fai", True
     texts = ("one\t100\t5\t50\t51\nchr2\t70\t113\t50\t51\n",)
 
     def read(self, path: Path) -> object:
@@ -278,7 +278,7 @@ class Alternate(TextTarget):
 
     def read(self, path: Path) -> object:
         """Return 1 for each alternate contig of LENGTHS."""
-        return read_alternate(path, list(LENGTHS), np.array(list(LENGTHS.values()))).contigs.tolist()
+        return read_alternate(path, list(LENGTHS), np.array(list(LENGTHS.values())))[0].tolist()
 
     def judge(self, path: Path) -> object:
         """Return the contigs named in the first column."""
