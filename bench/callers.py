@@ -31,7 +31,7 @@ GATK = f"java -Xmx4g -cp '{JARS}/*' org.broadinstitute.hellbender.Main"
 LOWEST_QUALITY = {"Quire": 0.0, "GATK": 0.0, "freebayes": 20.0, "bcftools": 20.0}
 """From which QUAL calls are compared; Quire and GATK write none below their own default."""
 LONGEST_UNIT, LEAST_COPIES, LEAST_BASES, AROUND = 6, 3, 10, 10
-"""Of a short tandem repeat, and bases on either side that belong to its window."""
+"""Bases of a short tandem repeat, and on either side of it, that belong to its window."""
 DUST_WINDOW, DUST_SCORE = 64, 2.0  # sdust's defaults (Morgulis et al. 2006, doi:10.1089/cmb.2006.13.1028)
 STEPS = (0, 5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100)
 """QUALs of the curve."""

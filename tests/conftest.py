@@ -1,4 +1,4 @@
-"""What all tests share: cards that kernels run on, a profile of Hypothesis, and tables printed at the end."""
+"""Shared parts of all tests: cards that kernels run on, a profile of Hypothesis, and tables printed at the end."""
 
 import os
 from typing import Any

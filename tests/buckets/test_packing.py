@@ -79,7 +79,7 @@ def test_no_records() -> None:
 
 
 def test_a_record_of_quire_takes_few_bytes() -> None:
-    """Of the second mate of a pair, the fixed fields and tags that differ are stored, and its bases and qualities."""
+    """A second mate is stored as its bases and qualities, and the fixed fields and tags that differ from the first."""
     letters, values = "ACGT" * 37 + "AC", bytes([37] * 150)
     tags = b"NMC\0MDZ150\0MCZ150M\0msS\x11\x12ASC\x96XSC\0"
     one = record((3, 5000), (3, 5200), 350, b"r/7", 99, letters, values, tags=tags + GROUP)

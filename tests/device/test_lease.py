@@ -198,7 +198,7 @@ def test_a_card_is_shared_where_no_other_is_free(start: Callable[..., Job]) -> N
 
 
 def test_only_cards_that_are_large_enough_are_shared(tmp_path: Path) -> None:
-    """Of two cards, the one with enough memory for two jobs is shared."""
+    """The one of two cards that has enough memory for two jobs is shared."""
 
     def half() -> AbstractContextManager[module.Held]:
         return lease(["small", "large"], tmp_path, wait=False, shared=[False, True])

@@ -1,4 +1,4 @@
-"""What a fuzzer of one format consists of, and the possible outcomes of a case."""
+"""The parts of a fuzzer of one format, and the possible outcomes of a case."""
 
 import random
 from abc import ABC, abstractmethod

@@ -77,7 +77,7 @@ def test_similar_sequences_have_the_optimal_score(real: np.ndarray, mode: Mode) 
 
 
 def test_a_local_alignment_stops_where_going_on_does_not_pay(real: np.ndarray) -> None:
-    """Of two parts far apart on the target the better one is aligned, without the part between."""
+    """The better of two parts far apart on the target is aligned, without the part between."""
     query = np.concatenate([real[1000:1300], real[7000:7500]])
     pair = pair_of(query, real, BWA_MEM, Mode.LOCAL)
     alignment, _ = align_between_anchors(pair, ALIGNER)

@@ -1,4 +1,4 @@
-"""What `make test` leaves to `make test-all`: most examples of a property, and most parameters of some tests."""
+"""Examples and parameters of tests that only `make test-all` draws."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -51,11 +51,10 @@ def _is_its_index(fasta: Path, index: Path) -> bool:
                 whole_lines, rest = divmod(bases, line_bases)
                 ending = {1: b"\n", 2: b"\r\n"}[line_bytes - line_bases]
                 stream.seek(end)
-                title = stream.read(begin - end)
-                first_line = stream.read(line_bytes)
-                if title[1:].split(maxsplit=1)[:1] != [name] or title.find(b"\n") != len(title) - 1:
+                if stream.readline()[1:].split(maxsplit=1)[:1] != [name] or stream.tell() != begin:
                     return False
-                if whole_lines and first_line[line_bases:] != ending:
+                stream.seek(begin + line_bases)
+                if whole_lines and stream.read(len(ending)) != ending:
                     return False
                 end = begin + whole_lines * line_bytes + (rest + len(ending) if rest else 0)
             size = stream.seek(0, os.SEEK_END)

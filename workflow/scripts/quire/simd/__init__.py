@@ -1,1 +1,1 @@
-"""What kernels of the CPU are made with: functions that Numba compiles, vectors, and single instructions."""
+"""Tools of CPU kernels: functions that Numba compiles, vectors, and single instructions."""

@@ -15,6 +15,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -213,7 +214,8 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
     folder = kernels_root() / f"{name}-{digest[:16]}"
     make_trusted(folder)
-    os.utime(folder)  # marks it as used
+    with suppress(OSError):  # a folder of root
+        os.utime(folder)  # marks it as used
     return folder, digest
 
 

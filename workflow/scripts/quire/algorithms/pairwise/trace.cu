@@ -2,8 +2,7 @@
 //
 // A warp follows a path through the tiles whose values were computed. It reads 32 cells at once: along the diagonal, or
 // up or left in a gap. The values of a cell's neighbours show where its H comes from, by the rules of the package.
-// Other warps follow paths from cells of kept rows that the path probably goes through; if it does, their parts are
-// joined to it. So a right prediction saves time, and a wrong one does not change the path.
+// Other warps follow paths from predicted cells of kept rows. Their parts are joined to the path if it goes there.
 #include "quire/algorithms/pairwise/layout.cuh"
 
 // ---- before ----

@@ -28,9 +28,9 @@ LEAST, MOST = -324.0, 309.0  # smaller powers are zero, larger ones infinity
 LOGARITHM_NUMBERS: NDArray[np.float64] = np.array(
     [LOG10_OF_2_UPPER, LOG10_OF_2_LOWER, LOG10_OF_E, *(1.0 / (2 * k + 1) for k in range(1, ATANH_TERMS + 1))]
 )
-"""What log10.cuh is given."""
+"""Constants and tables for log10.cuh."""
 LOGARITHM_DEFINES = {"TERMS": ATANH_TERMS}
-"""The macros of log10.cuh."""
+"""Macros of log10.cuh."""
 
 
 def log10(values: NDArray[np.float64]) -> NDArray[np.float64]:
