@@ -99,6 +99,14 @@ def test_an_edit_compiles_what_depends_on_it(library: Path, edited: str, again: 
     assert run(library)[:3] == (12, int(not again), int(again))
 
 
+def test_code_compiled_without_checks_is_not_used_with_checks(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
+    run(library)
+    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
+    assert run(library)[:3] == (12, 0, 1)
+    assert run(library)[:3] == (12, 1, 0)
+
+
 def test_a_changed_function_of_another_module_changes_the_answer(library: Path) -> None:
     run(library)
     inner = library / "quire/kernels/inner.py"

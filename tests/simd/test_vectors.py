@@ -307,3 +307,22 @@ def test_lanes_moved_up_by_one(dtype: type) -> None:
     array, out = np.arange(1, LANES + 2).astype(dtype), np.zeros(LANES, dtype)
     kernel(array, out)
     assert out.tolist() == [LANES + 1, *range(1, LANES)]
+
+
+@njit
+def _load_and_store(array, first, last):
+    """Load four elements from one place, eight bytes from it, and store four at another."""
+    four = load(array, first, 4)
+    store(array, last, four)
+    store_bits(array, last, np.uint32(bits.load_bytes(array, first)))
+
+
+@pytest.mark.parametrize("places", [(-1, 0), (9, 0), (2**40, 0), (0, -1), (0, 13)])
+def test_numbas_check_finds_places_outside_an_array(places: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "BOUNDSCHECK", 1)
+    _load_and_store.recompile()
+    array = np.arange(16, dtype=np.uint8)
+    _load_and_store(array, 8, 12)
+    assert array.tolist() == [*range(12), *range(8, 12)]
+    with pytest.raises(IndexError):
+        _load_and_store(array, *places)

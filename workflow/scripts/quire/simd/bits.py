@@ -6,6 +6,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from quire.simd.compiled import compiled, inlined
+from quire.simd.vectors import item_pointer
 
 ONES = np.uint64(0x0101010101010101)  # the lowest bit of eight bytes
 # Masks for a word of eight base codes (A 0, C 1, G 2, T 3, N 4), one per byte: the bits of a code, and that of an N.
@@ -52,18 +53,12 @@ def swap_bytes(_typing_context, word):
     return types.uint64(types.uint64), generate
 
 
-def _pointer(context, builder, array_type, arguments, bits):
-    """Generate the address of arguments[0][arguments[1]] (one dimension), as a pointer to integers of `bits` bits."""
-    data = context.make_array(array_type)(context, builder, arguments[0]).data
-    return builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
-
-
 @intrinsic
 def load_bytes(_typing_context, array, item):
-    """Load eight bytes of a contiguous uint8 array, from `item` (int64) on, as a little-endian uint64; unchecked."""
+    """Load eight bytes of a contiguous uint8 array, from `item` (int64) on, as a little-endian uint64."""
 
     def generate(context, builder, signature, arguments):
-        word = builder.load(_pointer(context, builder, signature.args[0], arguments, 64))
+        word = builder.load(item_pointer(context, builder, signature.args[0], *arguments, ir.IntType(64)))
         word.align = 1
         return word
 
@@ -72,10 +67,10 @@ def load_bytes(_typing_context, array, item):
 
 @intrinsic
 def store_bytes(_typing_context, array, item, word):
-    """Store a uint16, uint32 or uint64 in a contiguous uint8 array from `item` (int64) on, little-endian, unchecked."""
+    """Store a uint16, uint32 or uint64 in a contiguous uint8 array from `item` (int64) on, little-endian."""
 
     def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], arguments, signature.args[2].bitwidth)
+        pointer = item_pointer(context, builder, signature.args[0], *arguments[:2], arguments[2].type)
         builder.store(arguments[2], pointer).align = 1
         return context.get_dummy_value()
 
@@ -87,7 +82,8 @@ def prefetch(_typing_context, array, item):
     """Prefetch the cache line of array[item] (one dimension, item int64)."""
 
     def generate(context, builder, signature, arguments):
-        pointer = _pointer(context, builder, signature.args[0], arguments, 8)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         prototype = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], prototype)

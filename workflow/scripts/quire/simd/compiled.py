@@ -1,10 +1,10 @@
 """The two decorators of all CPU kernels, which compile them with Numba, and the cache of their machine code.
 
 Machine code is kept on disk under a digest of the sources that it is compiled from (the module and its imports at any
-depth, `quire.sources.kernels_digest`) and of Numba's version. An edit thus recompiles only what depends on it, and the
-name and path of a file have no influence. Every file carries a checksum; a damaged file is compiled again. A process
-does not keep code if one of its sources changed on disk since this module was imported, because the digest might
-describe other sources than the imported ones.
+depth, `quire.sources.kernels_digest`), of Numba's version and of its settings. An edit thus recompiles only what
+depends on it, and the name and path of a file have no influence. Every file carries a checksum; a damaged file is
+compiled again. A process does not keep code if one of its sources changed on disk since this module was imported,
+because the digest might describe other sources than the imported ones.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from numba.core.registry import CPUDispatcher
 
 from quire.cache import is_trusted, make_trusted
 from quire.simd import late_code
-from quire.simd.stamps import kernels_cannot_be_kept, kernels_root
+from quire.simd.stamps import compiler_settings, kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -210,7 +210,8 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     for source in kernel_sources(path):  # files outside workflow/scripts
         _found.setdefault(source, state(source))
     # Environments with different versions of Numba may share the user's folder.
-    digest = hashlib.sha256(f"{numba.__version__} {kernels_digest(path)}".encode()).hexdigest()
+    described = f"{numba.__version__} {compiler_settings()} {kernels_digest(path)}"
+    digest = hashlib.sha256(described.encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
     folder = kernels_root() / f"{name}-{digest[:16]}"
     make_trusted(folder)

@@ -20,6 +20,7 @@ from quire.errors import QuireError
 from quire.sources import SCRIPTS, digest
 
 log = logging.getLogger("quire.compiled")
+FOLDER = "NUMBA_CACHE_DIR"  # the variable of the user's choice
 PROCESSOR = Path("/proc/cpuinfo")
 # Properties of processors that change Numba's code: the names on x86-64, then on aarch64.
 _IDENTITY = re.compile(r"^(?:cpu family|model|model name|flags|CPU implementer|CPU part|Features)\s*:.*$", re.MULTILINE)
@@ -31,7 +32,7 @@ def kernels_root() -> Path:
 
     A folder to which other users can write is not used, since compiled kernels are code.
     """
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    chosen = os.environ.get(FOLDER)
     for folder in (Path(chosen) if chosen else cache_root() / "numba", Path.cwd() / ".quire-cache" / "numba"):
         try:
             if not make_trusted(folder):
@@ -94,9 +95,13 @@ def kernels_cannot_be_kept(error: OSError) -> QuireError:
     )
 
 
+def compiler_settings() -> str:
+    """Return Numba's variables of the environment, such as NUMBA_BOUNDSCHECK, which Numba's own keys do not contain."""
+    return str(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != FOLDER))
+
+
 def _stamp(stage: str, script: str) -> Path:
     described = PROCESSOR.read_text() if PROCESSOR.exists() else ""
     lines = dict.fromkeys(_IDENTITY.findall(described))  # once, not for each core
-    settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("NUMBA_"))
-    what = [digest(script), metadata.version("numba"), sys.version, str(SCRIPTS), *lines, str(settings)]
+    what = [digest(script), metadata.version("numba"), sys.version, str(SCRIPTS), *lines, compiler_settings()]
     return kernels_root() / f"{stage}-{hashlib.sha256(repr(what).encode()).hexdigest()[:16]}.json"
