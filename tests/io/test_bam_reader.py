@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quire.errors import InputError
 from quire.io.bam.reader_cpu import BamReader
 from quire.io.files import BGZF_END
-from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
+from quire.io.inflate_cpu import DamagedBlock, NoBlock, inflate_blocks
 from quire.io.sniff import BGZF_HEADER
 
 from tests.support.examples import examples
@@ -231,6 +231,15 @@ def test_blocks_are_inflated_and_checked(bam: Path) -> None:
         inflate_blocks(np.frombuffer(_flip(data, 2000), np.uint8))
     with pytest.raises(DamagedBlock):
         inflate_blocks(np.frombuffer(b"no block at all, whatever it is", np.uint8))
+
+
+@pytest.mark.parametrize("behind", [b"\0\0", b"\xff\xff"])
+def test_a_block_whose_size_field_is_cut_is_no_block(behind: bytes) -> None:
+    """The bytes after the given ones, where the size would be, are not read."""
+    header = b"\x1f\x8b\x08\x04" + bytes(6) + b"\x08\0" + b"XX\0\0" + b"BC\2\0"
+    data = np.frombuffer(header + behind, np.uint8)[: len(header)]
+    with pytest.raises(NoBlock):
+        inflate_blocks(data)
 
 
 @pytest.mark.parametrize("kind", ["bai", "csi"])

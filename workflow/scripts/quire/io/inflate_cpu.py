@@ -147,7 +147,7 @@ def _find_blocks(data, table):
         size = 0
         while field + 4 <= last:
             length = _number(data, field + 2, 2)
-            if data[field] == 66 and data[field + 1] == 67 and length == 2:  # "BC"
+            if data[field] == 66 and data[field + 1] == 67 and length == 2 and field + 6 <= last:  # "BC"
                 size = _number(data, field + 4, 2) + 1
             field += 4 + length
         if size < last - at + TRAILER_BYTES:
