@@ -1,6 +1,7 @@
 """`python -m tests.fuzz TARGET [--count N] [--seed S] [--jobs J]`: fuzz one reader and list its faults."""
 
 import argparse
+import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,8 +31,10 @@ def main() -> None:
     if given.save is not None:
         path = Path(f"{target.name}_{given.seed}_{given.save}{target.suffix}")
         with tempfile.TemporaryDirectory() as folder:
-            path.write_bytes(runner.case(target, target.valid(Path(folder)), given.seed, given.save))
-        print(path, *runner.run_case(target, path), sep="\n")
+            read = Path(folder, f"case{target.suffix}")
+            read.write_bytes(runner.case(target, target.valid(Path(folder)), given.seed, given.save))
+            shutil.copy(read, path)
+            print(path, *runner.run_case(target, read), sep="\n")
         return
     end = given.first + given.count
     bounds = [given.first + given.count * job // given.jobs for job in range(given.jobs)] + [end]

@@ -129,9 +129,9 @@ def inflated_members(content: bytes) -> Iterator[bytes]:
         content = member.unused_data
 
 
-def bgzf_block(content: bytes) -> bytes:
+def bgzf_block(content: bytes, level: int = 1) -> bytes:
     """Return one BGZF block."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    packer = zlib.compressobj(level, zlib.DEFLATED, -15)
     body = packer.compress(content) + packer.flush()
     extra = struct.pack("<HBBHH", 6, 66, 67, 2, len(body) + 25)
     return b"\x1f\x8b\x08\x04\0\0\0\0\0\xff" + extra + body + struct.pack("<II", zlib.crc32(content), len(content))

@@ -45,7 +45,7 @@ def run_case(target: Target, path: Path) -> tuple[Outcome, str]:
         answer = target.read(path)
     except QuireError as error:
         refusal = str(error)
-        if not is_clear(refusal, path):
+        if not is_clear(refusal, path.name, target.neighbour or path.name):
             return Outcome.UNCLEAR, refusal
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -63,9 +63,13 @@ def run_case(target: Target, path: Path) -> tuple[Outcome, str]:
     return (Outcome.SAME, "") if answer == expected else (Outcome.DIFFERENT, difference(answer, expected))
 
 
-def is_clear(message: str, path: Path) -> bool:
-    """Return True if a message is one line that names the file and ends as a sentence or question."""
-    return path.name in message and message.endswith((".", "?")) and not re.search(r"[\n\r\x00-\x08]", message)
+def is_clear(message: str, *names: str) -> bool:
+    """Return True if a message is one line that has one of the names and ends as a sentence or question."""
+    return (
+        any(name in message for name in names)
+        and message.endswith((".", "?"))
+        and not re.search(r"[\n\r\x00-\x08]", message)
+    )
 
 
 def difference(answer: object, expected: object) -> str:

@@ -35,11 +35,13 @@ class Target(ABC):
         name: as in the command line.
         suffix: ending of the mutated files' names.
         always_same: True if no mutation may change the answer.
+        neighbour: another file that a message may name instead of the mutated one.
     """
 
     name: str
     suffix: str
     always_same = False
+    neighbour = ""
 
     @abstractmethod
     def valid(self, folder: Path) -> list[bytes]:

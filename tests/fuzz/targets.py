@@ -1,8 +1,10 @@
 """The fuzzers, by name, and the programs that their judges run."""
 
 from tests.fuzz.bam import BamReads
+from tests.fuzz.blocks import Bgzf, Gzip
 from tests.fuzz.fastq import Fastq
 from tests.fuzz.folders import IndexFolder
+from tests.fuzz.indexed import Bai, Csi, Regions
 from tests.fuzz.target import Target
 from tests.fuzz.text import Alternate, Bed, Config, Fasta, FastaIndex, KnownSites, Ploidy, Sheet
 
@@ -10,7 +12,7 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         BamReads(), Fastq(), Fasta(), FastaIndex(), Bed(), Ploidy(), KnownSites(), Alternate(), Sheet(), Config(),
-        IndexFolder(),
+        IndexFolder(), Bgzf(), Gzip(), Bai(), Csi(), Regions(),
     )
 }  # fmt: skip
-PROGRAMS = {"bam": "samtools"}
+PROGRAMS = dict.fromkeys(("bam", "bai", "csi", "regions"), "samtools")

@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pysam
-
 from quire.errors import InputError, QuireError
 from quire.io import samtools
 from quire.io.bam.reads_cpu import RecordCounts, bam_batches
@@ -56,7 +54,7 @@ def first_names(path: Path, most: int) -> list[str]:
     names: list[str] = []
     with (
         suppress(OSError, ValueError),
-        pysam.AlignmentFile(str(path), check_sq=False, format_options=NAMES_ALONE) as stream,
+        samtools.open_alignments(path, check_sq=False, format_options=NAMES_ALONE) as stream,
     ):
         names += (str(record.query_name) for record in islice(stream.fetch(until_eof=True), most))
     return names
@@ -91,8 +89,7 @@ def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
         InputError: the header cannot be read, or names several samples or libraries, which a unit cannot separate.
     """
     try:
-        given = None if reference is None else str(reference)
-        with pysam.AlignmentFile(str(path), check_sq=False, reference_filename=given) as stream:
+        with samtools.open_alignments(path, reference, check_sq=False) as stream:
             header = stream.header.to_dict()
     except (OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises all of these for a header
         raise InputError(f"{path}: its header cannot be read ({error}); copy the file again.") from None

@@ -130,6 +130,20 @@ def _number(data, at, size):
     return value
 
 
+@inlined
+def _block_size(data, field, last):
+    """Return the size of a block that its extra field states; 0 unless its subfields fill it and one has the size."""
+    size = 0
+    while field + 4 <= last:
+        length = _number(data, field + 2, 2)
+        if data[field] == 66 and data[field + 1] == 67 and length == 2 and field + 6 <= last:  # "BC"
+            if size > 0:
+                return 0
+            size = _number(data, field + 4, 2) + 1
+        field += 4 + length
+    return size if field == last else 0
+
+
 @compiled
 def _find_blocks(data, table):
     """Fill rows of (start of the deflate data, their size, inflated size); return their number and the blocks' size.
@@ -144,12 +158,7 @@ def _find_blocks(data, table):
         field, last = at + _GZIP_BYTES, at + _GZIP_BYTES + _number(data, at + 10, 2)
         if last > len(data):
             break
-        size = 0
-        while field + 4 <= last:
-            length = _number(data, field + 2, 2)
-            if data[field] == 66 and data[field + 1] == 67 and length == 2 and field + 6 <= last:  # "BC"
-                size = _number(data, field + 4, 2) + 1
-            field += 4 + length
+        size = _block_size(data, field, last)
         if size < last - at + TRAILER_BYTES:
             return -1, at
         if at + size > len(data):

@@ -5,16 +5,29 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pysam
+from pysam import AlignmentFile
 from pysam.utils import SamtoolsError
 
 from quire.errors import MEMORY, QuireError
 
 FULL_BYTES = 1 << 20  # when a step fails, a disk with less free space counts as full
+
+
+@contextmanager
+def open_alignments(path: str | Path, reference: str | Path | None = None, **options: Any) -> Iterator[AlignmentFile]:
+    """Open a BAM or CRAM file without its index.
+
+    pysam loads the index of a file that it knows by name, and htslib crashes on a damaged one.
+    """
+    given = None if reference is None else str(reference)
+    with open(path, "rb") as stream, AlignmentFile(stream.fileno(), reference_filename=given, **options) as file:
+        yield file
 
 
 def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:

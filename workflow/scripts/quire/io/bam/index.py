@@ -1,9 +1,13 @@
-"""Reading of BAM indexes, BAI and CSI (SAM specification, section 5): where the records of a span begin in the file.
+"""Reading of indexes, BAI, CSI and TBI (SAM specification, section 5): where the records of a span begin in the file.
 
 A reader starts at the first record that may overlap the span and continues in the order of the file. Only the offsets
-of first records are used: BAI's linear index, or the offsets of CSI's bins.
+of first records are used: the linear index of BAI and TBI, or the offsets of CSI's bins. Where parts of an index
+disagree, the earliest offset counts, so that a lost part costs time and no records.
+
+htslib crashes on damaged indexes, so files are opened with it only after `open_index`, or without their index.
 """
 
+import os
 import struct
 from pathlib import Path
 from typing import Protocol
@@ -12,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
-from quire.io.bam.bins_cpu import WINDOW_SHIFT, first_bin
+from quire.io.bam.bins_cpu import BAI_DEPTH, WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
+
+_MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
 
 
 class BamIndex(Protocol):
-    """Interface of BAI and CSI indexes."""
+    """Interface of indexes."""
 
     def __len__(self) -> int:
         """Return the number of contigs."""
@@ -27,10 +33,10 @@ class BamIndex(Protocol):
 
 
 class LinearIndex:
-    """The linear indexes of a BAI file.
+    """The linear indexes of a BAI or TBI file.
 
     Attributes:
-        offsets: by contig, uint64[windows], virtual offset of the first record that overlaps each window, 0 for none.
+        offsets: by contig, uint64[windows], a virtual offset before the records that overlap each window; 0 for none.
     """
 
     def __init__(self, offsets: list[NDArray[np.uint64]]) -> None:
@@ -43,10 +49,8 @@ class LinearIndex:
     def first_offset(self, contig: int, start: int) -> int | None:
         """See `BamIndex`."""
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
-        # Windows without records have 0 or the offset of the previous window; take the next one that is not 0.
-        after = windows[start >> WINDOW_SHIFT :]
-        filled = np.flatnonzero(after)
-        return int(after[filled[0]]) if len(filled) else None
+        window = start >> WINDOW_SHIFT
+        return int(windows[window]) or None if window < len(windows) else None
 
 
 class BinIndex:
@@ -82,58 +86,73 @@ class BinIndex:
         return (number - 1) >> 3
 
 
-def open_index(bam: Path) -> BamIndex:
-    """Read the index of a BAM file: x.bam.csi, x.csi, x.bam.bai or x.bai.
+def find_index(path: str | Path, kind: str) -> Path | None:
+    """Return the first that exists of x.bam.csi, x.csi, x.bam.KIND and x.KIND; `kind` is "bai", "crai" or "tbi"."""
+    names = (name for suffix in ("csi", kind) for name in (f"{path}.{suffix}", Path(path).with_suffix(f".{suffix}")))
+    return next((Path(name) for name in names if os.path.exists(name)), None)
+
+
+def open_index(path: str | Path, kind: str = "bai") -> BamIndex:
+    """Read the index of a BAM file, or of a VCF file with `kind` "tbi"; see `find_index`.
 
     Raises:
         InputError: there is no index, or it is damaged.
     """
-    candidates = [Path(f"{bam}.csi"), bam.with_suffix(".csi"), Path(f"{bam}.bai"), bam.with_suffix(".bai")]
-    found = next((path for path in candidates if path.exists()), None)
+    command = "samtools index" if kind == "bai" else "bcftools index --tbi"
+    found = find_index(path, kind)
     if found is None:
-        raise InputError(f"{bam}: has no index beside it; run samtools index on it.")
+        raise InputError(f"{path}: has no index beside it; run {command} on it.")
     with read_errors(found), open_input(found) as stream:
         data = stream.read()
     try:
-        if data[:4] == b"BAI\x01":
-            return _read_bai(data)
-        if data[:4] == b"CSI\x01":
-            return _read_csi(data)
+        return _parsed(data)
     except (struct.error, ValueError):
-        pass
-    raise InputError(f"{found}: is not a whole BAI or CSI index; run samtools index on {bam} again.")
+        raise InputError(
+            f"{found}: is not a whole {kind.upper()} or CSI index; run {command} on {path} again."
+        ) from None
 
 
-def _read_bai(data: bytes) -> LinearIndex:
-    (contigs,) = struct.unpack_from("<i", data, 4)
-    at, offsets = 8, []
+def _parsed(data: bytes) -> BamIndex:
+    """Return the index in `data`; raise ValueError or struct.error if it is cut or has impossible numbers."""
+    shift, depth, at, magic = WINDOW_SHIFT, BAI_DEPTH, 8, data[:4]
+    if magic == b"CSI\1":
+        shift, depth, extra = struct.unpack_from("<III", data, 4)
+        at = 20 + extra
+    elif magic == b"TBI\1":
+        at = 36 + struct.unpack_from("<I", data, 32)[0]
+    if magic not in (b"BAI\1", b"CSI\1", b"TBI\1") or depth > _MOST_LEVELS or shift > _HIGHEST_SHIFT:
+        raise ValueError(magic)
+    (contigs,) = struct.unpack_from("<I", data, 4 if magic == b"TBI\1" else at - 4)
+    entry = struct.Struct("<IIQ" if magic != b"CSI\1" else "<IQIQ")  # up to the beginning of the first chunk
+    metadata = first_bin(depth + 1) + 1
+    all_bins: list[dict[int, int]] = []
+    linear = []
     for _ in range(contigs):
-        (bins,) = struct.unpack_from("<i", data, at)
+        (count,) = struct.unpack_from("<I", data, at)
         at += 4
-        for _ in range(bins):
-            (chunks,) = struct.unpack_from("<i", data, at + 4)
-            at += 8 + 16 * chunks
-        (windows,) = struct.unpack_from("<i", data, at)
-        offsets.append(np.frombuffer(data, np.dtype("<u8"), windows, at + 4))
-        at += 4 + 8 * windows
-    return LinearIndex(offsets)
-
-
-def _read_csi(data: bytes) -> BinIndex:
-    shift, depth, extra = struct.unpack_from("<iii", data, 4)
-    at = 16 + extra
-    (contigs,) = struct.unpack_from("<i", data, at)
-    at += 4
-    metadata_bin = first_bin(depth + 1) + 1
-    all_bins = []
-    for _ in range(contigs):
-        (count,) = struct.unpack_from("<i", data, at)
-        at += 4
-        bins = {}
+        bins: dict[int, int] = {}
         for _ in range(count):
-            number, offset, chunks = struct.unpack_from("<IQi", data, at)
-            if number != metadata_bin:
-                bins[number] = offset
-            at += 16 + 16 * chunks
+            number, *offset, chunks, begin = entry.unpack_from(data, at)
+            at += entry.size - 8 + 16 * chunks
+            if number in bins or (number >= metadata - 1 and (number, chunks) != (metadata, 2)):
+                raise ValueError(number)
+            bins[number] = min(begin, offset[0] or begin) if offset else begin
+        bins.pop(metadata, None)
         all_bins.append(bins)
-    return BinIndex(shift, depth, all_bins)
+        if magic != b"CSI\1":
+            (count,) = struct.unpack_from("<I", data, at)
+            linear.append(
+                _offsets_of(np.frombuffer(data, np.dtype("<u8"), count, at + 4), min(bins.values(), default=0))
+            )
+            at += 4 + 8 * count
+    if len(data) - at not in (0, 8):  # the number of records without a position is optional
+        raise ValueError(at)
+    return BinIndex(shift, depth, all_bins) if magic == b"CSI\1" else LinearIndex(linear)
+
+
+def _offsets_of(windows: NDArray[np.uint64], first: int) -> NDArray[np.uint64]:
+    """Return the offsets of windows, with that of the window before for 0; `first` is the contig's first offset."""
+    offsets = np.maximum.accumulate(np.maximum(windows, np.uint64(first)))
+    if not np.array_equal(np.where(windows, windows, offsets), offsets):
+        raise ValueError("offsets are not in order")
+    return offsets

@@ -35,8 +35,8 @@ _NO_RECORD = -1  # returned instead of the number of runs
 class BamReader:
     """Reader of a coordinate-sorted and indexed BAM file; several threads may use it at a time."""
 
-    def __init__(self, path: str | Path) -> None:
-        """Open the file and its index.
+    def __init__(self, path: str | Path, contigs: int | None = None) -> None:
+        """Open the file and its index, which must have the `contigs` of the file's header, if given.
 
         Raises:
             InputError: the file, its index or its closing block is missing. Without the check for the closing block, a
@@ -44,6 +44,10 @@ class BamReader:
         """
         self.path = Path(path)
         self._index = open_index(self.path)
+        if contigs not in (None, len(self._index)):
+            raise InputError(
+                f"{path}: has {contigs} contigs and its index {len(self._index)}; run samtools index on it again."
+            )
         self._most = FIRST_READ
         try:
             self._file = open(self.path, "rb")

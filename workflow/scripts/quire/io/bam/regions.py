@@ -14,8 +14,10 @@ from pysam.utils import SamtoolsError
 from quire.errors import InputError
 from quire.io.bam.bounds_cpu import WrongRecord, checked_records
 from quire.io.bam.decode_cpu import Records, header_bytes, records_of
+from quire.io.bam.index import find_index
 from quire.io.bam.reader_cpu import BamReader
 from quire.io.files import lacks_bgzip_end, lacks_cram_end
+from quire.io.samtools import open_alignments
 
 _BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM
 
@@ -44,13 +46,14 @@ class IndexedAlignments:
         self.fasta = fasta
         _require_whole(path)
         try:
-            with pysam.AlignmentFile(self.path, reference_filename=None if fasta is None else str(fasta)) as file:
+            with open_alignments(path, fasta) as file:
                 self.contigs: Mapping[str, int] = dict(zip(file.references, file.lengths, strict=True))
-                indexed, is_bam, is_cram = file.has_index(), file.is_bam, file.is_cram
+                is_bam, is_cram = file.is_bam, file.is_cram
                 header = file.header.to_dict()
         except (OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises all of these for a header
             raise InputError(f"{path}: cannot be read as BAM or CRAM ({error}); make the alignment again.") from error
         order = header.get("HD", {}).get("SO", "unknown")
+        indexed = find_index(path, "crai" if is_cram else "bai") is not None
         if order == "queryname" or (not indexed and order == "unsorted"):
             raise InputError(f"{path}: is not sorted by coordinate (SO:{order}); run samtools sort and samtools index.")
         if not indexed:
@@ -59,7 +62,7 @@ class IndexedAlignments:
             raise InputError(f"{path}: is a CRAM, which is read with its reference; give the reference's FASTA too.")
         self.samples: Mapping[str, str | None] = {group["ID"]: group.get("SM") for group in header.get("RG", ())}
         self._numbers = {name: number for number, name in enumerate(self.contigs)}
-        self._reader = BamReader(path) if is_bam else None
+        self._reader = BamReader(path, len(self.contigs)) if is_bam else None
 
     def records(self, contig: str, start: int, end: int) -> Records:
         """Return the records that overlap [start, end) (0-based) of a contig; none for an unknown contig.

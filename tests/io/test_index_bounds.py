@@ -1,0 +1,147 @@
+"""Indexes that lie are refused by one sentence, lost offsets lose no records, and htslib reads no damaged index."""
+
+import gzip
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from quire.errors import InputError
+from quire.io.alignment_reads import first_name
+from quire.io.bam.index import open_index
+from quire.io.bam.regions import IndexedAlignments
+from quire.io.inflate_cpu import NoBlock, whole_blocks
+from quire.io.samtools import open_alignments
+
+from tests.fuzz.mutations import BGZF_END, bgzf, bgzf_block
+from tests.support.builders import write_bam
+
+CONTIGS = {"one": 200_000, "two": 50_000}
+
+
+@pytest.fixture
+def bam(tmp_path: Path) -> Path:
+    """Write a read every 500 bases of the first contig, and index the file as BAI and as CSI."""
+    lines = [f"r{i}\t0\tone\t{1 + 500 * i}\t60\t20M\t*\t0\t0\t{'ACGTC' * 4}\t{'I' * 20}" for i in range(380)]
+    path = write_bam(tmp_path / "x.bam", CONTIGS, lines, order="coordinate")
+    pysam.index("-o", f"{path}.bai", str(path))
+    pysam.index("-c", "-o", f"{path}.made", str(path))
+    return path
+
+
+def put(at: int, layout: str, value: int) -> Callable[[bytes], bytes]:
+    """Return a change of the number at a place."""
+
+    def change(data: bytes) -> bytes:
+        changed = bytearray(data)
+        struct.pack_into(layout, changed, at, value)
+        return bytes(changed)
+
+    return change
+
+
+def linear_of(data: bytes) -> tuple[int, int]:
+    """Return where the linear index of the first contig begins in a BAI, and its number of windows."""
+    (bins,) = struct.unpack_from("<i", data, 8)
+    at = 12
+    for _ in range(bins):
+        at += 8 + 16 * struct.unpack_from("<i", data, at + 4)[0]
+    return at + 4, struct.unpack_from("<i", data, at)[0]
+
+
+LIES = {
+    "contigs_negative": put(4, "<i", -1),
+    "contigs": put(4, "<i", 2**31 - 1),
+    "fewer_contigs": put(4, "<i", 1),
+    "bins_negative": put(8, "<i", -1),
+    "bins": put(8, "<i", 2**30),
+    "bin": put(12, "<I", 37451),
+    "chunks_negative": put(16, "<i", -1),
+    "chunks_backwards": put(16, "<i", -2),
+    "chunks": put(16, "<i", 2**27),
+    "windows_negative": lambda data: put(linear_of(data)[0] - 4, "<i", -1)(data),
+    "windows": lambda data: put(linear_of(data)[0] - 4, "<i", 2**28)(data),
+    "order": lambda data: put(linear_of(data)[0] + 16, "<Q", 2**40)(data),
+    "cut": lambda data: data[:-9],
+    "longer": lambda data: data + b"\0",
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_bai_that_lies_is_one_sentence(lie: str, bam: Path) -> None:
+    index = Path(f"{bam}.bai")
+    index.write_bytes(LIES[lie](index.read_bytes()))
+    with pytest.raises(
+        InputError, match=r"x\.bam(\.bai: is not a whole BAI or CSI index|: has 2 contigs and its index)"
+    ):
+        IndexedAlignments(bam)
+
+
+@pytest.mark.parametrize(
+    ("at", "layout", "value"),
+    [(4, "<i", -3), (4, "<i", 60), (8, "<i", 2**31 - 1), (8, "<i", 11), (12, "<i", -1), (12, "<i", 2**30),
+     (16, "<i", -1), (20, "<i", -1), (24, "<I", 2**31), (36, "<i", -5)],
+)  # fmt: skip
+def test_a_csi_that_lies_is_one_sentence(at: int, layout: str, value: int, bam: Path) -> None:
+    whole = gzip.decompress(Path(f"{bam}.made").read_bytes())
+    index = Path(f"{bam}.csi")
+    index.write_bytes(bgzf(whole))
+    assert len(open_index(bam)) == 2
+    index.write_bytes(bgzf(put(at, layout, value)(whole)))
+    with pytest.raises(InputError, match=r"x\.bam\.csi: is not a whole BAI or CSI index; run samtools index on"):
+        IndexedAlignments(bam)
+
+
+def test_lost_offsets_lose_no_records(bam: Path) -> None:
+    """A disk that lost a part gives zeros, which mean "no record" in a linear index."""
+    index = Path(f"{bam}.bai")
+    whole = index.read_bytes()
+    at, windows = linear_of(whole)
+    for first, end in ((0, 3), (4, 9), (0, windows)):
+        index.write_bytes(whole[: at + 8 * first] + bytes(8 * (end - first)) + whole[at + 8 * end :])
+        for start in range(0, 190_000, 9_500):
+            found = IndexedAlignments(bam).records("one", start, start + 1000)
+            assert found.fixed["position"].tolist() == list(range(start, start + 1000, 500))
+
+
+def test_htslib_does_not_read_a_damaged_index(bam: Path) -> None:
+    """Its own reader ends the process by a signal."""
+    index = Path(f"{bam}.bai")
+    index.write_bytes(put(12, "<I", 2**31)(put(16, "<I", 1)(index.read_bytes())))
+    crash = f"import pysam; pysam.AlignmentFile({str(bam)!r})"
+    done = subprocess.run([sys.executable, "-c", crash], capture_output=True, check=False)
+    assert done.returncode <= 0
+    assert first_name(bam) == "r0"
+    with open_alignments(bam) as file:
+        assert not file.has_index()
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_whole"),
+    [
+        (b"BC\2\0SS", True),
+        (b"XX\1\0aBC\2\0SS", True),
+        (b"BC\2\0SSXX\1\0a", True),
+        (b"BC\2\0SSBC\2\0SS", False),
+        (b"BC\2\0SSXX\2\0a", False),
+        (b"BC\2\0SSXX", False),
+        (b"BC\2\0", False),
+        (b"BC\3\0SS\0", False),
+        (b"XX\1\0a", False),
+        (b"", False),
+    ],
+)
+def test_subfields_of_a_block_fill_its_extra_field(fields: bytes, is_whole: bool) -> None:
+    plain = bgzf_block(b"some text " * 20)
+    size = struct.pack("<H", len(plain) - 6 + len(fields) - 1)
+    block = plain[:10] + struct.pack("<H", len(fields)) + fields.replace(b"SS", size) + plain[18:]
+    content = np.frombuffer(bytearray(block + BGZF_END), np.uint8)
+    if is_whole:
+        assert whole_blocks(content) == len(content)
+    else:
+        with pytest.raises(NoBlock):
+            whole_blocks(content)
