@@ -2,10 +2,13 @@
 
 import ast
 import io
+import subprocess
+import sys
 import tokenize
 from pathlib import Path
 
 import pytest
+from quire import sources
 from quire.source_text import bare_cuda, bare_python
 from quire.sources import SCRIPTS
 
@@ -73,3 +76,15 @@ def test_python(text: str, bare: str) -> None:
 )
 def test_cuda(text: str, bare: str) -> None:
     assert bare_cuda(text) == bare
+
+
+def test_digests_do_not_depend_on_the_locale() -> None:
+    """Sources are UTF-8, also where Python is told that the system's encoding is ASCII."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from quire import sources; print(sources.digest('map_unit.py'))"],
+        env={"PYTHONPATH": str(SCRIPTS), "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == sources.digest("map_unit.py"), done.stderr

@@ -23,7 +23,7 @@ _CUDA = re.compile(
 
 def bare_source(path: Path) -> str:
     """Read a Python or CUDA source file without comments, docstrings and blank lines."""
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     return bare_python(text) if path.suffix == ".py" else bare_cuda(text)
 
 

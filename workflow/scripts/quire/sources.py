@@ -136,13 +136,13 @@ def dependencies(script: Path) -> list[Path]:
 @cache
 def named_kernels(path: Path) -> frozenset[str]:
     """Return the kernel files, as paths from workflow/scripts, that a module names in a string or a kernel includes."""
-    return frozenset((_NAMED_KERNEL if path.suffix == ".py" else _INCLUDE).findall(path.read_text()))
+    return frozenset((_NAMED_KERNEL if path.suffix == ".py" else _INCLUDE).findall(path.read_text(encoding="utf-8")))
 
 
 @cache
 def imports(path: Path) -> frozenset[Import]:
     """Return the dotted names that a source file imports; `from a import b` yields a and a.b."""
-    return frozenset(_imports(path.read_text()))
+    return frozenset(_imports(path.read_text(encoding="utf-8")))
 
 
 def _imports(text: str) -> Iterator[Import]:

@@ -36,7 +36,7 @@ class KernelError(QuireError):
 @lru_cache
 def read_source(source: str) -> tuple[str, dict[str, str]]:
     """Return a kernel's text, and the texts of all files it includes, directly or not, by the name of inclusion."""
-    text = (SOURCES / source).read_text()
+    text = (SOURCES / source).read_text(encoding="utf-8")
     return text, included(source, text)
 
 
@@ -51,7 +51,7 @@ def included(source: str, text: str) -> dict[str, str]:
             if name in headers:
                 continue
             try:
-                headers[name] = (SOURCES / name).read_text()
+                headers[name] = (SOURCES / name).read_text(encoding="utf-8")
             except OSError:
                 line = body.count("\n", 0, found.start()) + 1
                 raise KernelError(f"{file}({line}): there is no {name} in {SOURCES}") from None

@@ -60,7 +60,7 @@ def write_folder(
                 "bcftools_stats.txt": bcftools_stats(name, of_sample),
             }
             for ending, lines in files.items():
-                (temporary / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines))
+                (temporary / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
         if rows:
             (temporary / "quire_checks_mqc.json").write_text(json.dumps(checks_table(rows), indent=1))
             (temporary / "quire_figures_mqc.json").write_text(json.dumps(general_figures(rows), indent=1))

@@ -72,7 +72,7 @@ def contigs_of_index(fasta: str) -> dict[str, int]:
     try:
         if index.stat().st_mtime_ns < Path(fasta).stat().st_mtime_ns:
             return {}
-        rows = [line.split("\t") for line in index.read_text().splitlines()]
+        rows = [line.split("\t") for line in index.read_text(encoding="utf-8").splitlines()]
         return {row[0]: int(row[1]) for row in rows}
     except (OSError, ValueError, IndexError):
         return {}

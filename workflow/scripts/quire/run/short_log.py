@@ -118,7 +118,7 @@ def _end(begun: logging.LogRecord | None, ended: logging.LogRecord) -> str:
         return ended.getMessage()
     mapped = begun.__dict__["rule_name"] == "map_unit"
     logs = [log for log in map(Path, begun.__dict__["log"] if mapped else ()) if log.exists()]
-    rates = [rate for log in logs for rate in _RATE.findall(log.read_text(errors="replace"))]
+    rates = [rate for log in logs for rate in _RATE.findall(log.read_text("utf-8", "replace"))]
     return f"{_short_name(begun)} done in {ended.created - begun.created:,.1f} s" + (f", {rates[-1]}" if rates else "")
 
 
