@@ -79,6 +79,11 @@ rule pairwise:
 # Snakemake calls this neither in a dry run nor if Quire is a module of another workflow.
 onstart:
     watch(logger)
+    jobs = list(workflow.dag.jobs)
+    made = {str(path) for job in jobs for path in job.output}
+    with ends_in_a_sentence():
+        read = {str(path) for job in jobs for path in job.input} - made
+        keep_states(read, OUTPUT / ".checks/inputs.json", again=workflow.dag_settings.forceall or workflow.touch)
 
 
 # The last lines of a run. Snakemake calls neither handler after a dry run or if there was nothing to do.

@@ -40,7 +40,7 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
         def main():
             {failure}
 
-        run_job(SimpleNamespace(log=["logs/job.log"], output=["out.bam"], rule="map_unit"), main)
+        run_job(SimpleNamespace(log=["logs/job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit"), main)
     """
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
@@ -64,7 +64,7 @@ from types import SimpleNamespace
 from quire.run.job import run_job
 
 run_job(
-    SimpleNamespace(log=["job.log"], output=["out.bam"], rule="map_unit"),
+    SimpleNamespace(log=["job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit"),
     lambda: os.kill(os.getpid(), signal.SIGSEGV),
 )
 """
@@ -93,7 +93,7 @@ def main():
     if sys.argv[1:]:
         raise InputError(sys.argv[1])
 
-run_job(SimpleNamespace(log=["job.log"], output=["out.bam"], rule="map_unit"), main)
+run_job(SimpleNamespace(log=["job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit"), main)
 """
 
 

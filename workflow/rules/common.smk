@@ -18,6 +18,7 @@ from quire.device.backend import may_have_card
 from quire.errors import InputError, QuireError
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
+from quire.run.changed_inputs import keep_states
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.job import RUN as RUN_VARIABLE

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from quire.errors import MEMORY, QuireError
+from quire.run.changed_inputs import changed_input
 from quire.time_spent import seconds_of_process
 
 # Advice that lets the jobs of a rule use less memory.
@@ -43,7 +44,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as stream:
+    with log.open("w", encoding="utf-8", errors="backslashreplace") as stream:
         # File descriptor 2 itself is redirected, so that messages of C libraries (htslib) go into the log too.
         os.dup2(stream.fileno(), 2)
         faulthandler.enable(2)  # position of each thread when a library crashes, which raises no exception
@@ -62,9 +63,11 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             sys.exit(1)
         try:
             main()
+            if (changed := changed_input(snakemake.input)) is not None:
+                _fail(log, changed)
             spoken.info("done, %.2f s after the process began", seconds_of_process())
         except (QuireError, OSError) as error:
-            _fail(log, describe(error, Path(snakemake.output[0]).parent))
+            _fail(log, changed_input(snakemake.input) or describe(error, Path(snakemake.output[0]).parent))
         except MemoryError:
             logging.getLogger("quire").exception("memory ran out")
             helps = _LESS_MEMORY.get(snakemake.rule, "give the rule fewer threads")
@@ -82,7 +85,7 @@ def _fail(log: Path, sentence: str) -> NoReturn:
     """End the job with a sentence and status 1, and note it for a further attempt unless more memory may help."""
     if MEMORY not in sentence:
         with suppress(OSError):  # a full disk: the next attempt repeats the work and fails again
-            _note(log).write_text(f"{_run_line()}\n{SENTENCE}{sentence}")
+            _note(log).write_text(f"{_run_line()}\n{SENTENCE}{sentence}", "utf-8", "backslashreplace")
     logging.getLogger("quire").error("%s%s", SENTENCE, sentence)
     sys.exit(1)
 
@@ -90,7 +93,7 @@ def _fail(log: Path, sentence: str) -> NoReturn:
 def _earlier_failure(log: Path) -> str | None:
     """Return the sentence of an earlier attempt in this run, if more memory does not help; remove older notes."""
     note = _note(log)
-    run, _, sentence = note.read_text().partition("\n") if note.exists() else ("", "", "")
+    run, _, sentence = note.read_text(encoding="utf-8").partition("\n") if note.exists() else ("", "", "")
     if sentence and run == _run_line():
         return sentence
     note.unlink(missing_ok=True)
@@ -142,7 +145,7 @@ def _sentence_without_words(rule: str, log: Path) -> str:
 
 def _text_of(log: Path) -> str:
     """Return the text of a log of this run; empty for a missing log, and for that of an earlier run (a refused job)."""
-    text = log.read_text(errors="replace") if log.exists() else ""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     return text if _run_line() in text else ""
 
 
