@@ -84,6 +84,15 @@ onstart:
     with ends_in_a_sentence():
         read = {str(path) for job in jobs for path in job.input} - made
         keep_states(read, OUTPUT / ".checks/inputs.json", again=workflow.dag_settings.forceall or workflow.touch)
+    if workflow.executor_plugin.name == "slurm":
+        slurm = workflow.executor_settings
+        with ends_in_a_sentence():
+            require_slurm(
+                "slurm_account" in (workflow.resource_settings.default_resources or {}),
+                slurm.status_command,
+                slurm.init_seconds_before_status_checks,
+            )
+        watch_slurm(logger.warning, workflow.persistence.unlock)
 
 
 # The last lines of a run. Snakemake calls neither handler after a dry run or if there was nothing to do.

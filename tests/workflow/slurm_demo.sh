@@ -89,5 +89,5 @@ fi
 
 "$python" -m snakemake -s "$repository/Snakefile" --directory "$directory" --configfile "$config" \
     --workflow-profile "$repository/profiles/slurm" --slurm-init-seconds-before-status-checks 10 --latency-wait 10 \
-    --cores "$(nproc)" --max-threads "$(nproc)" "$@"
+    --max-status-checks-per-second 1 --cores "$(nproc)" --max-threads "$(nproc)" "$@"
 echo "slurm_demo.sh: jobs submitted: $(squeue --states=all --noheader | wc -l)"

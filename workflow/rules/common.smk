@@ -25,6 +25,7 @@ from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import failure_sentences
 from quire.run.sheets import leftover_lines
 from quire.run.short_log import shorten, watch
+from quire.run.slurm import require_slurm, watch_slurm
 
 
 @contextmanager
