@@ -78,7 +78,8 @@ rule pairwise:
 
 # Snakemake calls this neither in a dry run nor if Quire is a module of another workflow.
 onstart:
-    watch(logger)
+    with ends_in_a_sentence():
+        watch(logger)
     jobs = list(workflow.dag.jobs)
     made = {str(path) for job in jobs for path in job.output}
     with ends_in_a_sentence():

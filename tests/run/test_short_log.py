@@ -3,13 +3,15 @@
 import io
 import logging
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from quire.errors import QuireError
 from quire.run.job import RUN
-from quire.run.short_log import shorten
+from quire.run.short_log import shorten, watch
 
 
 def terminal(is_dry_run: Callable[[], bool] = lambda: False) -> tuple[io.StringIO, logging.Logger]:
@@ -131,3 +133,14 @@ def test_a_dry_run_has_all_words() -> None:
     dry[0] = True
     logger.info("ten lines", extra={"event": "job_info"})
     assert stream.getvalue().strip("|") == "ten lines"
+
+
+def test_limits_that_allow_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell's limit on memory or processes is one sentence; Python's own error names neither."""
+
+    def refuse(_self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(QuireError, match="can't start new thread; raise the limits on memory and processes"):
+        watch(terminal()[1])

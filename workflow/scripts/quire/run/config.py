@@ -31,7 +31,7 @@ from quire.reference import Reference
 from quire.reference.storage import MANIFEST
 from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
-from quire.run.inputs import listed_files, require_file, require_writable
+from quire.run.inputs import listed_files, require_file, require_temporary_space, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
@@ -80,6 +80,7 @@ def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
 
 def check_before_jobs(run: Configuration) -> None:
     """Check, once per run and before any job, what requires reading files."""
+    require_temporary_space()
     check_index(run.settings)
     check_contigs(run.settings)
     check_contig_names(run.settings)

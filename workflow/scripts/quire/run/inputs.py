@@ -1,6 +1,8 @@
 """Files and folders named by a configuration or a command line: checks before they are read, and their identity."""
 
+import errno
 import os
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 
 from quire.errors import InputError
 from quire.reference import Reference
+
+_TEMPORARY_BYTES = 16_384  # more than the scheduler writes for a small run
 
 
 def listed_files(text: str) -> list[str]:
@@ -39,6 +43,22 @@ def require_writable(folder: Path, what: str) -> None:
         raise InputError(f"configuration: {what} is {folder}, but {existing} is not a folder; choose another.")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise InputError(f"configuration: {what} is {folder}, but {existing} cannot be written; choose another.")
+
+
+def require_temporary_space() -> None:
+    """Raise InputError if the folder of temporary files is full: Snakemake's scheduler needs it, with a traceback."""
+    folder = os.environ.get("TMPDIR", "/tmp")
+    if os.path.isdir(folder):  # the next folder is taken in the place of a missing one
+        try:
+            with tempfile.TemporaryFile(dir=folder) as stream:
+                stream.write(bytes(_TEMPORARY_BYTES))
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                return
+            raise InputError(
+                f"{folder}: temporary files cannot be written ({error.strerror}); free some space there, or name "
+                "another folder with the variable TMPDIR."
+            ) from None
 
 
 def identify(files: Mapping[str, Path], reference: Reference | None = None) -> dict[str, dict[str, Any]]:

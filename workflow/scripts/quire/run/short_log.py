@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from quire.errors import QuireError
 from quire.progress import DONE
 from quire.run.job import why_it_failed
 
@@ -151,7 +152,11 @@ def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: Fa
 
 
 def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> None:
-    """Log periodically the progress of the jobs that a logger's handlers have seen begin (`short_log.shorten`)."""
+    """Log periodically the progress of the jobs that a logger's handlers have seen begin (`short_log.shorten`).
+
+    Raises:
+        QuireError: the limits of the user's shell allow no further thread.
+    """
     formatters = [handler.formatter for handler in logger.handlers if isinstance(handler.formatter, ShortFormatter)]
     said: dict[str, str] = {}
 
@@ -163,7 +168,10 @@ def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> Non
                     logger.info(line, extra={PROGRESS: True})
 
     if formatters:
-        threading.Thread(target=look_again, name="quire-progress", daemon=True).start()
+        try:
+            threading.Thread(target=look_again, name="quire-progress", daemon=True).start()
+        except RuntimeError as error:
+            raise QuireError(f"{error}; raise the limits on memory and processes (ulimit -v, ulimit -u).") from None
 
 
 def lines_of(begun: Mapping[int, logging.LogRecord], said: dict[str, str]) -> list[str]:
