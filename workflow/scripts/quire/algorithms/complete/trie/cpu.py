@@ -150,8 +150,7 @@ def begin_walk(table, number, pieces, trie):
 def walk(table, number, pieces, trie, batch, work, most):
     """Walk until the work is done or `most` candidates are found; return the work and the candidates (uint64[])."""
     page = page_of(table, number)
-    given, turn = pieces, _room_for_turn(1)
-    pieces = borrowed(given)
+    turn, pieces = _room_for_turn(1), borrowed(pieces)
     candidates, found = np.empty(1024, np.uint64), 0
     while work.used[NODES] and found < most:
         taken, own = _next_turn(work)

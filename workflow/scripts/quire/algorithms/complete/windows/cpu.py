@@ -337,15 +337,18 @@ def find_ends(windows: NDArray[np.uint64], batch: BatchArrays) -> Ends:
 @compiled
 def _fill(windows, batch, ends):
     """Write the ends of all windows; return the number of ends."""
-    given = batch
-    batch = borrowed(given)
-    offsets, text, differences = batch.offsets, batch.text, batch.differences
-    longest = np.int64(0)
+    offsets, longest = batch.offsets, np.int64(0)
     for window in windows:
         read = fields_of(window)[0] >> 1
         longest = max(longest, offsets[read + 1] - offsets[read])
-    room = room_for_lanes(longest, differences)
-    lanes = borrowed(room)
+    return _fill_in_lanes(windows, batch, ends, room_for_lanes(longest, batch.differences), longest)
+
+
+@compiled
+def _fill_in_lanes(windows, batch, ends, lanes, longest):
+    """Do the same for reads of at most `longest` bases, in lanes that the caller holds: here they are borrowed."""
+    batch, lanes = borrowed(batch), borrowed(lanes)
+    text, differences = batch.text, batch.differences
     used = 0
     for begin in range(0, len(windows), LANES):
         end = min(begin + LANES, len(windows))
