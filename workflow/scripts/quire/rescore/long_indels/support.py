@@ -20,6 +20,7 @@ from quire.rescore.long_indels.breakpoints_cpu import Clips
 from quire.rescore.parameters import INFORMATIVE_LOG10, MINIMUM_READ_LENGTH, MISMAPPING_LOG10
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.window import Window
+from quire.simd.powers_of_ten import log10
 
 MOST_FRAGMENTS = 500  # of a sample at an indel; fragments with the smallest name hashes are used
 POOREST_LOG10_PER_BASE = -0.1  # a read with lower likelihoods comes from elsewhere
@@ -173,8 +174,7 @@ def _dilution(room: int, length: NDArray[np.int64]) -> NDArray[np.float64]:
     If the inserted bases also occur next to it, as in a tandem duplication, that haplotype has these reads and reads
     across the joint; only the smaller share of these reads distinguishes one copy from two.
     """
-    rarer: NDArray[np.float64] = DILUTION_POWER * np.log10((length + np.minimum(room, length)) / length)
-    return rarer
+    return DILUTION_POWER * log10((length + np.minimum(room, length)) / length)
 
 
 def _carriers(reads: AlignedReads, clips: Clips, carrying: NDArray[np.int64], indel: LongIndel, room: int) -> Carriers:

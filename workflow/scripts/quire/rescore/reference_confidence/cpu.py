@@ -13,6 +13,7 @@ from quire.rescore.reference_confidence.model import (
     MOST_INDEL_READS,
 )
 from quire.simd.compiled import compiled, inlined
+from quire.simd.powers_of_ten.cpu import log10
 
 _N = 4
 
@@ -71,7 +72,9 @@ def span_confidence(reads, spans, padded, reference, low, table, indels):
             )
             _add_bases(read, near, table, likelihoods, own_depth)
             _add_informative(read, near, plausible, baseline, informative)
-        _finish(likelihoods, own_depth, informative, indels, np.log10(ploidy), phreds[offsets[s] : offsets[s + 1]])
+        _finish(
+            likelihoods, own_depth, informative, indels, log10(np.float64(ploidy)), phreds[offsets[s] : offsets[s + 1]]
+        )
     return depth, phreds
 
 
