@@ -120,9 +120,12 @@ def results(name: str, seed: int, first: int, end: int, options: tuple[str, ...]
             str(seed),
         ]
         environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY / 'workflow' / 'scripts'}:{REPOSITORY}"}
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=REPOSITORY, env=environment
-        ) as process:
+        with (
+            tempfile.TemporaryFile() as messages,  # a pipe that nobody reads would stop the process
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=messages, cwd=REPOSITORY, env=environment
+            ) as process,
+        ):
             for line in _lines(process):
                 number, outcome, detail = json.loads(line)
                 first = number + 1
@@ -130,8 +133,9 @@ def results(name: str, seed: int, first: int, end: int, options: tuple[str, ...]
             hung = process.poll() is None and first < end
             if hung:
                 process.kill()
-            assert process.stderr is not None
-            errors = process.stderr.read().decode(errors="replace").strip()
+            process.wait()
+            messages.seek(0)
+            errors = messages.read().decode(errors="replace").strip()
         if first < end:
             if process.returncode >= 0:
                 raise RuntimeError(f"the fuzzer of {name} failed at case {first}: {errors}")

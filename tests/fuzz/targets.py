@@ -7,12 +7,16 @@ from tests.fuzz.folders import IndexFolder
 from tests.fuzz.indexed import Bai, Csi, Regions
 from tests.fuzz.target import Target
 from tests.fuzz.text import Alternate, Bed, Config, Fasta, FastaIndex, KnownSites, Ploidy, Sheet
+from tests.fuzz.variants import GvcfInput, Tbi, Truth
 
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         BamReads(), Fastq(), Fasta(), FastaIndex(), Bed(), Ploidy(), KnownSites(), Alternate(), Sheet(), Config(),
-        IndexFolder(), Bgzf(), Gzip(), Bai(), Csi(), Regions(),
+        IndexFolder(), Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(),
     )
 }  # fmt: skip
-PROGRAMS = dict.fromkeys(("bam", "bai", "csi", "regions"), "samtools")
+PROGRAMS = {
+    **dict.fromkeys(("bam", "bai", "csi", "regions"), "samtools"),
+    "truth": "bcftools",
+}

@@ -1,6 +1,7 @@
 """Files that the report reads (BED, VCF, BAM, benchmark tables), and the messages for unusable ones."""
 
 import gzip
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,13 @@ from quire.finish.counts.sample import FinishedSample
 from quire.reference import Reference
 from quire.reference.regions import contains, islands_of, merge, read_regions, total_length
 from quire.report.counts import median_of_histogram, read_sample_counts, read_variants
-from quire.report.known_variants import CallFilter, compare_files, open_indexed, require_known_contigs
+from quire.report.known_variants import (
+    CallFilter,
+    choose_sample,
+    compare_files,
+    open_indexed,
+    require_known_contigs,
+)
 from quire.report.ledgers import (
     read_benchmarks,
     read_calling_ledger,
@@ -196,6 +203,37 @@ def test_truth_files_that_cannot_be_used(tmp_path, run):
         compare_files(nobody, run.vcf, "sample", regions, CONTIGS, lambda *_: "")
     with pytest.raises(InputError, match=r"calls\.vcf\.gz: the VCF has no sample somebody"):
         compare_files(run.vcf, run.vcf, "somebody", regions, CONTIGS, lambda *_: "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\t0/1\n", b"\n"),
+        (b"\t0/1\n", b"\t0/1:3:4\n"),
+        (b"\t101\t", b"\t10x1\t"),
+        (b"\tA\t", b"\t\xff\t"),
+        (b"\tsample\n", b"\t\xff\n"),
+        (b"\tFORMAT\tsample\n", b"\tsample\n"),
+    ],
+)
+def test_a_malformed_truth_is_one_sentence(tmp_path, run, old, new):
+    """Pysam raises OSError, ValueError, IndexError or UnicodeDecodeError, whatever is wrong."""
+    good = write_vcf(tmp_path / "good.vcf.gz", [("one", 100, "A", ["C"], 50.0, (0, 1))], ["sample"])
+    regions = {"one": np.array([[0, 3000]])}
+    content = gzip.decompress(Path(good).read_bytes())
+    assert old in content
+    path = tmp_path / "wrong.vcf.gz"
+    with pysam.BGZFile(str(path), "wb") as stream:
+        stream.write(content.replace(old, new))
+    shutil.copy(f"{good}.tbi", f"{path}.tbi")
+
+    def compared():
+        choose_sample(["sample"], {"vcf": str(path)})
+        compare_files(path, run.vcf, "sample", regions, CONTIGS, lambda *_: "")
+
+    with pytest.raises(InputError, match=r"wrong\.vcf\.gz: .*[;,] (correct|give|genotypes|copy).*\.$") as refused:
+        compared()
+    assert "\n" not in str(refused.value)
 
 
 def test_filtered_and_low_quality_calls_are_not_compared(run):

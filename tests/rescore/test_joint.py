@@ -296,7 +296,7 @@ def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
     assert "its sample 'a' is in the sheet of samples too" in refused(good, taken=("x", "a"))
     unindexed = tmp_path / "unindexed.g.vcf.gz"
     shutil.copy(good, unindexed)
-    assert "has no index next to it" in refused(unindexed)
+    assert "has no index beside it; run bcftools index --tbi" in refused(unindexed)
     truncated = write_gvcf(tmp_path / "truncated.g.vcf.gz", ["b"], contigs, GOOD)
     truncated.write_bytes(truncated.read_bytes()[:-30])
     assert "is truncated" in refused(truncated)

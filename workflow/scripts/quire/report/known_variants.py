@@ -10,6 +10,7 @@ import pysam
 from pysam.libcbcf import BaseIndex
 
 from quire.errors import InputError
+from quire.io.bam.index import find_index, open_index
 from quire.io.files import write_json_atomic
 from quire.reference import Reference
 from quire.reference.regions import Regions, islands_of, read_regions, total_length
@@ -141,14 +142,23 @@ def compare_files(
 def _first_sample(path: str | Path) -> str | None:
     """Return the name of the first sample of a VCF, or None if it has no genotypes."""
     with open_indexed(path) as variants:
-        samples = list(variants.header.samples)
+        samples = _samples_of(path, variants)
     return samples[0] if samples else None
+
+
+def _samples_of(path: str | Path, variants: pysam.VariantFile) -> list[str]:
+    try:
+        return list(variants.header.samples)
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: the name of a sample is not text; correct the header.") from None
 
 
 def open_indexed(path: str | Path) -> pysam.VariantFile:
     """Open a VCF or BCF that has an index; raise InputError if it is missing, not a VCF, or not indexed."""
     if not os.path.exists(path):
         raise InputError(f"{path}: the VCF does not exist; check the path.")
+    if find_index(path, "tbi"):
+        open_index(path, "tbi")
     verbosity = pysam.set_verbosity(0)
     try:
         variants = pysam.VariantFile(os.fspath(path))
@@ -167,7 +177,10 @@ def require_known_contigs(path: str | Path, contigs: Iterable[str]) -> None:
     """Raise InputError if the index of the VCF lists a contig that is not in `contigs`."""
     known = list(contigs)
     with open_indexed(path) as variants:
-        unknown = [name for name in variants.index if name not in set(known)]
+        try:
+            unknown = [name for name in variants.index if name not in set(known)]
+        except UnicodeDecodeError:
+            raise InputError(f"{path}: the name of a contig is not text; correct the file and its index.") from None
     if unknown:
         raise InputError(
             f"{path}: contig {unknown[0]} is not in the reference (which has {', '.join(known[:3])}, ...); "
@@ -190,23 +203,30 @@ def _read_genotypes(
     """
     require_known_contigs(path, contig_lengths)
     found: dict[str, Genotypes] = {}
-    with open_indexed(path) as variants:
-        column = _column_of(path, variants, sample)
-        for contig in regions:
-            genotypes: Genotypes = {}
-            found[contig] = genotypes
-            for record in variants.fetch(contig) if contig in variants.index else ():
-                failed = keep.only_passing and not PASSING.issuperset(record.filter)
-                if failed or (record.qual or 0.0) < keep.minimum_quality:
-                    continue
-                for variant, copies in _alleles_of(record, column):
-                    placed = normalise(contig, variant, sequence)
-                    genotypes[placed] = max(copies, genotypes.get(placed, 0))
+    last = "its header"
+    try:
+        with open_indexed(path) as variants:
+            column = _column_of(path, variants, sample)
+            for contig in regions:
+                genotypes: Genotypes = {}
+                found[contig] = genotypes
+                for record in variants.fetch(contig) if contig in variants.index else ():
+                    last = f"{contig}:{record.pos}"
+                    failed = keep.only_passing and not PASSING.issuperset(record.filter)
+                    if failed or (record.qual or 0.0) < keep.minimum_quality:
+                        continue
+                    for variant, copies in _alleles_of(record, column):
+                        placed = normalise(contig, variant, sequence)
+                        genotypes[placed] = max(copies, genotypes.get(placed, 0))
+    except (OSError, ValueError, LookupError) as error:  # pysam raises all of these
+        raise InputError(
+            f"{path}: cannot be read as a VCF at or after {last} ({error}); correct the record, or copy the file again."
+        ) from None
     return found
 
 
 def _column_of(path: str | Path, variants: pysam.VariantFile, sample: str | None) -> int:
-    names = list(variants.header.samples)
+    names = _samples_of(path, variants)
     if not names:
         raise InputError(f"{path}: the VCF has no sample; genotypes are needed for a comparison.")
     if sample is None:

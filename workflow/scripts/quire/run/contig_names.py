@@ -12,6 +12,7 @@ from typing import Any
 import pysam
 
 from quire.errors import InputError
+from quire.io.bam.index import find_index, open_index
 from quire.io.bed import other_name, read_bed
 from quire.io.files import open_input, read_errors
 from quire.io.ploidy import read_ploidy_regions
@@ -93,9 +94,11 @@ def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:
 
 def _contigs_of_table(path: str) -> Iterator[str]:
     """Yield the contigs of a VCF or GFF3, from its index or from its first lines."""
-    with suppress(OSError, ValueError), pysam.TabixFile(path) as indexed:
-        yield from indexed.contigs
-        return
+    if find_index(path, "tbi"):
+        open_index(path, "tbi")
+        with suppress(OSError, ValueError), pysam.TabixFile(path) as indexed:
+            yield from indexed.contigs
+            return
     with read_errors(path), open_input(path) as stream:
         seen = ""
         for line in itertools.islice(stream, MOST_LINES):

@@ -2,17 +2,10 @@
 
 import numpy as np
 
+from quire.io.bai import BAI_DEPTH, WINDOW_SHIFT
 from quire.sam import CONSUMES_REFERENCE, FLAG_UNMAPPED
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.compiled import inlined
-
-WINDOW_SHIFT = 14  # windows and smallest bins of BAI, and of CSI as htslib writes it, have 16,384 bases
-BAI_DEPTH = 5  # levels of bins below the one that holds everything
-
-
-def first_bin(level: int) -> int:
-    """Return the number of the first bin of a level; level 0 is the bin that holds everything."""
-    return ((1 << 3 * level) - 1) // 7
 
 
 @inlined

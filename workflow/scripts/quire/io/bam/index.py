@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
-from quire.io.bam.bins_cpu import BAI_DEPTH, WINDOW_SHIFT, first_bin
+from quire.io.bai import BAI_DEPTH, WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
 
 _MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
@@ -123,6 +123,8 @@ def _parsed(data: bytes) -> BamIndex:
     if magic not in (b"BAI\1", b"CSI\1", b"TBI\1") or depth > _MOST_LEVELS or shift > _HIGHEST_SHIFT:
         raise ValueError(magic)
     (contigs,) = struct.unpack_from("<I", data, 4 if magic == b"TBI\1" else at - 4)
+    if magic == b"TBI\1" and len(set(data[36:at].split(b"\0"))) != contigs + 1:
+        raise ValueError("names of contigs")
     entry = struct.Struct("<IIQ" if magic != b"CSI\1" else "<IQIQ")  # up to the beginning of the first chunk
     metadata = first_bin(depth + 1) + 1
     all_bins: list[dict[int, int]] = []

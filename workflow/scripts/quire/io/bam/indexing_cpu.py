@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.io.bam.bins_cpu import BAI_DEPTH, WINDOW_SHIFT, first_bin, smallest_bin
+from quire.io.bai import BAI_DEPTH, WINDOW_SHIFT, first_bin
+from quire.io.bam.bins_cpu import smallest_bin
 from quire.io.bam.decode_cpu import Records, cigar_begin, cigar_element
 from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END

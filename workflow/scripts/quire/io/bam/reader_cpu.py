@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
-from quire.io.bam.bins_cpu import WINDOW_SHIFT
+from quire.io.bai import WINDOW_SHIFT
 from quire.io.bam.bounds_cpu import fault_of_fields
 from quire.io.bam.decode_cpu import uint32_at
 from quire.io.bam.index import open_index

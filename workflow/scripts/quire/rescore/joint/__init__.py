@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quire.errors import InputError
 from quire.io import vcf
 from quire.io.bed import Interval
 from quire.io.vcf import Fields, Value, VariantRecord
@@ -152,7 +153,27 @@ def genotype_span(
     """Yield the variants of a cohort that start in a span of a contig, in order, with `letters` all positions.
 
     `within` is the span, 0-based, half-open; `minimum_quality` the lowest QUAL of a variant.
+
+    Raises:
+        InputError: a record has a wrong value.
     """
+    try:
+        yield from _genotyped(gvcfs, contig, within, minimum_quality, letters)
+    except (ValueError, LookupError, ArithmeticError) as error:
+        # Values are parsed when a site needs them; the record is looked for only now.
+        for gvcf in gvcfs:
+            for record in gvcf.records(contig, *within):
+                record.require_valid()
+        raise InputError(
+            f"{', '.join(gvcf.path for gvcf in gvcfs)}: a record at {contig}:{within[0] + 1}-{within[1]} has a wrong "
+            f"value ({error}); make the gVCFs again."
+        ) from error
+
+
+def _genotyped(
+    gvcfs: Sequence[Gvcf], contig: str, within: tuple[int, int], minimum_quality: float, letters: Letters | None
+) -> Iterator[VariantRecord | ReferenceRun]:
+    """Yield the items of `genotype_span`."""
     start, end = within
     deleted_to = -1  # last position that a written deletion removes
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping.allele_frequency_cpu import genotype_counts
-from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span
-from quire.rescore.joint.merge import integers
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span, integers
 
 LOW_QUALITY = "LowQual"
 LOW_QUALITY_LINE = f'##FILTER=<ID={LOW_QUALITY},Description="QUAL below rescore.minimum_quality">'

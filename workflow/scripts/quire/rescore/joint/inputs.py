@@ -11,12 +11,16 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pysam
 
 from quire.errors import InputError
+from quire.io.bam.index import open_index
 from quire.io.files import lacks_bgzip_end
 from quire.io.sniff import is_bgzip
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
+from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
+from quire.rescore.gvcf.records import RAW_MAPPING_QUALITY
 from quire.rescore.ploidy import PloidyMap
 
 _FIRST_SAMPLE = 9  # column
@@ -24,6 +28,11 @@ _RECORDS_COMPARED = 1000  # records of each contig that are compared with the re
 _FURTHEST = 1 << 31  # a position beyond any contig
 _BASES = frozenset("ACGT")
 _NONE_SPELT = (NON_REFERENCE,)  # the alternates of a block, shared by nearly all records
+
+
+def integers(text: str | None) -> list[int]:
+    """Parse integers separated by commas; a missing text, or one with a dot, gives an empty list."""
+    return [int(item) for item in text.split(",")] if text and "." not in text else []
 
 
 class GvcfRecord:
@@ -47,7 +56,10 @@ class GvcfRecord:
 
     @cached_property
     def _columns(self) -> list[str]:
-        return self._rest.split("\t")  # QUAL, FILTER, INFO, FORMAT, samples
+        columns = self._rest.split("\t")  # QUAL, FILTER, INFO, FORMAT, samples
+        if len(columns) != 4 + len(self.source.samples):
+            raise InputError(f"{self.at()} does not have the columns of the header; make or copy the gVCF again.")
+        return columns
 
     @cached_property
     def info(self) -> Mapping[str, str]:
@@ -77,6 +89,24 @@ class GvcfRecord:
         at = self._columns[3].split(":").index("GT")
         return [column.split(":")[at] for column in self._columns[4:]]
 
+    def require_valid(self) -> None:
+        """Parse all values that genotyping may need; raise an InputError for one that is wrong."""
+        try:
+            for key in ("DP", "END"):
+                int(self.info.get(key, 0))
+            for key in RANK_SUMS:
+                float(self.info.get(key) or 0)
+            if self.info.get(RAW_MAPPING_QUALITY):
+                square, count = self.info[RAW_MAPPING_QUALITY].split(",")
+                int(float(square)), int(count)
+            for values, _ in zip(self.samples, self.genotypes, strict=True):
+                for key in ("DP", "MIN_DP", "GQ", "PS"):
+                    int(values.get(key, 0))
+                for key in ("AD", "PL", "SB"):
+                    np.array(integers(values.get(key)), np.int64)
+        except (ValueError, LookupError, ArithmeticError) as error:
+            raise InputError(f"{self.at()} has a wrong value ({error}); make or copy the gVCF again.") from error
+
     def at(self) -> str:
         """Return file and position of the record, for messages."""
         return f"{self.source.path}: the record at position {self.start + 1}"
@@ -105,21 +135,31 @@ class Gvcf:
             raise InputError(f"{path}: is not bgzip; run bgzip and bcftools index --tbi on it.")
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: is truncated; make or copy the file again.")
+        open_index(path, "tbi")
         try:
             self._file = pysam.TabixFile(self.path, encoding="utf-8")
+            header = list(self._file.header)
+            unknown = set(self._file.contigs) - set(contigs)
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: has no index next to it; run bcftools index --tbi on it.") from error
-        header = list(self._file.header)
+            raise InputError(f"{path}: cannot be read ({error}); make or copy the file and its index again.") from error
         if not any(line.startswith(f"##ALT=<ID={NON_REFERENCE[1:-1]},") for line in header):
             raise InputError(
                 f"{path}: its header has no allele {NON_REFERENCE}, so it is not a gVCF; "
                 "make one with `rescore.gvcf: true` or with GATK's HaplotypeCaller -ERC GVCF."
             )
-        self._check_contigs(header, contigs)
+        try:
+            self._check_contigs(header, contigs)
+            self.ploidies = PloidyMap.from_header(header)
+        except (ValueError, LookupError) as error:
+            raise InputError(f"{path}: its header has a wrong line ({error}); make or copy the file again.") from error
+        if unknown:
+            raise InputError(
+                f"{path}: its index has the contig {min(unknown)!r}, which is not in the reference; run bcftools index "
+                "--tbi on it again, or make it with this reference."
+            )
         if not header[-1].startswith("#CHROM"):
             raise InputError(f"{path}: its header has no line with the names of the samples; make the file again.")
         self.samples: Sequence[str] = header[-1].split("\t")[_FIRST_SAMPLE:]
-        self.ploidies = PloidyMap.from_header(header)
 
     def _check_contigs(self, header: Sequence[str], contigs: Mapping[str, int]) -> None:
         for line in header:
@@ -142,7 +182,7 @@ class Gvcf:
             length = self._lengths.get(contig, 0)
             for record in islice(self.records(contig, 0, _FURTHEST), _RECORDS_COMPARED):
                 end = record.start + len(record.reference)
-                if end > length:
+                if record.start < 0 or end > length:
                     raise InputError(f"{record.at()} of {contig} is beyond the contig; make the gVCF again.")
                 own = sequence(contig, record.start, end).decode()
                 for place, (letter, other) in enumerate(zip(record.reference.upper(), own, strict=True)):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts
-from quire.rescore.joint.inputs import Gvcf, GvcfRecord
+from quire.rescore.joint.inputs import Gvcf, GvcfRecord, integers
 from quire.rescore.phasing import Phase
 
 _UNKNOWN = ""  # an allele without a meaning at the site
@@ -160,11 +160,6 @@ def _by_quality(quality: int, alleles: int) -> NDArray[np.int64]:
     """Approximate the PLs of a diploid reference genotype by GQ (makeApproximateDiploidLog10LikelihoodsFromGQ)."""
     counts = genotype_counts(2, alleles)
     return quality * np.where(counts[:, 0] == 2, 0, np.where(counts[:, 0] == 1, 1, _TWO_OTHERS)).astype(np.int64)
-
-
-def integers(text: str | None) -> list[int]:
-    """Parse integers separated by commas; a missing text, or one with a dot, gives an empty list."""
-    return [int(item) for item in text.split(",")] if text and "." not in text else []
 
 
 @lru_cache(maxsize=4096)
