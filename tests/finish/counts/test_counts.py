@@ -285,7 +285,7 @@ def test_windows_of_the_reference(genome: tuple[Path, dict[str, str]]) -> None:
             assert window_bin(tables, contig, start) == expected
             if expected >= 0:
                 naive[expected] += 1
-    assert sum(windows_of(reference, *piece) for piece in pieces_of(reference)).tolist() == naive.tolist()
+    assert sum(windows_of(reference, piece) for piece in pieces_of(reference)).tolist() == naive.tolist()
     none = np.zeros(101, np.int64)
     count_windows(np.zeros(GC_WINDOW - 1, np.uint8), none)
     assert not none.any()

@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from gzip import BadGzipFile
 from io import BufferedIOBase, BufferedReader
@@ -125,10 +125,19 @@ def atomic_directory(final: str | Path) -> Iterator[Path]:
         _discard(final)
 
 
-def write_json_atomic(path: str | Path, content: Any) -> None:
-    """Write `content` as indented JSON; the file appears complete or not at all."""
+def write_json_atomic(path: str | Path, content: Any, indent: int | None = 2) -> None:
+    """Write `content` as JSON; the file appears complete or not at all.
+
+    Without `indent` it is one line, which suits 100,000 items: indented they are long and take seconds.
+    """
     with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, sort_keys=False) + "\n")
+        temporary.write_text(json.dumps(content, indent=indent) + "\n")
+
+
+def json_lines(content: Mapping[str, Any]) -> str:
+    """Return JSON with one line for each key, for values with many items (see `write_json_atomic`)."""
+    lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def lacks_bgzip_end(path: str | Path) -> bool:

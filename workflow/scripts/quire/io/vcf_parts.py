@@ -104,17 +104,18 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
         QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
     """
     with Path(part).open("rb") as stream:
-        head, text = b"", b""
+        head, text = list[bytes](), b""  # text: from the start of the last line of the blocks before
         while not _HEAD_END.search(text):
             start = stream.read(HEADER_BYTES)
             block = start + stream.read(int.from_bytes(start[-2:], "little") + 1 - HEADER_BYTES)
             if not start or block == BGZF_END:
                 raise QuireError(f"{part}: has no complete header; delete the parts and run again.")
-            head, text = head + block, text + _inflated(part, block)[0]
+            head.append(block)
+            text = text[text.rfind(b"\n") + 1 :] + _inflated(part, block)[0]
         if not text.endswith(b"\n") or not text.rsplit(b"\n", 2)[-2].startswith(b"#CHROM"):
             raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
         if with_head:
-            yield head, b""
+            yield b"".join(head), b""
         held, unfinished, closed = b"", b"", False  # held: the start of a block; unfinished: that of a line
         while new := stream.read(_WINDOW):
             held += new

@@ -18,6 +18,7 @@ from quire.reference.storage import write_manifest
 FORMAT_VERSION = 1
 PAGE_OVERLAP = 1280  # the longest read (1,024 bases) and 256 more
 _PROGRESS_EVERY = 1 << 28
+_WORTH_A_THREAD = 1 << 16  # bases; a thread that takes over fewer costs more than it saves
 
 logger = logging.getLogger("quire.reference")
 
@@ -100,7 +101,12 @@ def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[st
                 contigs.append({"name": piece.name, "length": 0, "md5": ""})
                 digest = hashlib.md5()
                 whole.update(f">{piece.name}\n".encode())
-            pending = [threads.submit(md5.update, piece.letters.data) for md5 in (digest, whole)]
+            if piece.codes.size < _WORTH_A_THREAD:
+                pending = []
+                digest.update(piece.letters.data)
+                whole.update(piece.letters.data)
+            else:
+                pending = [threads.submit(md5.update, piece.letters.data) for md5 in (digest, whole)]
             axis.add(piece.codes)
             contigs[-1]["length"] += piece.codes.size
             bases += piece.codes.size

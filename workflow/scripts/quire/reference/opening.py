@@ -140,7 +140,8 @@ class Reference:
         if not 0 <= start <= end <= self.contig_lengths[index]:
             raise ValueError(f"{self.contig_names[index]}:{start}-{end} is not within the contig")
         codes = np.full(end - start, AMBIGUOUS, dtype=np.uint8)
-        first, last = np.searchsorted(self.island_contig, [index, index + 1])
+        # Of the array's type: NumPy would convert all islands for another one.
+        first, last = np.searchsorted(self.island_contig, np.array([index, index + 1], self.island_contig.dtype))
         lengths = np.diff(self.island_axis[first : last + 1])
         near = slice(
             first + np.searchsorted(self.island_start[first:last] + lengths, start, side="right"),

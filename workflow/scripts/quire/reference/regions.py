@@ -4,6 +4,7 @@ Regions are int64[n, 2] by contig, 0-based and half-open, sorted and without ove
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,14 +37,11 @@ def merge(intervals: np.ndarray) -> np.ndarray:
 
 def islands_of(reference: "Reference") -> Regions:
     """Return the islands of a reference, which contain all positions where a read can align."""
-    lengths = np.diff(reference.island_axis)
-    regions: Regions = {}
-    for number, name in enumerate(reference.contig_names):
-        mine = np.flatnonzero(reference.island_contig == number)
-        if mine.size:
-            starts = reference.island_start[mine].astype(np.int64)
-            regions[name] = np.stack((starts, starts + lengths[mine]), axis=1)
-    return regions
+    starts = reference.island_start.astype(np.int64)
+    spans = np.stack((starts, starts + np.diff(reference.island_axis)), axis=1)
+    borders = np.searchsorted(reference.island_contig, np.arange(len(reference.contig_names) + 1)).tolist()
+    of_contigs = zip(reference.contig_names, pairwise(borders), strict=True)
+    return {name: spans[first:last] for name, (first, last) in of_contigs if first < last}
 
 
 def total_length(regions: Regions) -> int:

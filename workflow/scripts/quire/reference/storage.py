@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.io.files import json_lines
 
 try:
     from isal.isal_zlib import crc32
@@ -68,7 +69,7 @@ def write_manifest(directory: Path, kind: str, manifest: dict[str, Any]) -> None
     checksums = {path.name: checksum_of_file(path) for path in sorted(directory.glob("*.npy"))}
     content = dict(kind=kind, **manifest, checksums=checksums)
     content["manifest_checksum"] = _manifest_checksum(content)
-    (directory / MANIFEST).write_text(json.dumps(content, indent=1) + "\n")
+    (directory / MANIFEST).write_text(json_lines(content))
 
 
 def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def call_interval(request: CallingRequest) -> int:
             "regions": dict(tally.regions),
             "variants": variants,
         },
+        indent=None,
     )
     return variants
 

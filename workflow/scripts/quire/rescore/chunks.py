@@ -92,9 +92,10 @@ def read_chunks(
             seen += int(counts.sum())
             reads.append(own)
         yield Chunk(window, reads, chunk, intervals)
-        speed = seen / (time.monotonic() - begun)
-        here = min(chunk.stop * TILE, end)
-        logger.info("%s:%d of %d-%d: %d reads, %.0f/s", contig, here, start, end, seen, speed)
+        if end - start >= NEAR:  # there may be 100,000 shorter stretches
+            speed = seen / (time.monotonic() - begun)
+            here = min(chunk.stop * TILE, end)
+            logger.info("%s:%d of %d-%d: %d reads, %.0f/s", contig, here, start, end, seen, speed)
         size = _chunk_size(len(chunk), sum(len(own.start) for own in reads))
         first = chunk.stop
 

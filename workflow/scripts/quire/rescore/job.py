@@ -106,7 +106,7 @@ class CallingJob:
 
     def window(self, contig: str, start: int, end: int) -> Window:
         """Return the reference from `start` to `end`, cut at the contig's ends."""
-        length = int(self.reference.contig_lengths[self.reference.contig_names.index(contig)])
+        length = int(self.reference.contig_lengths[self.reference.contig_number[contig]])
         start, end = max(0, start), min(length, end)
         return Window(contig, length, start, self.reference.contig_codes(contig, start, end))
 

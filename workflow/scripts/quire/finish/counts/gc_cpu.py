@@ -4,7 +4,7 @@ A window of 100 bases is binned by its percentage of G and C, unless it has more
 0-based position from 1 on that is more than 100 bases before the end of the contig.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,13 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above, first_behind
 
 MOST_UNKNOWN = 4
-PIECE = 1 << 22  # windows per job
+PIECE = 1 << 22  # windows that a thread counts at a time
 _LOW_BITS = np.uint64(0x5555555555555555)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _CODES = code_table({}, AMBIGUOUS)
+
+Span = tuple[int, int, int]
+"""Number of a contig, start and end on it."""
 
 
 @inlined
@@ -87,24 +90,33 @@ def count_windows(codes, windows):
             windows[strong * 100 // GC_WINDOW] += 1
 
 
-def pieces_of(reference: Reference) -> Iterator[tuple[int, int, int]]:
-    """Yield disjoint spans (contig, start, end) that contain the starts of all windows with a bin.
+def pieces_of(reference: Reference) -> Iterator[list[Span]]:
+    """Yield disjoint spans that contain the starts of all windows with a bin, in lists of about PIECE starts.
 
     Spans of different islands do not overlap, because islands are further apart than the Ns that a window may have.
     """
     lengths = np.diff(reference.island_axis)
+    held: list[Span] = []
+    size = 0
     for island, contig in enumerate(reference.island_contig.tolist()):
         start = int(reference.island_start[island])
         end = start + int(lengths[island]) + MOST_UNKNOWN - GC_WINDOW + 1
         for first in range(start - MOST_UNKNOWN, end, PIECE):
-            yield contig, first, min(first + PIECE, end)
+            held.append((contig, first, min(first + PIECE, end)))
+            size += held[-1][2] - first
+            if size >= PIECE:
+                yield held
+                held, size = [], 0
+    if held:
+        yield held
 
 
-def windows_of(reference: Reference, contig: int, start: int, end: int) -> NDArray[np.int64]:
-    """Return the number of windows by bin (int64[GC_BINS]), for windows of a contig that begin in [start, end)."""
+def windows_of(reference: Reference, spans: Sequence[Span]) -> NDArray[np.int64]:
+    """Return the number of windows by bin (int64[GC_BINS]), for windows that begin in the spans."""
     windows = np.zeros(GC_BINS, np.int64)
-    first, last = max(start, 1), min(end, int(reference.contig_lengths[contig]) - GC_WINDOW)
-    if first < last:
-        letters = np.frombuffer(reference.sequence(contig, first, last + GC_WINDOW - 1), np.uint8)
-        count_windows(_CODES[letters], windows)
+    for contig, start, end in spans:
+        first, last = max(start, 1), min(end, int(reference.contig_lengths[contig]) - GC_WINDOW)
+        if first < last:
+            letters = np.frombuffer(reference.sequence(contig, first, last + GC_WINDOW - 1), np.uint8)
+            count_windows(_CODES[letters], windows)
     return windows

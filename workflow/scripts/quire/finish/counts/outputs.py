@@ -4,7 +4,6 @@ The depth over the target is counted in a job of its own, so that a change of th
 finishing depended on the target, the sample's units would be mapped again, since their alignments are temporary.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from quire.finish.counts.figures import figures_of, target_figures, window_rows
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import Counting, FinishedSample, Unsorted, open_sample
 from quire.io.bgzf_cpu import compress_blocks
-from quire.io.files import BGZF_END, atomic_path
+from quire.io.files import BGZF_END, atomic_path, json_lines
 from quire.reference import Reference
 from quire.reference.regions import islands_of, read_regions
 
@@ -56,7 +55,7 @@ class CountsWriter(Counting):
         windows = "".join(window_rows(counts, lengths)).encode()
         self._outputs.windows.write_bytes(compress_blocks(windows).tobytes() + BGZF_END)
         figures = figures_of(self._sample, counts, low, lengths, known, optical_pairs)
-        self._outputs.counts.write_text(_one_line_a_key(figures))
+        self._outputs.counts.write_text(json_lines(figures))
         return figures
 
 
@@ -94,10 +93,4 @@ def count_target(sample: FinishedSample, intervals_bed: str | Path, outputs: Tar
                 ) from None
             counts = counting.finish()
         figures = target_figures(sample.name, counts, low.close(), str(intervals_bed), regions)
-        whole.write_text(_one_line_a_key(figures))
-
-
-def _one_line_a_key(content: dict[str, Any]) -> str:
-    """Format JSON with one line per top-level key, so that histograms do not take one line per number."""
-    lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+        whole.write_text(json_lines(figures))

@@ -106,7 +106,7 @@ class Counting:
         self._genome, self._target = genome_of(reference), target_of(regions, reference, low.below)
         self._low, self._idle = low, list[Counters]()
         self._pool = ThreadPoolExecutor(threads)
-        self._windows = [self._pool.submit(windows_of, reference, *piece) for piece in pieces_of(reference)]
+        self._windows = [self._pool.submit(windows_of, reference, piece) for piece in pieces_of(reference)]
         self._jobs: deque[tuple[Future[NDArray[np.int64]], int]] = deque()
         self._behind_all, self._nothing = Place(len(self._contigs), 0), records_of(np.empty(0, np.uint8))
         # The last batch, whose end is not known yet, and the blocks of earlier batches that reach into it.

@@ -186,8 +186,13 @@ class IndexBuilder:
         parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
         parts.append(struct.pack("<i", self.contigs))
         # Rows of a contig are adjacent in all arrays.
-        borders = [np.searchsorted(rows["contig"], np.arange(self.contigs + 1)) for rows in (chunks, windows, totals)]
+        contigs = np.arange(self.contigs + 1)
+        borders = [np.searchsorted(rows["contig"], contigs).tolist() for rows in (chunks, windows, totals)]
+        without_records = self._contig(chunks[:0], _linear(windows[:0]), totals[:0])
         for contig in range(self.contigs):
+            if borders[2][contig] == borders[2][contig + 1]:
+                parts += without_records
+                continue
             own, filled, counted = (
                 rows[at[contig] : at[contig + 1]]
                 for rows, at in zip((chunks, windows, totals), borders, strict=True)

@@ -1,0 +1,459 @@
+"""Whole runs on biology at its worst: one read 20,000 times, poly-A, all N, 300,000 contigs, an amplicon at 50,000x.
+
+Each case makes its genome and reads from a seed and runs the workflow on them, FASTQ to report, with kernels that are
+compiled already. It prints one line of JSON: seconds, processor seconds, the largest memory of a job of each rule with
+what the rule asks for (both MiB), what came out, and the error's sentence if the run was refused. `--scale 2` doubles
+the input: time that more than doubles is not linear.
+
+Memory is the proportional set size of a job's processes together, looked at five times a second, or the kernel's
+high-water mark of its largest process if that is more. `asks` is for the threads of this run and no card.
+"""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pysam
+
+from bench.common import REPOSITORY, add_figures, arguments, environment, print_setting, write_measurement
+
+BASES = np.frombuffer(b"ACGT", np.uint8)
+COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
+LENGTH = 150
+INSERT, DEVIATION = 350, 40
+QUALITY = "I"
+LOOKS_A_SECOND = 5
+SCRIPT = re.compile(r"/scripts/tmp[^/]*\.(\w+)\.py")
+MIB = 1 << 20
+
+Texts = tuple[str, ...]
+"""A unit's reads: FASTQ text of the single reads, or of both mates."""
+
+
+@dataclass
+class Case:
+    """Input of a run.
+
+    Attributes:
+        contigs: letters of each contig by name.
+        reads: for each sample its FASTQ texts (one or two), or the path of a BAM.
+        settings: blocks of the configuration besides the reference and the sheets.
+    """
+
+    contigs: Mapping[str, str]
+    reads: Mapping[str, Texts | Path]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a case writes its files, the factor of its size, and its random numbers."""
+
+    folder: Path
+    scale: int
+    random: np.random.Generator
+
+    def genome(self, bases: int) -> str:
+        """Return random letters."""
+        return BASES[self.random.integers(0, 4, bases)].tobytes().decode()
+
+    def pairs(self, genome: str, count: int, length: int = LENGTH) -> Texts:
+        """Return FASTQ texts of pairs without errors from random places of a sequence."""
+        inserts = np.clip(self.random.normal(INSERT, DEVIATION, count).astype(int), length, len(genome))
+        starts = (self.random.random(count) * (len(genome) - inserts + 1)).astype(int)
+        turned = self.random.random(count) < 0.5
+        texts: tuple[list[str], list[str]] = ([], [])
+        for number, (start, insert) in enumerate(zip(starts, inserts, strict=True)):
+            left = genome[start : start + length]
+            mates = left, reverse_complement(genome[start + insert - length : start + insert])
+            for text, mate in zip(texts, mates[:: -1 if turned[number] else 1], strict=True):
+                text.append(record(f"p{number}", mate))
+        return "".join(texts[0]), "".join(texts[1])
+
+
+def record(name: str, letters: str, quality: str = QUALITY) -> str:
+    """Return a FASTQ record with one quality throughout."""
+    return f"@{name}\n{letters}\n+\n{quality * len(letters)}\n"
+
+
+def reverse_complement(letters: str) -> str:
+    """Return the reverse complement."""
+    return letters.encode().translate(COMPLEMENT)[::-1].decode()
+
+
+def copies(mates: Sequence[str], count: int, quality: str = QUALITY) -> Texts:
+    """Return FASTQ texts of `count` fragments with the same letters."""
+    return tuple("".join(record(f"c{number}", mate, quality) for number in range(count)) for mate in mates)
+
+
+def joined(*texts: Texts) -> Texts:
+    """Return FASTQ texts one after another, with names that stay different."""
+    parts = zip(*([text.replace("@", f"@{n}_") for text in pair] for n, pair in enumerate(texts)), strict=True)
+    return tuple("".join(part) for part in parts)
+
+
+def one_read(place: Place) -> Case:
+    """Copy one read 20,000 times."""
+    genome = place.genome(200_000)
+    return Case({"c": genome}, {"s": copies([genome[1000:1150]], 20_000 * place.scale)})
+
+
+def one_pair(place: Place) -> Case:
+    """Copy one pair 20,000 times."""
+    genome = place.genome(200_000)
+    mates = genome[1000:1150], reverse_complement(genome[1200:1350])
+    return Case({"c": genome}, {"s": copies(mates, 20_000 * place.scale)})
+
+
+def poly_a(place: Place) -> Case:
+    """20,000 pairs of A alone, and as many from a genome with 5,000 A in its middle."""
+    count = 20_000 * place.scale
+    genome = place.genome(100_000) + "A" * 5000 + place.genome(100_000)
+    return Case({"c": genome}, {"s": joined(copies(["A" * LENGTH, "T" * LENGTH], count), place.pairs(genome, count))})
+
+
+def all_n(place: Place) -> Case:
+    """20,000 pairs of N alone, and a contig of N beside another one."""
+    genome = place.genome(200_000)
+    count = 20_000 * place.scale
+    reads = joined(copies(["N" * LENGTH, "N" * LENGTH], count, "#"), place.pairs(genome, 1000))
+    return Case({"n": "N" * 50_000, "c": genome}, {"s": reads})
+
+
+def only_n(place: Place) -> Case:
+    """Make a genome of N alone."""
+    return Case({"n": "N" * 50_000 * place.scale}, {"s": copies(["N" * LENGTH], 1000)})
+
+
+def one_base(place: Place) -> Case:
+    """20,000 reads of one base beside 1,000 pairs."""
+    genome = place.genome(200_000)
+    reads = joined(copies(["A", "T"], 20_000 * place.scale), place.pairs(genome, 1000))
+    return Case({"c": genome}, {"s": reads})
+
+
+def longest_reads(place: Place) -> Case:
+    """One read of 65,535 bases after 1,000 pairs' first mates."""
+    genome = place.genome(200_000)
+    return Case({"c": genome}, {"s": (place.pairs(genome, 1000)[0] + record("long", genome[:65_535]),)})
+
+
+def longest_reads_bam(place: Place) -> Case:
+    """Put such a read into a BAM without alignments, after 1,000 short ones."""
+    genome = place.genome(200_000)
+    letters = [genome[start : start + LENGTH] for start in range(0, 100_000, 100)]
+    return Case({"c": genome}, {"s": unaligned(place, [*letters, genome[:65_535]])})
+
+
+def one_base_bam(place: Place) -> Case:
+    """20,000 reads of one base in a BAM without alignments."""
+    return Case({"c": place.genome(200_000)}, {"s": unaligned(place, ["A"] * 20_000 * place.scale)})
+
+
+def unaligned(place: Place, reads: Sequence[str], flag: int = 4) -> Path:
+    """Write a BAM of reads without alignments."""
+    path = place.folder / "reads.bam"
+    header = pysam.AlignmentHeader.from_dict({"HD": {"VN": "1.6", "SO": "queryname"}})
+    with pysam.AlignmentFile(str(path), "wb", header=header) as out:
+        for number, letters in enumerate(reads):
+            segment = pysam.AlignedSegment(header)
+            segment.query_name, segment.flag, segment.query_sequence = f"r{number:07}", flag, letters
+            segment.query_qualities = pysam.qualitystring_to_array(QUALITY * len(letters))
+            out.write(segment)
+    return path
+
+
+def short_contigs(place: Place) -> Case:
+    """Contigs of 1, 20 and 100 bases; 10,000 reads of 150 bases reach beyond their ends, 1,000 pairs lie elsewhere."""
+    genome = place.genome(200_000)
+    contigs = {"one": "G", "twenty": place.genome(20), "hundred": place.genome(100), "c": genome}
+    flanks = [place.genome(25), place.genome(65)]
+    around = [flanks[0] + contigs["hundred"] + flanks[0], flanks[1] + contigs["twenty"] + flanks[1]]
+    count = 5000 * place.scale
+    mates = [(letters, reverse_complement(letters)) for letters in around]
+    return Case(contigs, {"s": joined(*(copies(pair, count) for pair in mates), place.pairs(genome, 1000))})
+
+
+def no_reads(place: Place) -> Case:
+    """Empty FASTQ files."""
+    return Case({"c": place.genome(200_000)}, {"s": ("", "")})
+
+
+def tandem(place: Place) -> Case:
+    """Repeat 300 bases 1,000 times, and draw 20,000 pairs from them."""
+    genome = place.genome(300) * 1000 * place.scale
+    return Case({"c": genome}, {"s": place.pairs(genome, 20_000 * place.scale)})
+
+
+def contigs_of(count: int) -> Callable[[Place], Case]:
+    """Return a case of so many contigs."""
+
+    def case(place: Place) -> Case:
+        genome = place.genome(300 * count * place.scale)
+        contigs = {f"contig_{n}": genome[300 * n : 300 * (n + 1)] for n in range(count * place.scale)}
+        pairs = [place.pairs(contigs[f"contig_{n}"], 1) for n in place.random.integers(0, len(contigs), 20_000)]
+        return Case(contigs, {"s": joined(*pairs)})
+
+    case.__doc__ = f"{count:,} contigs of 300 bases and 20,000 pairs."
+    return case
+
+
+def samples_of(count: int) -> Callable[[Place], Case]:
+    """Return a case of so many samples."""
+
+    def case(place: Place) -> Case:
+        genome = place.genome(200_000)
+        return Case({"c": genome}, {f"s{n:03}": place.pairs(genome, 500) for n in range(count * place.scale)})
+
+    case.__doc__ = f"{count} samples of 1,000 reads."
+    return case
+
+
+def amplicon(place: Place) -> Case:
+    """Draw 250,000 pairs of an amplicon of 1.5 kb, 50,000x, half of them with a variant."""
+    genome = place.genome(200_000)
+    start = 100_000
+    region = genome[start : start + 1500]
+    other = region[:750] + {"A": "C", "C": "G", "G": "T", "T": "A"}[region[750]] + region[751:]
+    half = 125_000 * place.scale
+    return Case({"c": genome}, {"s": joined(place.pairs(region, half), place.pairs(other, half))})
+
+
+def no_mates(place: Place) -> Case:
+    """20,000 reads of a BAM with flags of pairs, all first mates."""
+    genome = place.genome(200_000)
+    starts = place.random.integers(0, len(genome) - LENGTH, 20_000 * place.scale)
+    return Case({"c": genome}, {"s": unaligned(place, [genome[at : at + LENGTH] for at in starts], 1 | 4 | 8 | 64)})
+
+
+def other_mates(place: Place) -> Case:
+    """20,000 pairs whose mates lie on random, unrelated places."""
+    genome = place.genome(200_000)
+    one, two = (place.pairs(genome, 20_000 * place.scale)[0] for _ in range(2))
+    return Case({"c": genome}, {"s": (one, two)})
+
+
+def quality(letter: str) -> Callable[[Place], Case]:
+    """Return a case whose bases all have one quality."""
+
+    def case(place: Place) -> Case:
+        genome = place.genome(200_000)
+        pairs = place.pairs(genome, 20_000 * place.scale)
+        return Case({"c": genome}, {"s": tuple(text.replace(QUALITY * LENGTH, letter * LENGTH) for text in pairs)})
+
+    case.__doc__ = f"20,000 pairs whose bases all have quality {ord(letter) - 33}."
+    return case
+
+
+def bare_target(place: Place) -> Case:
+    """20,000 pairs on one contig, and a target on another one."""
+    genome = place.genome(200_000)
+    bed = place.folder / "target.bed"
+    bed.write_text("bare\t1000\t190000\n")
+    contigs = {"c": genome, "bare": place.genome(200_000)}
+    settings = {"rescore": {"intervals": str(bed)}}
+    return Case(contigs, {"s": place.pairs(genome, 20_000 * place.scale)}, settings)
+
+
+CASES: dict[str, Callable[[Place], Case]] = {
+    "one_read": one_read,
+    "one_pair": one_pair,
+    "poly_a": poly_a,
+    "all_n": all_n,
+    "only_n": only_n,
+    "one_base": one_base,
+    "one_base_bam": one_base_bam,
+    "longest_reads": longest_reads,
+    "longest_reads_bam": longest_reads_bam,
+    "short_contigs": short_contigs,
+    "no_reads": no_reads,
+    "tandem": tandem,
+    "contigs_10k": contigs_of(10_000),
+    "contigs_300k": contigs_of(300_000),
+    "samples_500": samples_of(500),
+    "amplicon": amplicon,
+    "no_mates": no_mates,
+    "other_mates": other_mates,
+    "quality_2": quality("#"),
+    "quality_93": quality("~"),
+    "bare_target": bare_target,
+}
+
+
+def write(case: Case, folder: Path) -> Path:
+    """Write the files of a run, and return its configuration."""
+    (folder / "genome.fa").write_text("".join(f">{name}\n{letters}\n" for name, letters in case.contigs.items()))
+    units = []
+    for sample, reads in case.reads.items():
+        row = {"sample": sample, "unit": "u", "fq1": "", "fq2": "", "bam": ""}
+        if isinstance(reads, Path):
+            row["bam"] = str(reads)
+        else:
+            for mate, text in enumerate(reads, 1):
+                row[f"fq{mate}"] = str(folder / f"{sample}_{mate}.fq")
+                Path(row[f"fq{mate}"]).write_text(text)
+        units.append(row | {"platform": "ILLUMINA", "library": "l"})
+    sheets = {"samples": [{"sample": sample, "ploidy": "2"} for sample in case.reads], "units": units}
+    for name, rows in sheets.items():
+        lines = ["\t".join(rows[0]), *("\t".join(row.values()) for row in rows)]
+        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
+    settings = {
+        "reference": {"fasta": str(folder / "genome.fa")},
+        **{name: str(folder / f"{name}.tsv") for name in sheets},
+        "output": str(folder / "results"),
+        "device": {"backend": "cpu"},
+    }
+    path = folder / "config.json"
+    path.write_text(json.dumps(settings | case.settings))
+    return path
+
+
+class Memory(threading.Thread):
+    """Peak memory of a run's jobs by rule, in bytes; `snakemake` is Snakemake itself."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process = process
+        self.peaks: dict[str, int] = {}
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        """Look until `ended` is set."""
+        while not self.ended.wait(1 / LOOKS_A_SECOND):
+            self.look()
+
+    def look(self) -> None:
+        """Look once."""
+        children: dict[int, list[int]] = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    parent = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
+                except (OSError, IndexError):
+                    continue
+                children.setdefault(parent, []).append(int(entry))
+        self._see("snakemake", [self.process])
+        waiting = list(children.get(self.process, []))
+        while waiting:
+            process = waiting.pop()
+            if rule := _rule(process):
+                tree = [process]
+                for one in tree:
+                    tree += children.get(one, [])
+                self._see(rule, tree)
+            else:
+                waiting += children.get(process, [])
+
+    def _see(self, rule: str, processes: list[int]) -> None:
+        shares = [_kilobytes(process, "smaps_rollup", "Pss") for process in processes]
+        marks = [_kilobytes(process, "status", "VmHWM") for process in processes]
+        self.peaks[rule] = max(self.peaks.get(rule, 0), 1024 * max(sum(shares), max(marks)))
+
+
+def _rule(process: int) -> str | None:
+    """Return the rule whose script a process runs."""
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
+    except OSError:
+        return None
+    found = SCRIPT.search(words[1]) if len(words) > 1 and "python" in words[0] else None
+    return found[1] if found else None
+
+
+def _kilobytes(process: int, file: str, key: str) -> int:
+    """Return a figure of a process from /proc; 0 if it is gone."""
+    try:
+        text = Path(f"/proc/{process}/{file}").read_text()
+    except OSError:
+        return 0
+    found = re.search(rf"^{key}:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def asked(folder: Path) -> dict[str, int]:
+    """Return the largest memory that jobs of each rule asked for, in MiB, from the records of Snakemake."""
+    most: dict[str, int] = {}
+    for path in (folder / "results/benchmarks").rglob("*.tsv"):
+        header, row = (line.split("\t") for line in path.read_text().splitlines()[:2])
+        of = dict(zip(header, row, strict=True))
+        most[of["rule_name"]] = max(most.get(of["rule_name"], 0), ast.literal_eval(of["resources"])["mem_mib"])
+    return most
+
+
+def answer(folder: Path) -> dict[str, int]:
+    """Return the counts of the records of all samples and the lines of the VCF."""
+    counts = {"records": 0, "mapped": 0, "proper": 0, "duplicates": 0, "MAPQ >= 20": 0}
+    for path in (folder / "results/align").glob("*.bam"):
+        with pysam.AlignmentFile(str(path)) as stream:
+            for one in stream.fetch(until_eof=True):
+                counts["records"] += 1
+                counts["mapped"] += not one.is_unmapped
+                counts["proper"] += one.is_proper_pair
+                counts["duplicates"] += one.is_duplicate
+                counts["MAPQ >= 20"] += one.mapping_quality >= 20
+    with pysam.VariantFile(str(folder / "results/rescore/all.vcf.gz")) as calls:
+        counts["calls"] = sum(1 for _ in calls)
+    return counts
+
+
+def measure(name: str, work: Path, scale: int, threads: int, seed: int) -> dict[str, Any]:
+    """Run a case and return its line."""
+    folder = (work / "biology" / f"{name}_{scale}").resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    configuration = write(CASES[name](Place(folder, scale, np.random.default_rng(seed))), folder)
+    command = [sys.executable, "-m", "snakemake", "-s", str(REPOSITORY / "Snakefile"), "--cores", str(threads)]
+    command += ["--directory", str(folder), "--configfile", str(configuration), "--benchmark-extended"]
+    with (folder / "snakemake.log").open("w") as log:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
+        memory = Memory(process.pid)
+        memory.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+    memory.ended.set()
+    memory.join()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    said = [line for line in (folder / "snakemake.log").read_text().splitlines() if "quire: error: " in line]
+    asks = asked(folder)
+    return {
+        "case": name,
+        "scale": scale,
+        "seconds": round(seconds, 1),
+        "processor seconds": round(usage.ru_utime + usage.ru_stime, 1),
+        "MiB": {rule: round(peak / MIB) for rule, peak in sorted(memory.peaks.items())},
+        "asks MiB": asks,
+        "more than asked": [rule for rule, peak in memory.peaks.items() if peak / MIB > asks.get(rule, np.inf)],
+        "status": "done" if process.returncode == 0 else said[-1] if said else f"status {process.returncode}",
+        "answer": answer(folder) if process.returncode == 0 else {},
+    }
+
+
+def main() -> None:
+    """Run the chosen cases and print their lines."""
+    parser = arguments(__doc__, needs_data=False)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--scale", type=int, default=1, help="how many times larger than stated")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    print_setting(())
+    for name in given.cases:
+        line = measure(name, given.work, given.scale, given.threads, given.seed)
+        print(json.dumps(line), flush=True)
+        add_figures({f"{name}: {key}": line[key] for key in ("seconds", "processor seconds")})
+    write_measurement(f"scale {given.scale}")
+
+
+if __name__ == "__main__":
+    main()
