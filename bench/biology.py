@@ -281,6 +281,7 @@ CASES: dict[str, Callable[[Place], Case]] = {
     "tandem": tandem,
     "contigs_10k": contigs_of(10_000),
     "contigs_300k": contigs_of(300_000),
+    "samples_100": samples_of(100),
     "samples_500": samples_of(500),
     "amplicon": amplicon,
     "no_mates": no_mates,
@@ -326,6 +327,7 @@ class Memory(threading.Thread):
         super().__init__(daemon=True)
         self.process = process
         self.peaks: dict[str, int] = {}
+        self.own_seconds = 0.0  # processor time of Snakemake itself
         self.ended = threading.Event()
 
     def run(self) -> None:
@@ -344,6 +346,8 @@ class Memory(threading.Thread):
                     continue
                 children.setdefault(parent, []).append(int(entry))
         self._see("snakemake", [self.process])
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        self.own_seconds = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
         waiting = list(children.get(self.process, []))
         while waiting:
             process = waiting.pop()
@@ -432,6 +436,8 @@ def measure(name: str, work: Path, scale: int, threads: int, seed: int) -> dict[
         "scale": scale,
         "seconds": round(seconds, 1),
         "processor seconds": round(usage.ru_utime + usage.ru_stime, 1),
+        "of these Snakemake": round(memory.own_seconds, 1),
+        "jobs": len(list((folder / "results/benchmarks").rglob("*.tsv"))),
         "MiB": {rule: round(peak / MIB) for rule, peak in sorted(memory.peaks.items())},
         "asks MiB": asks,
         "more than asked": [rule for rule, peak in memory.peaks.items() if peak / MIB > asks.get(rule, np.inf)],

@@ -33,7 +33,7 @@ def require_file(path: str, what: str) -> None:
     if not os.access(path, os.R_OK):
         raise InputError(f"{what}: {path} cannot be read; check its permissions.")
     if os.path.getsize(path) == 0:
-        raise InputError(f"{what}: {path} is empty.")
+        raise InputError(f"{what}: {path} is empty; copy it again, or leave it out.")
 
 
 def require_writable(folder: Path, what: str) -> None:

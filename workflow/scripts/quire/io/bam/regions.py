@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,14 @@ from quire.io.bam.bounds_cpu import WrongRecord, checked_records
 from quire.io.bam.decode_cpu import Records, header_bytes, records_of
 from quire.io.bam.index import find_index
 from quire.io.bam.reader_cpu import BamReader
+from quire.io.bed import Interval
 from quire.io.files import lacks_bgzip_end, lacks_cram_end
 from quire.io.samtools import open_alignments
 
 _BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM
+# Contigs of a CRAM that are decoded together: samtools reads the header, and a container of many contigs, each time.
+_BASES_TOGETHER, _BYTES_TOGETHER = 250_000, 1 << 20
+_NO_BED_LINE = ("#", "track", "browser")  # names with which samtools takes a line of a BED file for something else
 
 
 class IndexedAlignments:
@@ -63,6 +68,8 @@ class IndexedAlignments:
         self.samples: Mapping[str, str | None] = {group["ID"]: group.get("SM") for group in header.get("RG", ())}
         self._numbers = {name: number for number, name in enumerate(self.contigs)}
         self._reader = BamReader(path, len(self.contigs)) if is_bam else None
+        self._bases = sum(self.contigs.values())
+        self._decoded: dict[str, Records] = {}  # whole contigs of a CRAM that were not asked for yet
 
     def records(self, contig: str, start: int, end: int) -> Records:
         """Return the records that overlap [start, end) (0-based) of a contig; none for an unknown contig.
@@ -89,7 +96,7 @@ class IndexedAlignments:
             return 0
         if self._reader is not None:
             return self._reader.bytes_over(self._numbers[contig], start, end, self.contigs[contig])
-        share = (end - start) / sum(self.contigs.values())
+        share = (end - start) / self._bases
         return int(_BAM_BYTES_OF_CRAM * share * Path(self.path).stat().st_size)
 
     def compressed_bytes(self, contig: str, start: int, end: int) -> int | None:
@@ -99,19 +106,49 @@ class IndexedAlignments:
         return None if self._reader is None else self._reader.compressed_bytes(self._numbers[contig], start, end)
 
     def _records_of_cram(self, contig: str, start: int, end: int) -> Records:
-        """Return the records of a span, decoded by samtools to a temporary file of uncompressed BAM."""
+        """Return the records of a span of a CRAM; short contigs after a whole one are decoded with it."""
+        if start > 0 or end < self.contigs[contig]:
+            return self._decode([(contig, start, end)])
+        if contig not in self._decoded:
+            names = [contig] if contig.startswith(_NO_BED_LINE) else self._contigs_together(contig)
+            records = self._decode([(name, 0, self.contigs[name]) for name in names])
+            numbers = [self._numbers[name] for name in names]
+            borders = np.searchsorted(records.fixed["contig"], [*numbers, numbers[-1] + 1]).tolist()
+            self._decoded = {
+                name: Records(records.data, records.starts[first:last], records.fixed[first:last])
+                for name, (first, last) in zip(names, pairwise(borders), strict=True)
+            }
+        return self._decoded.pop(contig)
+
+    def _contigs_together(self, contig: str) -> list[str]:
+        """Return the names of a contig and of those after it that are decoded with it."""
+        size = Path(self.path).stat().st_size
+        left = min(_BASES_TOGETHER, _BYTES_TOGETHER * self._bases // size) - self.contigs[contig]
+        names = [contig]
+        for name, length in islice(self.contigs.items(), self._numbers[contig] + 1, None):
+            left -= length
+            if left < 0 or name.startswith(_NO_BED_LINE):
+                break
+            names.append(name)
+        return names
+
+    def _decode(self, spans: Sequence[Interval]) -> Records:
+        """Return the records of sorted spans, decoded by samtools to a temporary file of uncompressed BAM."""
+        where = f"{spans[0][0]}:{spans[0][1] + 1}-{spans[-1][2]}"
         with tempfile.TemporaryDirectory() as folder:
-            target = str(Path(folder) / "reads.bam")
-            # Braces allow names with colons and commas (HLA contigs).
-            region = f"{{{contig}}}:{start + 1}-{end}"
+            target, bed = str(Path(folder) / "reads.bam"), Path(folder) / "spans.bed"
             options = ["-u", "-o", target] + ([] if self.fasta is None else ["-T", str(self.fasta)])
+            regions = [f"{{{name}}}:{start + 1}-{end}" for name, start, end in spans]  # braces: HLA names have colons
+            if len(spans) > 1:
+                bed.write_text("".join(f"{name}\t{start}\t{end}\n" for name, start, end in spans))
+                options, regions = [*options, "-M", "-L", str(bed)], []
             try:
-                pysam.samtools.view(*options, self.path, region, catch_stdout=False)
+                pysam.samtools.view(*options, self.path, *regions, catch_stdout=False)
                 content = igzip.decompress(Path(target).read_bytes())
             except SamtoolsError as error:
                 reason = str(error).splitlines()[-1]
-                raise InputError(f"{self.path}: cannot be read at {region} ({reason}); is it damaged?") from error
-        return self._checked(np.frombuffer(content, np.uint8)[header_bytes(content) :], region)
+                raise InputError(f"{self.path}: cannot be read at {where} ({reason}); is it damaged?") from error
+        return self._checked(np.frombuffer(content, np.uint8)[header_bytes(content) :], where)
 
     def _checked(self, data: NDArray[np.uint8], region: str) -> Records:
         """Return the records of a region after a check of their bounds."""
