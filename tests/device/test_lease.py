@@ -217,13 +217,42 @@ def test_a_card_is_free_after_the_block(tmp_path: Path) -> None:
         assert (first.card, second.card) == (0, 1)
 
 
-def test_the_folder_must_be_this_users(tmp_path: Path) -> None:
-    """A link or a file in place of the folder is refused, since every user can write to /tmp."""
+def test_the_folder_must_be_this_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A link, a file or another user's folder is not used, since every user can write to /tmp: the cache is."""
     assert str(lease_folder()) == f"/tmp/quire-{os.getuid()}"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "file").touch()
-    for name in ("link", "file"):
-        with pytest.raises(QuireError, match=f"{name}: "), lease(["a"], tmp_path / name):
+    (tmp_path / "foreign").mkdir()
+    names = ["link", "file"]
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "foreign", 65534, 65534)
+        names.append("foreign")
+    for name in names:
+        another = lease(["a"], tmp_path / "file", wait=False)  # a job that must find the same locks
+        with lease(["a"], tmp_path / name, wait=False), pytest.raises(module.AllHeld), another:
             pass
-    with pytest.raises(QuireError, match="cannot be created"), lease(["a"], tmp_path / "no" / "folder"):
+        assert f"{tmp_path / name}: is not used for lock files" in caplog.text
+    assert (tmp_path / "cache/quire/cards/a.lock").exists()
+    assert not list((tmp_path / "foreign").iterdir())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    refused = pytest.raises(QuireError, match=r"quire/cards: cannot hold the lock files .* \(Not a directory\)")
+    with refused, lease(["a"], tmp_path / "link"):
         pass
+
+
+def test_a_folder_that_others_can_write_is_closed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with lease(["a"], tmp_path):
+        assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"9" * 5000, b"\x1b[31m12"])
+def test_a_damaged_lock_file_names_no_process(content: bytes, tmp_path: Path) -> None:
+    with lease(["a"], tmp_path):
+        (tmp_path / "a.lock").write_bytes(content)
+        with module._open(tmp_path / "a.lock") as file:
+            (shown,) = module._holders(tmp_path, [[file]])
+    assert shown == "?" or (shown.isdecimal() and len(shown) <= 20)

@@ -167,6 +167,56 @@ def test_code_that_others_can_write_is_not_loaded(library: Path) -> None:
     assert run(library)[:3] == (12, 1, 0)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_folder_of_another_user_is_neither_read_nor_written(library: Path) -> None:
+    run(library)
+    folder = kept(library)[0].parent
+    os.chown(folder, 65534, 65534)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    answer, hits, misses, log = run(library)
+    assert (answer, hits, misses) == (12, 0, 1)
+    assert f"{folder}: is not a folder of this user; its kernels are compiled in memory" in log
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@pytest.mark.full
+def test_a_file_in_place_of_the_folder(library: Path) -> None:
+    run(library)
+    folder = kept(library)[0].parent
+    shutil.rmtree(folder)
+    folder.write_text("")
+    answer, hits, misses, log = run(library)
+    assert (answer, hits, misses) == (12, 0, 1)
+    assert f"{folder}: is not a folder of this user" in log
+
+
+def test_without_a_folder_kernels_are_compiled_for_one_process(library: Path) -> None:
+    """The temporary folder is gone afterwards."""
+    for name in ("cache", ".quire-cache"):
+        (library / name).write_text("a file in the way")
+    (library / "temporary").mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(library), "XDG_CACHE_HOME": str(library / "cache")}
+    environment |= {"TMPDIR": str(library / "temporary"), "NUMBA_CACHE_DIR": ""}
+    command = [sys.executable, "-c", RUN]
+    done = subprocess.run(command, text=True, env=environment, capture_output=True, check=True, cwd=library)
+    assert done.stdout.split() == ["12", "0", "1"]
+    assert not list((library / "temporary").iterdir())
+
+
+def test_code_of_another_kernel_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The checksum covers the names of file and folder."""
+    keys = [((kind,), ("x86_64", "cpu"), ("digest", "digest")) for kind in (types.int64, types.float32)]
+    files = compiled._CodeFiles(str(tmp_path), "kernel", "stamp")
+    paths = [Path(files._path_of(key)) for key in keys]
+    for key in keys:
+        files.save(key, f"code of {key[0]}")
+    first, second = (path.read_bytes() for path in paths)
+    paths[0].write_bytes(second)
+    paths[1].write_bytes(first)
+    assert [files.load(key) for key in keys] == [None, None]
+    assert f"{paths[0]}: is damaged" in caplog.text
+
+
 def test_a_mask_that_lets_groups_write_does_not_matter(library: Path) -> None:
     widely = "import os; os.umask(0)\n" + RUN
     assert run(library, widely)[:3] == (12, 0, 1)

@@ -49,9 +49,10 @@ def test_what_was_removed_is_compiled_again(root: Path, missing: str) -> None:
     assert not stamps.are_compiled("align", SCRIPT)
 
 
-def test_a_damaged_stamp_is_none(root: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "[]", f'{{"{FOLDER}": "2"}}', f'{{"{FOLDER}": null}}', "[" * 100_000])
+def test_a_damaged_stamp_is_none(root: Path, text: str) -> None:
     (stamp,) = root.glob("align-*.json")
-    stamp.write_text("{")
+    stamp.write_text(text)
     assert not stamps.are_compiled("align", SCRIPT)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from quire.cache import cache_root, is_trusted, make_trusted
+from quire.cache import cache_root, make_trusted, read_kernel, sealed_kernel
 from quire.device.card import SOURCES
 from quire.errors import QuireError
 from quire.source_text import bare_cuda
@@ -21,7 +21,6 @@ from quire.source_text import bare_cuda
 # IEEE 754 floating point, the same as on the CPU: no contraction, no flushing of subnormal numbers.
 OPTIONS = ("-fmad=false", "-ftz=false", "-std=c++17", "-default-device", "--ptxas-options=-v")
 log = logging.getLogger("quire.device.compiler")
-_DIGEST_BYTES = hashlib.sha256().digest_size
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
@@ -86,13 +85,8 @@ def compile_kernel(source: str, architecture: str, defines: dict[str, int]) -> t
 def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
     """Return the machine code of a source, from the cache if an undamaged copy is there that nobody else can write."""
     path = cache_path(source, architecture, defines)
-    try:
-        kept = path.read_bytes()
-        digest, code = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
-        if is_trusted(path) and is_trusted(path.parent) and hashlib.sha256(code).digest() == digest:
-            return code
-    except OSError:
-        pass  # missing or unreadable: compiled again
+    if (kept := read_kernel(path)) is not None:
+        return kept
     _announce(architecture)
     code, _ = compile_kernel(source, architecture, defines)
     beside = None
@@ -100,7 +94,7 @@ def cubin(source: str, architecture: str, defines: dict[str, int]) -> bytes:
         if not make_trusted(path.parent):
             return code  # the folder of another user
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as beside:
-            beside.write(hashlib.sha256(code).digest() + code)
+            beside.write(sealed_kernel(path, code))
         os.replace(beside.name, path)  # atomic, whichever other process writes it
     except OSError:  # a full or read-only disk only costs another compilation in the next run
         if beside is not None:

@@ -12,7 +12,6 @@ use of the card.
 import fcntl
 import logging
 import os
-import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from quire.cache import cache_root, make_trusted
 from quire.errors import QuireError
 
 log = logging.getLogger("quire.device.backend")
@@ -107,24 +107,22 @@ def lease(
 
 
 def _own_folder(folder: Path) -> Path:
-    """Create the folder if it is missing; check that it belongs to this user, since every user can write to /tmp."""
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError as error:
-        raise QuireError(
-            f"{folder}: cannot be created ({error.strerror}); jobs share cards with lock files in it."
-        ) from None
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise QuireError(
-            f"{folder}: is not a folder of this user; remove it, since jobs share cards with lock files in it."
-        )
-    return folder
+    """Create the folder, or one in the cache if it is not this user's, since every user can write to /tmp."""
+    instead = cache_root() / "cards"
+    for chosen in (folder, instead):
+        try:
+            if not chosen.is_symlink() and make_trusted(chosen):
+                return chosen
+            why = "it belongs to another user"
+        except OSError as error:
+            why = error.strerror
+        log.warning("%s: is not used for lock files (%s)", chosen, why)
+    raise QuireError(f"{instead}: cannot hold the lock files with which jobs share cards ({why}); see the log.")
 
 
 def _open(path: Path) -> TextIO:
     # Programs that the job starts do not inherit the file: they would hold the card after the job.
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+", errors="replace")
 
 
 def _choose(
@@ -180,7 +178,8 @@ def _holders(folder: Path, files: Sequence[Sequence[TextIO]]) -> list[str]:
         for file in (file for halves in files for file in halves):
             if not _is_free(file):
                 file.seek(0)
-                found.append(file.read().strip() or "?")
+                number = file.read(20).strip()
+                found.append(number if number.isdecimal() else "?")
     return list(dict.fromkeys(found))
 
 

@@ -26,7 +26,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from quire.cache import is_trusted, make_trusted
+from quire.cache import make_trusted, read_kernel, sealed_kernel
 from quire.simd import late_code
 from quire.simd.stamps import compiler_settings, kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
@@ -34,7 +34,6 @@ from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, 
 Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # compiled kernels are removed after this time without use
-CHECKSUM_BYTES = hashlib.sha256().digest_size
 _DAY = 86400.0
 _found: dict[Path, SourceState | None] = {**states()}  # states when this process imports the sources
 late_code.install()
@@ -134,27 +133,15 @@ class _CodeFiles(IndexDataCacheFile):
 
     def load(self, key: object) -> Any:
         """Return the data that `save` stored, or None; Numba calls this method."""
-        path = Path(self._path_of(key))
-        try:
-            trusted = is_trusted(path)
-            content = path.read_bytes() if trusted else b""
-        except OSError:
-            return None
-        if not trusted:
-            log.warning("%s: other users can write to it; the kernel is compiled again", path)
-            return None
-        checksum, data = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
-        if hashlib.sha256(data).digest() != checksum:
-            log.warning("%s: is damaged; the kernel is compiled again", path)
-            return None
-        return pickle.loads(data)
+        code = read_kernel(Path(self._path_of(key)))
+        return None if code is None else pickle.loads(code)
 
     def save(self, key: object, data: object) -> None:
         """Store compiled code; the file gets its final name when it is complete. Numba calls this method."""
-        with self._open_for_write(self._path_of(key)) as stream:
+        path = self._path_of(key)
+        with self._open_for_write(path) as stream:
             os.fchmod(stream.fileno(), 0o644)  # `load` refuses what a group can write to, which some umasks allow
-            dumped: bytes = self._dump(data)
-            stream.write(hashlib.sha256(dumped).digest() + dumped)
+            stream.write(sealed_kernel(Path(path), self._dump(data)))
 
     def _path_of(self, key: Any) -> str:
         text = f"{key!r} {_named_tuples(key[0])}"
@@ -186,6 +173,8 @@ class _KernelCache(FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, stamp)
+        if not _can_keep(Path(self.cache_path)):
+            self.disable()
 
     def save_overload(self, signature: object, data: object) -> None:
         """Store compiled code; Numba calls this method.
@@ -213,11 +202,19 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     described = f"{numba.__version__} {compiler_settings()} {kernels_digest(path)}"
     digest = hashlib.sha256(described.encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
-    folder = kernels_root() / f"{name}-{digest[:16]}"
-    make_trusted(folder)
-    with suppress(OSError):  # a folder of root
-        os.utime(folder)  # marks it as used
-    return folder, digest
+    return kernels_root() / f"{name}-{digest[:16]}", digest
+
+
+@cache
+def _can_keep(folder: Path) -> bool:
+    """Create the folder of a module's kernels and mark it as used; warn and return False if it is no own one."""
+    with suppress(OSError):  # a file in its place, or a full disk
+        if make_trusted(folder):
+            with suppress(OSError):  # a folder of root
+                os.utime(folder)
+            return True
+    log.warning("%s: is not a folder of this user; its kernels are compiled in memory", folder)
+    return False
 
 
 @cache

@@ -4,11 +4,13 @@ This module does not import Numba, because importing it and loading kernels take
 stamp need not compile its kernels.
 """
 
+import atexit
 import hashlib
 import json
 import logging
 import os
 import re
+import shutil
 import sys
 import tempfile
 from functools import cache
@@ -43,7 +45,9 @@ def kernels_root() -> Path:
         except OSError:
             continue
     # Neither the user's folder nor the working directory can be used: kernels are compiled for this process only.
-    return Path(tempfile.mkdtemp(prefix="quire-numba-"))
+    folder = Path(tempfile.mkdtemp(prefix="quire-numba-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def are_compiled(stage: str, script: str) -> bool:
@@ -62,7 +66,7 @@ def are_compiled(stage: str, script: str) -> bool:
             if len(os.listdir(folder)) < files:
                 return False
             os.utime(folder)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):  # a damaged stamp
         return False
     return bool(folders)
 
