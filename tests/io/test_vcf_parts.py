@@ -7,7 +7,7 @@ from pathlib import Path
 import pysam
 import pytest
 from quire.errors import QuireError
-from quire.io import vcf_parts
+from quire.io import files, vcf_parts
 from quire.io.files import BGZF_END
 from quire.io.vcf import VariantRecord, header, read_head, write_part
 from quire.io.vcf_parts import join
@@ -123,7 +123,26 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
     ):
         with pytest.raises(QuireError, match=message):
             join([first, second], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
+    empty, damaged = tmp_path / "empty.vcf.gz", tmp_path / "damaged.vcf.gz"
+    empty.write_bytes(BGZF_END)
+    damaged.write_bytes(whole[:100] + b"\0\1" + whole[102:])
+    for first_part, message in (
+        (tmp_path / "absent.vcf.gz", r"absent\.vcf\.gz: cannot be read \(No such file"),
+        (empty, r"empty\.vcf\.gz: has no complete header; delete it"),
+        (damaged, r"damaged\.vcf\.gz: the gzip stream is damaged"),
+    ):
+        with pytest.raises(QuireError, match=message):
+            join([first_part], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
+    with pytest.raises(QuireError, match=r"0\.vcf\.gz: has the samples s, t; delete the parts"):
+        join([first], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi", samples=["s"])
     assert not list(tmp_path.glob("*all*"))
+
+
+def test_a_part_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file cannot be opened; htslib's object would end the process by a signal."""
+    monkeypatch.setattr(files, "_temporary_name", lambda final: tmp_path / "absent" / "part")
+    with pytest.raises(QuireError, match=r"part\.vcf\.gz: cannot be written \(No such file or directory\)"):
+        part(tmp_path / "part.vcf.gz", [("one", 5)])
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), OSError("building failed")])

@@ -6,7 +6,7 @@ from quire.run.job import run_job
 
 def main(job) -> None:
     """Unpack the job and gather."""
-    join(job.input.parts, job.output.gvcf, job.output.index)
+    join(job.input.parts, job.output.gvcf, job.output.index, samples=[job.wildcards.sample])
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

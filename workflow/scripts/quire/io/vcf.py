@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pysam
 
-from quire.io.files import atomic_path
+from quire.errors import QuireError
+from quire.io.files import atomic_path, open_input, read_errors
 
 PASS = "PASS"
 SPANNING_DELETION = "*"
@@ -150,12 +151,14 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
     The header has its own blocks, so that `vcf_parts.join` can copy the others.
     """
     count = 0
-    with atomic_path(path) as temporary, pysam.BGZFile(str(temporary), "wb", None) as stream:
-        stream.write(head.encode())
-        stream.flush()
-        for line in lines:
-            stream.write(line.encode())
-            count += 1
+    with atomic_path(path) as temporary:
+        temporary.touch()  # raises an error for a file that cannot be opened, where pysam.BGZFile crashes
+        with pysam.BGZFile(str(temporary), "wb", None) as stream:
+            stream.write(head.encode())
+            stream.flush()
+            for line in lines:
+                stream.write(line.encode())
+                count += 1
     return count
 
 
@@ -176,11 +179,17 @@ def contig_lines(head: Sequence[str]) -> list[str]:
 
 
 def read_head(part: str | Path) -> list[str]:
-    """Return the header lines of a bgzip VCF, with line ends."""
-    lines = []
-    with pysam.BGZFile(str(part), "rb", None) as stream:
+    """Return the header lines of a bgzip VCF that Quire wrote, with line ends.
+
+    Raises:
+        QuireError: the file cannot be read, is damaged, or has no line of columns.
+    """
+    lines: list[str] = []
+    with read_errors(part), open_input(part) as stream:  # pysam.BGZFile crashes if the file is missing
         for line in stream:
             if not line.startswith(b"#"):
                 break
-            lines.append(line.decode() + "\n")
+            lines.append(line.decode(errors="replace"))
+    if not lines or not lines[-1].startswith("#CHROM\t"):
+        raise QuireError(f"{part}: has no complete header; delete it and run again.")
     return lines

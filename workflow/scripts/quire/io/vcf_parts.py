@@ -24,7 +24,11 @@ TakesLines = Callable[[bytes], None]
 
 
 def join(
-    parts: Sequence[str | Path], output: str | Path, index: str | Path, takes_lines: TakesLines | None = None
+    parts: Sequence[str | Path],
+    output: str | Path,
+    index: str | Path,
+    takes_lines: TakesLines | None = None,
+    samples: Sequence[str] | None = None,
 ) -> int:
     """Join parts, in genome order, to one indexed bgzip VCF.
 
@@ -33,6 +37,7 @@ def join(
         output: the VCF (.vcf.gz).
         index: the index, .csi or .tbi; its content is CSI if a contig is too long for TBI.
         takes_lines: called with the lines of all records, or None.
+        samples: those that the parts must have, or None.
 
     Returns:
         The number of records.
@@ -42,6 +47,8 @@ def join(
             disk is full.
     """
     head = read_head(parts[0])
+    if samples is not None and (found := head[-1].split()[9:]) != list(samples):
+        raise QuireError(f"{parts[0]}: has the samples {', '.join(found)}; delete the parts and run again.")
     ranks = {name.encode(): rank for name, rank in contig_ranks(head).items()}
     records, last = 0, (-1, 0)
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
