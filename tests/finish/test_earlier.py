@@ -10,6 +10,7 @@ import pytest
 from quire.buckets.file import BucketFile
 from quire.finish.earlier_cpu import MOST_TIMES, UnitFiles, keep_units, take_back
 from quire.finish.sample import UnsortedUnit
+from quire.io.files import read_json, write_json_atomic
 
 from tests.finish.test_finish import finish, random_lines, unit_file
 from tests.finish.test_optical import CONTIGS as LONG_CONTIGS
@@ -21,8 +22,8 @@ LIBRARIES = {"1": "libA", "2": "libB", "3": "libA"}
 def files_of(folder: Path, unit: UnsortedUnit) -> UnitFiles:
     """Write a unit's buckets and the two JSON files of mapping."""
     ledger, insert_size = (folder / f"{unit.unit}.{name}.json" for name in ("ledger", "insert_size"))
-    ledger.write_text(json.dumps({"unit": unit.unit, "mapped_from": f"origin {unit.unit}"}, indent=2) + "\n")
-    insert_size.write_text(json.dumps({"median": 300}, indent=2) + "\n")
+    write_json_atomic(ledger, {"unit": unit.unit, "mapped_from": f"origin {unit.unit}"})
+    write_json_atomic(insert_size, {"median": 300})
     return UnitFiles(unit.path, ledger, insert_size)
 
 
@@ -36,7 +37,7 @@ def taken_back(folder: Path, unit: UnsortedUnit, to: Path, **changed: object) ->
     arguments: dict = {
         "path": folder / "out/units.json", "alignments": folder / "out/S.bam", "read_group": f"S.{unit.unit}",
         "unit": unit.unit, "mapped_from": f"origin {unit.unit}",
-        "outputs": UnitFiles(to / f"{unit.unit}.buckets", to / f"{unit.unit}.json", to / f"{unit.unit}.insert.json"),
+        "outputs": UnitFiles(*(to / f"{unit.unit}.{name}" for name in ("buckets", "ledger.json", "insert_size.json"))),
         "threads": 2,
     } | changed  # fmt: skip
     return take_back(**arguments)
@@ -71,10 +72,8 @@ def test_finished_again_they_give_the_same_bytes(kind: str, tmp_path: Path) -> N
     for unit in units:
         assert taken_back(tmp_path / "first", unit, tmp_path / "back")
         again.append(UnsortedUnit(unit.unit, unit.library, tmp_path / f"back/{unit.unit}.buckets"))
-        assert (tmp_path / f"back/{unit.unit}.json").read_bytes() == (
-            tmp_path / f"first/{unit.unit}.ledger.json"
-        ).read_bytes()
-        assert json.loads((tmp_path / f"back/{unit.unit}.insert.json").read_text()) == {"median": 300}
+        for name in (f"{unit.unit}.ledger.json", f"{unit.unit}.insert_size.json"):
+            assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "first" / name).read_bytes()
     for chosen in (slice(0, 3), slice(1, 3)):
         for name, group in (("scratch", units[chosen]), ("later", again[chosen])):
             (tmp_path / name).mkdir(exist_ok=True)
@@ -89,7 +88,7 @@ def test_what_is_not_the_same_is_mapped(tmp_path: Path, caplog: pytest.LogCaptur
     folder = tmp_path / "first"
     unit = finished(folder, lambda seed, unit: random_lines(seed, unit, 100))[0]
     bam, kept = folder / "out/S.bam", folder / "out/units.json"
-    status, content = bam.stat(), json.loads(kept.read_text())
+    status, content = bam.stat(), read_json(kept)
 
     def refused(**changed: object) -> bool:
         done = taken_back(folder, unit, tmp_path / "back", **changed)
@@ -110,12 +109,21 @@ def test_what_is_not_the_same_is_mapped(tmp_path: Path, caplog: pytest.LogCaptur
     assert refused()
     assert "is damaged); it is not used. The reads are mapped instead." in caplog.text
     bam.write_bytes(whole)
+    units, header = content["units"], content["units"]["1"]["header"]
+    units["1"]["header"] = header.replace("PU:1", "PU:2")
+    write_json_atomic(kept, content)
+    assert refused()
+    assert "S.bam: has another header than when it was finished. The reads" in caplog.text
+    units["1"]["header"] = header
+    kept.write_text(kept.read_text().replace("origin 1", "origin 2"))
+    assert refused()
+    assert "units.json: does not match its checksum" in caplog.text
     content["units"]["1"]["records"] += 1
-    kept.write_text(json.dumps(content))
+    write_json_atomic(kept, content)
     assert refused()
     assert "records of S.1, not" in caplog.text
     content["units"]["1"]["records"] -= 1
-    kept.write_text(json.dumps(content))
+    write_json_atomic(kept, content)
     assert taken_back(folder, unit, tmp_path / "back")
     assert BucketFile(tmp_path / "back/1.buckets").records == content["units"]["1"]["records"]
 

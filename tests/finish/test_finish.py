@@ -8,6 +8,7 @@ import resource
 import shutil
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -277,12 +278,25 @@ def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit]) -> None
     contents.write_bytes(content)
     with pytest.raises(QuireError, match=r"read group S\.lane1 is also in"):
         finish(tmp_path, [*units, units[0]])
+    exchanged = [replace(unit, path=other.path) for unit, other in zip(units, units[::-1], strict=True)]
+    with pytest.raises(QuireError, match=r"lane3\.buckets: has reads of S\.lane3 and not of S\.lane1; delete it"):
+        finish(tmp_path, exchanged)
     with pytest.raises(QuireError, match=r"lane1\.buckets: its contigs are not those of"):
         finish(tmp_path, units, contigs=dict(reversed(CONTIGS.items())))
     shutil.rmtree(units[1].path)
     with pytest.raises(QuireError, match=r"lane2\.buckets: is not a complete folder of buckets \(No such file"):
         finish(tmp_path, units)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_buckets_of_another_genome_are_refused(tmp_path: Path, units: list[UnsortedUnit]) -> None:
+    """Its contigs may have the same names and lengths; their checksums differ."""
+    file = BucketFile(units[0].path)
+    header = file.header_text.replace("\tLN:", "\tM5:0123456789abcdef0123456789abcdef\tLN:")
+    with BucketWriter(units[0].path, header, file.contig_names, file.contig_lengths):
+        pass
+    with pytest.raises(QuireError, match=r"lane1\.buckets: its contigs are not those of"):
+        finish(tmp_path, units)
 
 
 @pytest.mark.parametrize("planted", ["lost", "doubled"])

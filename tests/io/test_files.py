@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from quire.errors import QuireError
-from quire.io.files import atomic_directory, atomic_path, scratch_directory
+from quire.io.files import atomic_directory, atomic_path, read_json, scratch_directory, write_json_atomic
 
 KILLED = """
 import os, sys
@@ -64,3 +64,20 @@ def test_an_error_that_is_not_of_the_file_is_not_blamed_on_it(tmp_path: Path) ->
     with pytest.raises(OSError, match=r"libx\.so"), atomic_path(tmp_path / "x.bam"):
         ctypes.CDLL("libx.so")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_byte_of_a_json_file_counts(tmp_path: Path) -> None:
+    path, content = tmp_path / "one.json", {"counts": {"reads": 100}, "warnings": []}
+    write_json_atomic(path, content)
+    assert read_json(path) == content
+    whole = path.read_bytes()
+    changed = [whole[:at] + bytes([byte ^ 1 << at % 8]) + whole[at + 1 :] for at, byte in enumerate(whole)]
+    for damaged in [*changed, *(whole[:at] for at in range(len(whole))), whole + b"\n", b"", b"[]"]:
+        path.write_bytes(damaged)
+        with pytest.raises(QuireError, match=r"one\.json: does not match its checksum .*\.$"):
+            read_json(path)
+    (tmp_path / "other.json").write_bytes(whole)
+    with pytest.raises(QuireError, match=r"other\.json: does not match its checksum"):
+        read_json(tmp_path / "other.json")
+    with pytest.raises(QuireError, match=r"absent\.json: cannot be read \(No such file or directory\); run"):
+        read_json(tmp_path / "absent.json")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quire.errors import InputError, QuireError
 from quire.finish.counts.outputs import TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
+from quire.io.files import write_json_atomic
 from quire.reference import Reference
 from quire.reference.regions import contains, islands_of, merge, read_regions, total_length
 from quire.report.counts import median_of_histogram, read_sample_counts, read_variants
@@ -25,7 +26,6 @@ from quire.report.known_variants import (
 from quire.report.ledgers import (
     read_benchmarks,
     read_calling_ledger,
-    read_duplicates,
     read_insert_size_models,
     read_ledgers,
 )
@@ -98,15 +98,15 @@ def test_depth_equals_a_naive_count(run, tmp_path):
     assert depth.profile == pytest.approx(bins)
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"format_version": 99}'])
+@pytest.mark.parametrize("content", [{"stage": "align"}, {"format_version": 99}])
 def test_counts_that_are_none_are_named(tmp_path, content):
     broken = tmp_path / "broken.json"
-    broken.write_text(content)
+    write_json_atomic(broken, content)
     for read in (read_sample_counts, read_variants):
         with pytest.raises(QuireError, match=r"broken\.json: is not a file of counts of this version"):
             read(broken)
     broken.write_text("no JSON at all")
-    with pytest.raises(QuireError, match=r"broken\.json: cannot be read"):
+    with pytest.raises(QuireError, match=r"broken\.json: does not match its checksum"):
         read_variants(broken)
 
 
@@ -268,23 +268,18 @@ def test_benchmarks_are_summed_by_rule(tmp_path):
 
 
 def test_what_earlier_stages_counted(tmp_path):
-    (tmp_path / "sample.lane.json").write_text('{"stage": "align", "unit": "sample.lane", "counts": {"reads": 3}}')
+    write_json_atomic(tmp_path / "sample.lane.json", {"stage": "align", "unit": "sample.lane", "counts": {"reads": 3}})
     ledgers = read_ledgers("sample", [tmp_path / "sample.lane.json"])
     line = {"sample": "sample", "unit": "sample.lane", "stage": "align", "counts": {"reads": 3}, "warnings": []}
     assert ledgers == [line]
-    (tmp_path / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 3, "used": 3}}}')
+    write_json_atomic(tmp_path / "calling.json", {"stage": "rescore", "samples": {"sample": {"reads": 3, "used": 3}}})
     (called,) = read_calling_ledger(tmp_path / "calling.json")
     assert (called["stage"], called["sample"], called["counts"]) == ("rescore", "sample", {"reads": 3, "used": 3})
     assert read_calling_ledger(None) == []
-    (tmp_path / "duplicates.tsv").write_text("library\treads\tshare\nlib 1\t10\t0.5\n")
-    assert read_duplicates(tmp_path / "duplicates.tsv") == [{"library": "lib 1", "reads": 10, "share": 0.5}]
-    assert read_duplicates(None) == []
-    (tmp_path / "sample.lane.insert_size.json").write_text('{"median": 300}')
+    write_json_atomic(tmp_path / "sample.lane.insert_size.json", {"median": 300})
     assert read_insert_size_models([tmp_path / "sample.lane.insert_size.json"]) == {"sample.lane": {"median": 300}}
-    (tmp_path / "bad.json").write_text("[]")
+    write_json_atomic(tmp_path / "bad.json", {"unit": "sample.lane"})
     with pytest.raises(QuireError, match=r"bad\.json: is not a ledger"):
         read_ledgers("sample", [tmp_path / "bad.json"])
     with pytest.raises(QuireError, match=r"absent\.json"):
         read_ledgers("sample", [tmp_path / "absent.json"])
-    with pytest.raises(QuireError, match=r"absent\.tsv"):
-        read_duplicates(tmp_path / "absent.tsv")

@@ -1,13 +1,13 @@
 """The complete report of a small run: page, summary and warnings; an error leaves no output."""
 
 import copy
-import json
 import os
 import re
 from html.parser import HTMLParser
 
 import pytest
 from quire.errors import InputError, QuireError
+from quire.io.files import read_json, write_json_atomic
 from quire.reference.fasta import fasta_digest
 from quire.report import page
 from quire.report.criteria import BY_KEY, LOOK, NOT_JUDGED
@@ -52,11 +52,10 @@ class Page(HTMLParser):
 def written(run, tmp_path_factory):
     """Write the page and the summary of the small run, with ledgers and a benchmark."""
     folder = tmp_path_factory.mktemp("report")
-    (folder / "ledger.json").write_text(
-        '{"stage": "align", "unit": "sample.lane", "counts": {"reads": 86, "mapped": 80, "unmapped": 6},'
-        ' "backend": {"name": "gpu", "reason": "a card was found.", "card": "Card <b>", "memory": null}}'
-    )
-    (folder / "calling.json").write_text('{"stage": "rescore", "samples": {"sample": {"reads": 80, "used": 80}}}')
+    backend = {"name": "gpu", "reason": "a card was found.", "card": "Card <b>", "memory": None}
+    ledger = {"stage": "align", "unit": "sample.lane", "counts": {"reads": 86, "mapped": 80, "unmapped": 6}}
+    write_json_atomic(folder / "ledger.json", ledger | {"backend": backend})
+    write_json_atomic(folder / "calling.json", {"stage": "rescore", "samples": {"sample": {"reads": 80, "used": 80}}})
     (folder / "benchmarks").mkdir()
     (folder / "benchmarks" / "map_unit.tsv").write_text("s\tmax_rss\tcpu_time\n3\t50\t4\n")
     compare_with_truth(
@@ -289,7 +288,7 @@ def test_the_ledger_has_what_any_unit_counts(run, tmp_path):
     for path, more in zip(ledgers, ({}, {"secondary_left_out": 4321}), strict=True):
         backend = {"name": "cpu", "reason": "asked for.", "card": None, "memory": None}
         line = {"stage": "align", "unit": path.stem, "counts": {"reads": 86, **more}, "backend": backend}
-        path.write_text(json.dumps(line))
+        write_json_atomic(path, line)
     samples = [{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": ledgers}]
     files = tmp_path / "report.html", tmp_path / "summary.json"
     write_report(ReportOutputs(*files), ReportInputs(samples=samples, vcf=run.vcf, variants=run.variants))
@@ -314,16 +313,18 @@ def test_what_is_usual_is_drawn_only_where_it_was_judged(monkeypatch):
 
 
 def test_only_a_summary_is_read(tmp_path):
-    for content, message in (("{}", "is not a summary"), (json.dumps({"format_version": 99}), "format version 99")):
-        (tmp_path / "summary.json").write_text(content)
-        with pytest.raises(InputError, match=message):
-            load_summary(tmp_path / "summary.json")
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(QuireError, match="does not match its checksum"):
+        load_summary(tmp_path / "summary.json")
+    write_json_atomic(tmp_path / "summary.json", {"format_version": 99})
+    with pytest.raises(InputError, match="format version 99"):
+        load_summary(tmp_path / "summary.json")
 
 
 def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     """The page of forty samples, two of them one person, has one sortable table, comparisons and the closest pairs."""
     names = [f"sample_{number}" for number in range(40)]
-    content = json.loads(run.variants.read_text())
+    content = read_json(run.variants)
     (one,) = content["samples"].values()
     pairs = len(names) * (len(names) - 1) // 2
     counts = {"sites": 400, "same": 150, "opposite_homozygous": 40, "both_heterozygous": 40}
@@ -331,7 +332,7 @@ def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     content["pairs"] = {name: [counts.get(name, 120)] * pairs for name in content["pairs"]}
     for name, value in {"same": 399, "opposite_homozygous": 0, "both_heterozygous": 119}.items():
         content["pairs"][name][0] = value
-    (tmp_path / "variants.json").write_text(json.dumps(content))
+    write_json_atomic(tmp_path / "variants.json", content)
     samples = [{"sample": name, "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []} for name in names]
     write_report(
         ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"),

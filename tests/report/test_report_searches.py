@@ -1,12 +1,12 @@
 """Section of the exact tools: tables, dot plots and terminal lines from the summaries of the searches."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from quire.errors import QuireError
+from quire.io.files import write_json_atomic
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.report.terminal import load_summary, print_searches, print_summary
 
@@ -27,14 +27,14 @@ def write_search(folder: Path, tool: str, name: str, /, **changes: Any) -> dict[
     content = {"tool": tool, "name": name, "inputs": {"queries": "q.fa"}, "settings": settings}
     content |= {"backend": BACKEND, "counts": COUNTS, "seconds": 1.25}
     path = folder / f"{name}.json"
-    path.write_text(json.dumps(content | changes))
+    write_json_atomic(path, content | changes)
     return {"summary": path, "results": [folder / f"{name}.{tool}"], "dots": None}
 
 
 def test_a_run_of_the_exact_tools_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Write page, summary and terminal lines without samples; a pair has its dot plot, and a warning is at the top."""
     pair = write_search(tmp_path, "pairwise", "pair", counts={"score": 880, "identity": 0.98765}, settings={"match": 1})
-    (tmp_path / "pair.dots.json").write_text(json.dumps(DOTS))
+    write_json_atomic(tmp_path / "pair.dots.json", DOTS)
     pair["dots"] = tmp_path / "pair.dots.json"
     searches = [
         write_search(tmp_path, "mems", "DH1"),
@@ -99,7 +99,7 @@ def test_no_dot_plot(tmp_path: Path) -> None:
     """Refuse a dot plot without segments by name."""
     search = write_search(tmp_path, "pairwise", "pair")
     search["dots"] = tmp_path / "pair.dots.json"
-    search["dots"].write_text(json.dumps({**DOTS, "segments": [[1, 2]]}))
+    write_json_atomic(search["dots"], {**DOTS, "segments": [[1, 2]]})
     with pytest.raises(QuireError, match=r"pair\.dots\.json: is not a dot plot"):
         write_report(
             ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"), ReportInputs(searches=[search])

@@ -1,23 +1,22 @@
 """The ledger of calling: sums over the pieces, which must balance."""
 
-import json
-
 import pytest
 from quire.errors import QuireError
+from quire.io.files import read_json, write_json_atomic
 from quire.rescore.ledgers import gather_ledgers
 
 
 def piece(path, reads: int, used: int, variants: int):
     counts = {"reads": reads, "unmapped": reads - 5, "used": used}
     ledger = {"stage": "rescore", "intervals": [], "variants": variants, "reads": {"a": counts}}
-    path.write_text(json.dumps(ledger | {"regions": {"active": variants, "not_assembled": 1}}))
+    write_json_atomic(path, ledger | {"regions": {"active": variants, "not_assembled": 1}})
     return path
 
 
 def test_pieces_are_added_up(tmp_path):
     parts = [piece(tmp_path / "0.json", 10, 5, 2), piece(tmp_path / "1.json", 20, 5, 3)]
     gather_ledgers(parts, tmp_path / "all.json", 4)
-    assert json.loads((tmp_path / "all.json").read_text()) == {
+    assert read_json(tmp_path / "all.json") == {
         "stage": "rescore",
         "samples": {"a": {"reads": 30, "unmapped": 20, "used": 10}},
         "regions": {"active": 5, "not_assembled": 2},

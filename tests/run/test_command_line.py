@@ -1,6 +1,5 @@
 """Check the exact tools' command lines: arguments are the schema's keys, indexes are reused, mistakes are reported."""
 
-import json
 import os
 import random
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from quire.device.card import SOURCES
 from quire.errors import InputError
+from quire.io.files import write_json_atomic
 from quire.reference import Reference
 from quire.run import interrupts
 from quire.run.command_line import ToolParser, beside, require_apart, run_tool
@@ -141,7 +141,7 @@ def test_no_reference(content: str, expected: str, tmp_path: Path) -> None:
 def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts are printed on stdout and warnings on stderr; an input error is one sentence and status 1."""
     summary = beside(tmp_path / "x.mems", "mems", "json")
-    summary.write_text(json.dumps({"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]}))
+    write_json_atomic(summary, {"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]})
     run_tool(lambda: summary)
     shown = capfd.readouterr()
     assert shown.out == "query bases 1,234,567, identity 0.5\n"

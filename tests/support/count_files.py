@@ -19,4 +19,4 @@ def count_file(sample: str, bam: Path, reference: Reference, threads: int, outpu
     ):
         for stretch in stream.stretches(executor, STRETCH_BYTES, 1):
             counting.take(counting.prepare(records_of(stretch.bytes())))
-        return counting.write()
+        return counting.write(outputs.counts)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pysam
 import pytest
+from quire.io.files import read_json
 
 from tests.workflow.runs import Run, errors_of
 from tests.workflow.test_road import finished_rules
@@ -42,7 +43,7 @@ def test_consequences_are_in_the_file_and_in_the_report(continued: Callable[[], 
         assert [line[:2] for line in found] == [(record.pos, record.alleles) for record in before]
         assert next(iter(after.fetch("chr22", 20000, 21000)), None) is not None
     assert any(values and values[0].startswith("missense|ONE|T1|protein_coding|+|") for _, _, values in found)
-    counts = json.loads((run.output / "annotate/consequences.json").read_text())
+    counts = read_json(run.output / "annotate/consequences.json")
     assert counts["variants"]["missense"] > 5
     assert sum(counts["variants"].values()) == sum(
         "PASS" in record.filter for record in pysam.VariantFile(str(annotated))

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from quire.io.files import read_json, write_json_atomic
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 
 from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, REPOSITORY, chromium, look, words_of_print
@@ -23,12 +24,12 @@ WIDTHS = [420, 1400]
 def pages(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the page of the finished run, and a page of its sample under four names."""
     folder, align = tmp_path_factory.mktemp("cohort"), finished.output / "align"
-    content = json.loads((finished.output / "rescore/variants.json").read_text())
+    content = read_json(finished.output / "rescore/variants.json")
     (one,) = content["samples"].values()
     pairs = len(SAMPLES) * (len(SAMPLES) - 1) // 2
     content["samples"] = dict.fromkeys(SAMPLES, one)
     content["pairs"] = {name: [300] * pairs for name in content["pairs"]}
-    (folder / "variants.json").write_text(json.dumps(content))
+    write_json_atomic(folder / "variants.json", content)
     files = {"bam": align / "NA12878.bam", "counts": align / "NA12878.counts.json", "ledgers": []}
     write_report(
         ReportOutputs(folder / "report.html", folder / "summary.json"),

@@ -1,10 +1,10 @@
 # Shared by all stages: the checked configuration, the folders, and the functions that rules call.
-import json
 import os
 import shlex
 import sys
 import time
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +16,9 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from quire import sources
 from quire.device.backend import may_have_card
 from quire.errors import InputError, QuireError
+from quire.io.files import read_json
+from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
+from quire.reference.storage import read_manifest
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
 from quire.run.changed_inputs import keep_states
@@ -135,8 +138,23 @@ wildcard_constraints:
 
 def page_manifests(wildcards):
     """Return the manifests of all pages of the index; their number comes from the packed reference."""
-    pages = json.loads(Path(checkpoints.pack_reference.get().output.manifest).read_text())["pages"]
-    return expand(INDEX / "page_{page}/manifest.json", page=range(len(pages)))
+    checkpoints.pack_reference.get()
+    return expand(INDEX / "page_{page}/manifest.json", page=range(len(packed_reference()["pages"])))
+
+
+def packed_reference():
+    """Return the manifest of the packed reference.
+
+    FileNotFoundError is not a sentence here: Snakemake asks again when the file exists.
+    """
+    return read_reference(os.stat(str(REFERENCE)).st_mtime_ns)
+
+
+@cache
+def read_reference(time_stamp):
+    """Read the manifest of the packed reference, once for each state of the file."""
+    with ends_in_a_sentence():
+        return read_manifest(REFERENCE.parent, "reference", REFERENCE_VERSION)
 
 
 def of_search(tool, *keys):
@@ -262,7 +280,8 @@ def files_of_pieces(pattern):
     """Return an input function for one file per piece of the reference; one job calls each piece."""
 
     def files(wildcards):
-        pieces = json.loads(Path(checkpoints.split_intervals.get().output.pieces).read_text())
+        with ends_in_a_sentence():
+            pieces = read_json(checkpoints.split_intervals.get().output.pieces)["pieces"]
         return expand(pattern, piece=range(len(pieces)))
 
     return files
@@ -353,7 +372,6 @@ def samples_of_report():
             "target": str(ALIGN / f"{sample}.target.json") if SETTINGS["rescore"]["intervals"] else None,
             "known_sites": str(ALIGN / f"{sample}.known_sites.json") if SETTINGS["report"]["known_sites"] else None,
             "ledgers": ledgers(sample),
-            "duplicates_table": str(ALIGN / f"{sample}.duplicates.tsv"),
             "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),
             "beds": [str(ALIGN / f"{sample}.{name}.bed.gz") for name in ("coverage", LOW_COVERAGE)],
         }

@@ -67,7 +67,6 @@ rule write_report:
         counts=expand(ALIGN / "{sample}.counts.json", sample=SAMPLES),
         targets=targets_of_samples(),
         known_sites=known_sites_of_samples(),
-        duplicates=expand(ALIGN / "{sample}.duplicates.tsv", sample=SAMPLES),
         insert_sizes=[files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample) for sample in SAMPLES],
         ledgers=[ledgers(sample) for sample in SAMPLES],
         variant_counts=RESCORE / "variants.json" if SAMPLES else [],

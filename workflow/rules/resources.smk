@@ -37,8 +37,7 @@ def mapping_memory(wildcards, input, threads):
     memory on the host and larger batches (measured with 16 threads and a genome of 60 Mb: 7.5 GB in all from gzip, 8.9
     from bgzip).
     """
-    manifest = json.loads(Path(input.reference).read_text())
-    return 1000 + 160 * threads + int(6 * manifest["axis_length"] / 1e6) + (6000 + 60 * threads) * MAYBE_CARDS
+    return 1000 + 160 * threads + int(6 * packed_reference()["axis_length"] / 1e6) + (6000 + 60 * threads) * MAYBE_CARDS
 
 
 def pair_memory(wildcards, input, threads):
@@ -62,5 +61,5 @@ def calling_memory(wildcards, input, threads):
 
 def page_memory(wildcards, input, threads):
     """Return the megabytes for indexing a page: text, suffix array and their sorting; with a card also CUDA's own."""
-    page = json.loads(Path(input.reference).read_text())["pages"][int(wildcards.page)]
+    page = packed_reference()["pages"][int(wildcards.page)]
     return 1000 + int(12 * (page["end"] - page["start"]) / 1e6) + 2000 * MAYBE_CARDS

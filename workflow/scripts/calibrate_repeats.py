@@ -1,15 +1,15 @@
 """Estimate a sample's error rates in short tandem repeats, for DRAGEN's error models."""
 
-import json
 from pathlib import Path
 
+from quire.io.files import read_json
 from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and calibrate."""
-    pieces = json.loads(Path(job.input.pieces).read_text())
+    pieces = read_json(job.input.pieces)["pieces"]
     calibrate_sample(
         reference_directory=Path(job.input.reference).parent,
         sample=job.wildcards.sample,

@@ -1,10 +1,10 @@
 """Genotype the gVCFs of all samples together in one piece of the reference."""
 
-import json
 import logging
 from pathlib import Path
 
 from quire.device.backend import cpu_only
+from quire.io.files import read_json
 from quire.rescore.joint import JointRequest, genotype_interval
 from quire.run.job import run_job
 
@@ -15,7 +15,7 @@ def main(job) -> None:
     """Unpack the job and genotype."""
     backend = cpu_only(job.params.device.backend, "joint genotyping")
     log.info("backend %s: %s", backend.name, backend.reason)
-    pieces = json.loads(Path(job.input.pieces).read_text())
+    pieces = read_json(job.input.pieces)["pieces"]
     request = JointRequest(
         reference_directory=Path(job.input.reference).parent,
         gvcfs=job.input.gvcfs,

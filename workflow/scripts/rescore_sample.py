@@ -1,9 +1,9 @@
 """Call one sample in one piece of the reference to a part of its gVCF."""
 
-import json
 from pathlib import Path
 
 from quire import many_threads
+from quire.io.files import read_json
 from quire.rescore.caller import call_interval
 from quire.rescore.engines import DeviceSettings
 from quire.rescore.job import CallingRequest, Output
@@ -13,7 +13,7 @@ from quire.run.job import run_job
 def main(job) -> None:
     """Unpack the job and call."""
     many_threads.prepare()  # the forked processes inherit the settings of memory
-    pieces = json.loads(Path(job.input.pieces).read_text())
+    pieces = read_json(job.input.pieces)["pieces"]
     request = CallingRequest(
         output=Output.GVCF,
         reference_directory=Path(job.input.reference).parent,

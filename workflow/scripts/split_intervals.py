@@ -20,7 +20,7 @@ def main(job) -> None:
     if job.input.ploidy_regions:
         read_ploidy_regions(job.input.ploidy_regions, dict(contigs))
     pieces = split(contigs, islands, job.input.intervals or None, job.params.interval_size)
-    write_json_atomic(job.output.pieces, pieces, indent=None)
+    write_json_atomic(job.output.pieces, {"pieces": pieces}, indent=None)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -14,7 +14,7 @@ from quire.reference import Reference
 from quire.rescore.dragen.calibration import WINDOW, CalibrationFiles, calibrate_sample, chosen_windows, window_cases
 from quire.rescore.dragen.cases_cpu import CASE, sample_of_cases
 from quire.rescore.dragen.estimation_cpu import estimate, too_few
-from quire.rescore.dragen.tables import DEFAULT, read_tables
+from quire.rescore.dragen.tables import DEFAULT, parse_tables, read_tables
 
 from tests.support.builders import write_fasta
 from tests.support.gvcf import REAL
@@ -53,7 +53,7 @@ def test_estimates_are_gatks(world, sample: str) -> None:
     (root / f"{sample}.bam").write_bytes((REAL / f"{sample}.bam").read_bytes())
     pysam.index(str(root / f"{sample}.bam"))
     cases = sample_of_cases([window_cases(reference, IndexedAlignments(root / f"{sample}.bam"), [WHOLE])], 10**9)
-    tables, expected = estimate(cases), read_tables(DATA / f"{sample}.repeats.txt")
+    tables, expected = estimate(cases), parse_tables((DATA / f"{sample}.repeats.txt").read_text(), sample)
     np.testing.assert_array_equal(tables.gap_open, expected.gap_open)
     np.testing.assert_array_equal(tables.gap_continuation, expected.gap_continuation)
     np.testing.assert_array_equal(tables.indel_prior, expected.indel_prior)

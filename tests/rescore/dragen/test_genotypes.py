@@ -23,7 +23,7 @@ from quire.rescore.dragen.priors import (
     likeliest_genotype,
     repeat_prior,
 )
-from quire.rescore.dragen.tables import DEFAULT
+from quire.rescore.dragen.tables import DEFAULT, parse_tables, write_tables
 
 from tests.oracles import dragen as oracle
 from tests.support.calling import call_gvcf, call_variants
@@ -166,11 +166,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for sample in "AB":
         (root / f"{sample}.bam").write_bytes((REAL / f"{sample}.bam").read_bytes())
         pysam.index(str(root / f"{sample}.bam"))
+        tables = parse_tables((DATA / f"{sample}.repeats.txt").read_text(), sample)
+        write_tables(tables, sample, root / f"{sample}.repeats.txt")
     return root
 
 
 def sample_of(root: Path, sample: str) -> dict:
-    return {"sample": sample, "ploidy": 2, "bam": root / f"{sample}.bam", "repeats": DATA / f"{sample}.repeats.txt"}
+    return {"sample": sample, "ploidy": 2, "bam": root / f"{sample}.bam", "repeats": root / f"{sample}.repeats.txt"}
 
 
 WHOLE = [("chr22_8kb", 0, 8000)]

@@ -10,13 +10,18 @@ from hypothesis import strategies as st
 from quire.errors import InputError
 from quire.rescore.dragen.gaps_cpu import gap_qualities, gap_tables
 from quire.rescore.dragen.repeats_cpu import repeat_at, repeats_between, repeats_in_read
-from quire.rescore.dragen.tables import DEFAULT, read_tables, write_tables
+from quire.rescore.dragen.tables import DEFAULT, RepeatTables, parse_tables, read_tables, write_tables
 
 from tests.oracles import dragen as oracle
 from tests.support.examples import examples
 from tests.support.simulation import codes
 
 DATA = Path(__file__).parents[2] / "data" / "dragen"
+
+
+def tables_of_gatk(name: str) -> RepeatTables:
+    """Return tables that GATK wrote."""
+    return parse_tables((DATA / name).read_text(), DATA / name)
 
 
 def array(text: str) -> np.ndarray:
@@ -61,7 +66,7 @@ def test_repeats_of_a_stretch(text: str, data) -> None:
 
 def test_gap_qualities_are_gatks() -> None:
     """Reads with the qualities that GATK passed to PairHMM, for tables with distinct values in nearly all cells."""
-    tables = gap_tables(read_tables(DATA / "synthetic.repeats.txt"))
+    tables = gap_tables(tables_of_gatk("synthetic.repeats.txt"))
     lines = [line.split() for line in (DATA / "read_gaps.txt").read_text().splitlines()]
     assert len({pair for _, *both in lines for pair in zip(*both, strict=True)}) > 40
     bases = [array(line[0]) for line in lines]
@@ -74,7 +79,7 @@ def test_gap_qualities_are_gatks() -> None:
 
 def test_each_sample_has_its_own_tables() -> None:
     bases = array("ACGTTTTTTTTTTACGT" * 2)
-    tables = np.stack([gap_tables(read_tables(DATA / "synthetic.repeats.txt")), gap_tables(DEFAULT)])
+    tables = np.stack([gap_tables(tables_of_gatk("synthetic.repeats.txt")), gap_tables(DEFAULT)])
     opening, _ = gap_qualities(bases, np.array([0, 17, 34]), np.array([0, 1], np.int32), tables)
     assert opening[6] != opening[17 + 6]
     assert opening[17 + 6] == 24  # GATK's default for ten copies of one base
@@ -82,7 +87,7 @@ def test_each_sample_has_its_own_tables() -> None:
 
 def test_tables_are_read_as_written(tmp_path: Path) -> None:
     for name in ("A.repeats.txt", "synthetic.repeats.txt"):
-        tables = read_tables(DATA / name)
+        tables = tables_of_gatk(name)
         write_tables(tables, "A", tmp_path / name)
         again = read_tables(tmp_path / name)
         for attribute in ("gap_open", "gap_continuation", "indel_prior", "estimated"):
@@ -94,11 +99,20 @@ def test_tables_are_read_as_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "sentence"),
-    [((" 4.00   4.00\n", " 4.00\n"), "needs tables GOP"), (("45.00", "x"), "line 6 is not a row of numbers")],
+    [((" 4.00   4.00\n", " 4.00\n"), "needs tables GOP"), (("45.00", "x"), "line 7 is not a row of numbers")],
 )
 def test_damaged_tables_are_one_sentence(tmp_path: Path, damage: tuple[str, str], sentence: str) -> None:
     write_tables(DEFAULT, "A", tmp_path / "tables.txt")
-    text = (tmp_path / "tables.txt").read_text()
-    (tmp_path / "tables.txt").write_text(text.replace(*damage))
+    damaged = (tmp_path / "tables.txt").read_text().replace(*damage)
     with pytest.raises(InputError, match=sentence):
+        parse_tables(damaged, tmp_path / "tables.txt")
+    (tmp_path / "tables.txt").write_text(damaged)
+    with pytest.raises(InputError, match=r"tables\.txt: does not match its checksum"):
         read_tables(tmp_path / "tables.txt")
+
+
+def test_tables_of_another_sample_are_refused(tmp_path: Path) -> None:
+    write_tables(DEFAULT, "A", tmp_path / "A.repeats.txt")
+    (tmp_path / "A.repeats.txt").rename(tmp_path / "B.repeats.txt")
+    with pytest.raises(InputError, match=r"B\.repeats\.txt: does not match its checksum"):
+        read_tables(tmp_path / "B.repeats.txt")

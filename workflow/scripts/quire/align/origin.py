@@ -6,8 +6,10 @@ from pathlib import Path
 
 from quire.align.read_ends import Clipping
 from quire.align.unit_files import UnitInputs
+from quire.index import construction as indexes
 from quire.io.bam.writer import ReadGroup
-from quire.reference.storage import MANIFEST
+from quire.reference import construction as references
+from quire.reference.storage import read_manifest
 
 
 def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: str, program: str) -> str:
@@ -19,8 +21,8 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
     reads = inputs.reads
     said = {
         "program": program,
-        "reference": _manifest(inputs.reference),
-        "pages": [_manifest(page) for page in inputs.pages],
+        "reference": _manifest(inputs.reference, "reference", references.FORMAT_VERSION),
+        "pages": [_manifest(page, "index", indexes.FORMAT_VERSION) for page in inputs.pages],
         "fasta": [str(inputs.fasta), inputs.assembly],
         "alternate": _contents(inputs.alternate) if inputs.alternate else None,
         "files": [_file(path) for path in reads.files],
@@ -33,9 +35,9 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _manifest(directory: Path) -> dict[str, object]:
+def _manifest(directory: Path, kind: str, version: int) -> dict[str, object]:
     """Return the entries of a manifest that describe the contents of its directory."""
-    manifest = json.loads((directory / MANIFEST).read_text())
+    manifest = read_manifest(directory, kind, version)
     return {key: manifest.get(key) for key in ("format_version", "contigs", "checksums")}
 
 

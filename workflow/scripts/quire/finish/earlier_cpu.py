@@ -11,7 +11,6 @@ file also records the input of each unit (`quire.align.origin`); if the input ha
 does not preserve records byte for byte, so nothing is recovered from it.
 """
 
-import json
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ from quire.io.bam.decode_cpu import qualities_begin, records_of
 from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
 from quire.io.bam.stream_cpu import BamStream, RecordStretch
 from quire.io.bam.tags_cpu import text_tag
-from quire.io.files import write_json_atomic
+from quire.io.files import read_json, write_json_atomic
 from quire.sam import FLAG_DUPLICATE
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
@@ -66,7 +65,7 @@ def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, Un
     """
     kept = {}
     for name, files in units if alignments.suffix == ".bam" else ():
-        ledger = json.loads(files.ledger.read_text())
+        ledger = read_json(files.ledger)
         with BucketFile(files.records) as buckets:
             records, header = buckets.records, buckets.header_text
         kept[name] = {
@@ -74,7 +73,7 @@ def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, Un
             "records": records,
             "header": header,
             "ledger": ledger,
-            "insert_size": json.loads(files.insert_size.read_text()),
+            "insert_size": read_json(files.insert_size),
         }
     size = alignments.stat().st_size
     write_json_atomic(path, {"format_version": FORMAT_VERSION, "bytes": size, "units": kept})
@@ -123,15 +122,15 @@ def take_back(
 def _kept(path: Path, alignments: Path) -> dict[str, dict[str, Any]]:
     """Read the kept units by name; empty if the finished file is not the one that they were kept for."""
     try:
-        content = json.loads(path.read_text())
-        status = alignments.stat()
-        unlike = status.st_size != content["bytes"] or status.st_mtime > path.stat().st_mtime + SECONDS_APART
-        if content["format_version"] != FORMAT_VERSION or unlike:
-            return {}
-        units = content["units"]
-        return {name: kept for name, kept in units.items() if {"mapped_from", "records"} <= set(kept)}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        status, kept_at = alignments.stat(), path.stat().st_mtime
+        content = read_json(path)
+    except OSError:
         return {}
+    except QuireError as error:
+        log.warning("%s The reads are mapped instead.", error)
+        return {}
+    unlike = status.st_size != content["bytes"] or status.st_mtime > kept_at + SECONDS_APART
+    return {} if content["format_version"] != FORMAT_VERSION or unlike else content["units"]
 
 
 def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: Path, threads: int) -> int:
@@ -139,6 +138,9 @@ def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: P
     stream = BamStream(alignments, _NotTheFile, "it is not used")
     group = np.frombuffer(bytearray(read_group.encode()), np.uint8)  # writable, as the kernels expect
     names, lengths = stream.contig_names, stream.contig_lengths
+    own = (line for line in kept["header"].splitlines() if not line.startswith("@HD"))
+    if not set(own) <= set(stream.header_text.splitlines()):
+        raise _NotTheFile(f"{alignments}: has another header than when it was finished.")
     with (
         BucketWriter(output, kept["header"], names, lengths, writers_of(threads)) as file,
         ThreadPoolExecutor(threads) as pool,

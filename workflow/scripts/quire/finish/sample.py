@@ -5,6 +5,7 @@ written by samtools, through pysam.
 """
 
 import logging
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ log = logging.getLogger("quire.align")
 
 @dataclass(frozen=True)
 class UnsortedUnit:
-    """Buckets of one unit; the ID of its @RG header line must be unique among the units."""
+    """Buckets of one unit, whose read group has the ID sample.unit."""
 
     unit: str
     library: str
@@ -111,7 +112,7 @@ def finish_sample(
     allow_open_files()
     with ExitStack() as stack:
         files = [stack.enter_context(BucketFile(unit.path)) for unit in units]
-        _require_sound_headers(files, reference, kind.format, kind.index)
+        _require_sound_headers(sample, units, files, reference, kind)
         ordered = sorted(zip(files, numbers, strict=True), key=lambda member: member[1])
         header = sorted_header([file.header_text for file, _ in ordered])
         scratch = stack.enter_context(scratch_directory(output.parent, f"{output.name}.sorting"))
@@ -133,7 +134,7 @@ def finish_sample(
         log.info("%s: %d records written, with their index", sample, done.records_out)
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
         pairs = {library.library: library.optical // 2 for library in by_library}
-        counting.write(None if marking.optical_distance is None else pairs)
+        counting.write(counts.counts, None if marking.optical_distance is None else pairs)
         for library in by_library:
             log.info(
                 "%s library %s: %d reads, %.2f %% duplicates", sample, library.library, library.reads, library.percent
@@ -180,18 +181,25 @@ def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:
     ]
 
 
-def _require_sound_headers(files: Sequence[BucketFile], reference: Reference, format: str, index: str) -> None:
-    """Raise QuireError if contigs differ from the reference, do not fit the index, or two units share a read group."""
+def _require_sound_headers(
+    sample: str, units: Sequence[UnsortedUnit], files: Sequence[BucketFile], reference: Reference, kind: SampleFormat
+) -> None:
+    """Raise QuireError if contigs differ from the reference or do not fit the index, or a file is of another unit."""
     names, lengths = reference.contig_names, reference.contig_lengths.tolist()
+    require_index_fits(kind.format, kind.index, names, lengths)
     seen: dict[str, Path] = {}
-    for file in files:
-        if (file.contig_names, file.contig_lengths) != (names, lengths):
+    for unit, file in zip(units, files, strict=True):
+        checksums = re.findall(r"\tM5:(\w+)", file.header_text)
+        of_another = bool(checksums) and checksums != reference.contig_checksums
+        if of_another or (file.contig_names, file.contig_lengths) != (names, lengths):
             raise QuireError(f"{file.path}: its contigs are not those of {reference.directory}; align the unit again.")
-        require_index_fits(format, index, names, lengths)
-        for identifier, _ in read_groups(file.header_text):
-            if identifier in seen:
-                raise QuireError(
-                    f"{file.path}: read group {identifier} is also in {seen[identifier]}; "
-                    "each unit of a sample needs its own name."
-                )
-            seen[identifier] = file.path
+        own = f"{sample}.{unit.unit}"
+        if own in seen:
+            raise QuireError(
+                f"{file.path}: read group {own} is also in {seen[own]}; each unit of a sample needs its own name."
+            )
+        seen[own] = file.path
+        if (groups := [identifier for identifier, _ in read_groups(file.header_text)]) != [own]:
+            raise QuireError(
+                f"{file.path}: has reads of {', '.join(groups)} and not of {own}; delete it and run again."
+            )

@@ -1,10 +1,11 @@
-"""Output files that appear complete or not at all, and input files whose compression is detected."""
+"""Output files that appear complete or not at all, Quire's own JSON files, and files whose compression is detected."""
 
 import errno
 import glob
 import io
 import json
 import os
+import re
 import shutil
 import stat
 import zlib
@@ -37,6 +38,9 @@ _CRAM_ENDS = {
     CRAM_MAGIC + b"\2": bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
     CRAM_MAGIC + b"\3": bytes.fromhex("0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"),
 }
+
+
+_SEAL = re.compile(rb',\n  "checksum": "([0-9a-f]{8})"\n}\n\Z')  # as `sealed` writes it
 
 
 @contextmanager
@@ -125,19 +129,54 @@ def atomic_directory(final: str | Path) -> Iterator[Path]:
         _discard(final)
 
 
-def write_json_atomic(path: str | Path, content: Any, indent: int | None = 2) -> None:
-    """Write `content` as JSON; the file appears complete or not at all.
+def write_json_atomic(path: str | Path, content: Mapping[str, Any], indent: int | None = 2) -> None:
+    """Write `content` as JSON for `read_json`; the file appears complete or not at all.
 
     Without `indent` it is one line, which suits 100,000 items: indented they are long and take seconds.
     """
     with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=indent) + "\n")
+        temporary.write_text(sealed(path, json.dumps(content, indent=indent)))
 
 
 def json_lines(content: Mapping[str, Any]) -> str:
     """Return JSON with one line for each key, for values with many items (see `write_json_atomic`)."""
     lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def sealed(path: str | Path, text: str) -> str:
+    """Return the text of a JSON object, which is not empty, with the line `checksum` at its end.
+
+    It covers the name of the file, so that a file that takes the place of another is noticed.
+    """
+    body = text.rstrip().removesuffix("}").rstrip()
+    return f'{body},\n  "checksum": "{named_checksum(path, body.encode()):08x}"\n}}\n'
+
+
+def named_checksum(path: str | Path, content: bytes) -> int:
+    """Return the CRC-32 of a file's name and content."""
+    return zlib.crc32(content, zlib.crc32(Path(path).name.encode()))
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read a JSON file that `write_json_atomic` wrote under this name.
+
+    Raises:
+        QuireError: the file is missing, damaged, edited, that of another name, or without checksum.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise QuireError(f"{path}: cannot be read ({error.strerror}); run the workflow again.") from None
+    seal = _SEAL.search(text, max(0, len(text) - 40))
+    if seal is None or int(seal[1], 16) != named_checksum(path, text[: seal.start()]):
+        raise QuireError(
+            f"{path}: does not match its checksum (damaged, edited, or of another file or version of Quire); delete it "
+            "and run the workflow again."
+        )
+    content: dict[str, Any] = json.loads(text)
+    del content["checksum"]
+    return content
 
 
 def lacks_bgzip_end(path: str | Path) -> bool:

@@ -1,7 +1,6 @@
-"""Readers of the earlier stages' own records: ledgers, backends, duplicates, insert-size models, benchmarks."""
+"""Readers of the earlier stages' own records: ledgers, backends, insert-size models, benchmarks."""
 
 import csv
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,16 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import QuireError
+from quire.io.files import read_json
 
 logger = logging.getLogger("quire.report")
-
-
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file of an earlier stage; raise QuireError if it is missing or is not JSON."""
-    try:
-        return json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise QuireError(f"{path}: cannot be read ({error}); delete it and run the workflow again.") from None
 
 
 @contextmanager
@@ -73,17 +65,6 @@ def describe_backends(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
             card = f" ({backend['card']})" if backend.get("card") else ""
             lines.append(f"{line['stage']} on the {backend['name']}{card}: {backend['reason']}")
     return list(dict.fromkeys(lines))
-
-
-def read_duplicates(path: str | Path | None) -> list[dict[str, Any]]:
-    """Read the rows of a duplicates table, one per library, with numbers converted; empty if `path` is None."""
-    if path is None:
-        return []
-    try:
-        rows = _read_table(Path(path))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise QuireError(f"{path}: the duplicates table cannot be read ({error}); delete it and run again.") from None
-    return [{name: _as_number(value) for name, value in row.items()} for row in rows]
 
 
 def read_insert_size_models(paths: Sequence[str | Path]) -> dict[str, Any]:

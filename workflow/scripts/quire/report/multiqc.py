@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from quire.io.files import atomic_directory
+from quire.io.files import atomic_directory, read_json
 from quire.report.criteria import CRITERIA, FAIL, LOOK, PASS
-from quire.report.ledgers import read_json
 from quire.version import VERSION
 
 _WRITTEN = f"counted by Quire {VERSION}, in the same format"

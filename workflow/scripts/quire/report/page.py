@@ -19,11 +19,13 @@ import jinja2
 from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 
 from quire.errors import QuireError
-from quire.io.files import atomic_path, write_json_atomic
+from quire.io.files import atomic_path, read_json, write_json_atomic
+from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
+from quire.reference.storage import read_manifest
 from quire.report import figures
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
-from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_json, read_ledgers, summarise_backends
+from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_ledgers, summarise_backends
 from quire.report.multiqc import write_folder
 from quire.report.relatedness import relate
 from quire.report.samples import contig_rows, describe_sample, draw_sample, human_assembly, relatives_of, setting_of
@@ -61,7 +63,7 @@ class ReportInputs:
     Attributes:
         samples: for each sample, `sample` (its name), `ploidy`, `bam` (path of the BAM or CRAM), `counts` (path of
             counts.json), `ledgers` (paths), and optionally `sex` (from the sheet), `target` (path of target.json),
-            `known_sites` (path), `duplicates_table` (path), `insert_size` (paths) and `beds` (paths of the BED files
+            `known_sites` (path), `insert_size` (paths) and `beds` (paths of the BED files
             of coverage).
         vcf: path of the calls of all samples; None without samples.
         variants: path of variants.json, the counts of the calls; None without samples.
@@ -229,7 +231,7 @@ def _describe_reference(manifest: str | Path | None) -> dict[str, Any] | None:
     """Describe the reference for the page, from the manifest of the packed reference."""
     if manifest is None:
         return None
-    content = read_json(manifest)
+    content = read_manifest(Path(manifest).parent, "reference", REFERENCE_VERSION)
     fasta = content["fasta"]
     return {
         "name": Path(fasta["path"]).name,

@@ -10,7 +10,7 @@ from quire.report.contamination import from_called_sites, from_known_sites
 from quire.report.counts import CountedSample, Depth, median_of_histogram, padded, read_known_sites
 from quire.report.criteria import FEMALE, LARGEST_PANEL_INTERVAL, LEAST_DEPTH_FOR_SEX, MALE, UNCLEAR, Setting
 from quire.report.figures import Picture
-from quire.report.ledgers import read_duplicates, read_insert_size_models
+from quire.report.ledgers import read_insert_size_models
 
 LISTED_CONTIGS = 30
 LARGEST_PANEL_SHARE = 0.1
@@ -64,9 +64,17 @@ def describe_sample(
         "allele_balance": _allele_balance(variants["allele_depths"]["heterozygous"]),
         "contamination": _contamination(sample.get("known_sites"), variants["allele_depths"]),
         "sex": summarise_sex(content["sex_chromosomes"], sample.get("sex") or "", setting.human, setting.panel),
-        "libraries": read_duplicates(sample.get("duplicates_table")),
+        "libraries": [_duplicates(library) for library in content["libraries"]],
         "insert_size_models": read_insert_size_models(sample.get("insert_size", ())),
     }
+
+
+def _duplicates(library: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of the table of duplicates of a library, from counts.json."""
+    row = {key: library[key] for key in ("library", "reads", "mapped", "duplicates")}
+    row["percent"] = round(100 * row["duplicates"] / row["mapped"], 4) if row["mapped"] else 0.0
+    pairs = library["read_pair_optical_duplicates"]
+    return row if pairs is None else row | {"optical_duplicates": 2 * pairs}
 
 
 def _reads(counted: CountedSample) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 The Python that runs Snakemake prints it; that Python may lack the packages that the report needs.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from quire.errors import InputError
+from quire.io.files import read_json
 from quire.report.ledgers import describe_backends
 from quire.report.searches import as_ledgers, read_searches, search_lines
 from quire.report.warnings import gathered_warnings, warnings_of_searches
@@ -35,12 +35,8 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def load_summary(path: str | Path) -> dict[str, Any]:
     """Read a summary.json of this version."""
-    try:
-        summary: dict[str, Any] = json.loads(Path(path).read_text())
-        version = summary["format_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: is not a summary of Quire ({error!r}); run the report again.") from None
-    if version != FORMAT_VERSION:
+    summary = read_json(path)
+    if (version := summary.get("format_version")) != FORMAT_VERSION:
         raise InputError(
             f"{path}: has format version {version}, but this program reads {FORMAT_VERSION}; run the report again."
         )

@@ -1,11 +1,10 @@
 """The ledger of calling: numbers of reads by outcome, summed over the pieces of the genome."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from quire.io.files import write_json_atomic
+from quire.io.files import read_json, write_json_atomic
 from quire.ledger import require_balance
 
 
@@ -18,7 +17,7 @@ def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path, variants: 
     samples: dict[str, dict[str, int]] = {}
     regions: Counter[str] = Counter()
     for path in ledgers:
-        ledger = json.loads(Path(path).read_text())
+        ledger = read_json(path)
         regions.update(ledger["regions"])
         for sample, counts in ledger["reads"].items():
             total = samples.setdefault(sample, dict.fromkeys(counts, 0))

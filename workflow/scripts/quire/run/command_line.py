@@ -4,7 +4,6 @@ An argument has the name, the description, the default and the limits of the sch
 """
 
 import argparse
-import json
 import logging
 import os
 import sys
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 
 from quire.errors import InputError, QuireError
 from quire.index.construction import ensure_index
+from quire.io.files import read_json
 from quire.io.sniff import require_fasta
 from quire.ledger import in_words
 from quire.run.inputs import require_file
@@ -155,7 +155,7 @@ def run_tool(main: Callable[[], Path]) -> None:
         sys.exit(f"{SENTENCE}{describe(error)}")
     except KeyboardInterrupt:
         end_interrupted()
-    content = json.loads(summary.read_text())
+    content = read_json(summary)
     for warning in content.get("warnings", []):
         print(f"warning: {warning}", file=sys.stderr)
     print(in_words(content["counts"]))

@@ -14,7 +14,7 @@ from quire.finish.counts.records_cpu import ALIGNED, NOT_IN_DEPTH
 from quire.finish.counts.sample import FinishedSample, open_sample
 from quire.io.bam.decode_cpu import bases_begin, cigar_begin, cigar_element, qualities_begin
 from quire.io.bam.layout import CODES_OF_BYTE
-from quire.io.files import atomic_path
+from quire.io.files import atomic_path, sealed
 from quire.io.frequencies import read_known_sites
 from quire.reference import Reference
 from quire.sam import CIGAR_MASK, CIGAR_SHIFT, CONSUMES_READ, CONSUMES_REFERENCE, FLAG_SUPPLEMENTARY
@@ -93,4 +93,4 @@ def count_known_sites(sample: FinishedSample, sites_vcf: str | Path, output: Pat
         "cells": [[*cell, cells[cell]] for cell in sorted(cells)],
     }
     with atomic_path(output) as temporary:
-        temporary.write_text(json.dumps(content) + "\n")
+        temporary.write_text(sealed(output, json.dumps(content)))

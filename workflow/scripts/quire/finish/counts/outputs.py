@@ -14,7 +14,7 @@ from quire.finish.counts.figures import figures_of, target_figures, window_rows
 from quire.finish.counts.low_coverage import LowCoverage
 from quire.finish.counts.sample import Counting, FinishedSample, Unsorted, open_sample
 from quire.io.bgzf_cpu import compress_blocks
-from quire.io.files import BGZF_END, atomic_path, json_lines
+from quire.io.files import BGZF_END, atomic_path, json_lines, sealed
 from quire.reference import Reference
 from quire.reference.regions import islands_of, read_regions
 
@@ -43,8 +43,8 @@ class CountsWriter(Counting):
         low = LowCoverage(outputs.low_coverage, reference.contig_names, outputs.low_depth)
         super().__init__(header, reference, self._islands, threads, low)
 
-    def write(self, optical_pairs: Mapping[str, int] | None = None) -> dict[str, Any]:
-        """Write the files after all records are counted, and return the content of counts.json.
+    def write(self, final: str | Path, optical_pairs: Mapping[str, int] | None = None) -> dict[str, Any]:
+        """Write the files after all records are counted; return the content of counts.json, whose path will be `final`.
 
         Records do not show optical duplicates, whose pairs by library are given; None if they were not searched for.
         """
@@ -55,7 +55,7 @@ class CountsWriter(Counting):
         windows = "".join(window_rows(counts, lengths)).encode()
         self._outputs.windows.write_bytes(compress_blocks(windows).tobytes() + BGZF_END)
         figures = figures_of(self._sample, counts, low, lengths, known, optical_pairs)
-        self._outputs.counts.write_text(json_lines(figures))
+        self._outputs.counts.write_text(sealed(final, json_lines(figures)))
         return figures
 
 
@@ -93,4 +93,4 @@ def count_target(sample: FinishedSample, intervals_bed: str | Path, outputs: Tar
                 ) from None
             counts = counting.finish()
         figures = target_figures(sample.name, counts, low.close(), str(intervals_bed), regions)
-        whole.write_text(json_lines(figures))
+        whole.write_text(sealed(outputs.counts, json_lines(figures)))

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.errors import InputError
-from quire.io.files import atomic_path
+from quire.io.files import atomic_path, named_checksum
 
 LONGEST_PERIOD = 8
 MOST_REPEATS = 20
+_HEAD = "# DragstrParams\n# checksum = "  # CRC-32 of the file's name and of everything after this line
 _NAMES = {"GOP": "gap_open", "GCP": "gap_continuation", "API": "indel_prior"}
 
 
@@ -72,7 +73,6 @@ DEFAULT = RepeatTables(
 def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
     """Write a sample's tables as the text file of GATK's CalibrateDragstrModel and HaplotypeCaller."""
     lines = [
-        "# DragstrParams",
         f"# sample = {sample}",
         f"# estimatedOrDefaults = {'estimated' if tables.estimated else 'defaults'}",
         "  ".join(f"{repeats:>5}" for repeats in range(1, MOST_REPEATS + 1)),
@@ -80,21 +80,37 @@ def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
     for name, attribute in _NAMES.items():
         lines.append(f"{name}:")
         lines += ["  ".join(f"{value:5.2f}" for value in row) for row in getattr(tables, attribute).tolist()]
+    text = "\n".join(lines) + "\n"
     with atomic_path(path) as partial:
-        Path(partial).write_text("\n".join(lines) + "\n")
+        partial.write_text(f"{_HEAD}{named_checksum(path, text.encode()):08x}\n{text}")
 
 
 def read_tables(path: str | Path) -> RepeatTables:
-    """Read tables that `write_tables` or GATK wrote.
+    """Read tables that `write_tables` wrote under this name.
 
     Raises:
-        InputError: a missing file, or one with other periods or repeats.
+        InputError: the file is missing, damaged, edited, or that of another sample.
+    """
+    if not Path(path).is_file():
+        raise InputError(f"{path}: does not exist; calibrate the sample first (target rule calibrate_repeats).")
+    head, _, text = Path(path).read_bytes().partition(b"\n# sample")
+    text = b"# sample" + text
+    if head.decode(errors="replace") != f"{_HEAD}{named_checksum(path, text):08x}":
+        raise InputError(
+            f"{path}: does not match its checksum (damaged, edited or of another sample); calibrate the sample again."
+        )
+    return parse_tables(text.decode(), path)
+
+
+def parse_tables(text: str, path: str | Path) -> RepeatTables:
+    """Return the tables of a file of this program or of GATK, without looking for a checksum.
+
+    Raises:
+        InputError: other periods or repeats.
     """
     found: dict[str, list[list[float]]] = {name: [] for name in _NAMES}
     rows, estimated = None, False
-    if not Path(path).is_file():
-        raise InputError(f"{path}: does not exist; calibrate the sample first (target rule calibrate_repeats).")
-    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#"):
             estimated = estimated or ("estimatedOrDefaults" in line and "estimated" in line.split("=")[-1])
         elif line.endswith(":") and line[:-1] in found:
