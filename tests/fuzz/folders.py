@@ -1,6 +1,7 @@
-"""Fuzzer of the folders that Quire writes: a packed reference with the index of its page.
+"""Fuzzer of folders that Quire writes and reads back: what they share, and the folders of an index.
 
-A changed file must be refused, or change nothing. A case is an uncompressed tar of the folder.
+A changed, missing or exchanged file, or one of another run, must be refused or made again, or change nothing. A case is
+an uncompressed tar of the folder.
 """
 
 import hashlib
@@ -8,6 +9,7 @@ import io
 import random
 import tarfile
 import tempfile
+from abc import abstractmethod
 from pathlib import Path
 
 import numpy as np
@@ -24,62 +26,97 @@ from tests.support.index_builders import INDEX_PARAMETERS
 REFERENCE, INDEX = "reference", "index"
 
 
-class IndexFolder(Target):
-    """Reference and index; the answer is a digest of everything that mapping reads from them."""
+class Folder(Target):
+    """Files that Quire reads together; the judge's answer is that of the unchanged folder."""
 
-    name, suffix = "index", ".tar"
+    suffix = ".tar"
+
+    @abstractmethod
+    def write(self, folder: Path, seed: int) -> None:
+        """Write the files of a run; another seed is another run, whose names of files sort alike."""
+
+    @abstractmethod
+    def answer(self, folder: Path) -> object:
+        """Return all that Quire reads from the files.
+
+        Raises:
+            QuireError: a file is refused, or would be made again.
+        """
 
     def valid(self, folder: Path) -> list[bytes]:
-        """Return one reference of two contigs with Ns."""
-        generator = random.Random(9)
-        contigs = {"one": random_bases(generator, 700) + "N" * 30 + random_bases(generator, 200), "two": "ACGTTR" * 40}
-        fasta = write_fasta(folder / "genome.fa", contigs)
-        build_reference(fasta, folder / REFERENCE, 4096)
-        build_index(folder / REFERENCE, 0, folder / INDEX, INDEX_PARAMETERS)
-        self._expected = _digest(folder)
-        return [_packed(folder)]
+        """Return the files of one run, and keep those of another."""
+        for name in ("one", "other"):
+            (folder / name).mkdir()
+            self.write(folder / name, seed=len(name))
+        own, others = (_files(folder / name) for name in ("one", "other"))
+        self._of_another_run = dict(zip(own, others.values(), strict=True))
+        self._expected = self.answer(folder / "one")  # it may write further files there
+        return [_tar(own)]
 
     def mutate(self, generator: random.Random, content: bytes) -> bytes:
-        """Change, exchange or remove files."""
+        """Change a file, exchange two, take one or a whole folder from another run, or remove one."""
         with tarfile.open(fileobj=io.BytesIO(content)) as tar:
             files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
         name, other = generator.choice(sorted(files)), generator.choice(sorted(files))
         drawn = generator.random()
-        if drawn < 0.9:
+        if drawn < 0.45:
+            at = generator.randrange(8 * max(1, len(files[name])))
+            flipped = bytearray(files[name] or b"\0")
+            flipped[at // 8] ^= 1 << at % 8
+            files[name] = bytes(flipped)
+        elif drawn < 0.88:
             files[name] = mutate_bytes(generator, files[name])
-        elif drawn < 0.95:
+        elif drawn < 0.93:
             files[name], files[other] = files[other], files[name]
+        elif drawn < 0.98:
+            whole = generator.random() < 0.5
+            names = [one for one in files if whole and one.split("/")[0] == name.split("/")[0]]
+            files |= {one: self._of_another_run[one] for one in names or [name]}
         else:
             del files[name]
         return _tar(files)
 
     def read(self, path: Path) -> object:
-        """Return the digest of the unpacked folder."""
+        """Return the answer of the unpacked folder."""
         with tempfile.TemporaryDirectory(prefix=path.name, dir=path.parent) as folder:
             with tarfile.open(path) as tar:
                 tar.extractall(folder, filter="data")
-            return _digest(Path(folder))
+            return self.answer(Path(folder))
 
     def judge(self, path: Path) -> object:
-        """Return the digest of the unchanged folder."""
+        """Return the answer of the unchanged folder."""
         return self._expected
 
 
-def _digest(folder: Path) -> str:
-    reference = Reference.open(folder / REFERENCE)
-    index = PageIndex.open(folder / INDEX, reference)
-    digest = hashlib.sha256()
-    for part in (reference, index):
-        for name, value in sorted(vars(part).items() if hasattr(part, "__dict__") else part._asdict().items()):
-            if isinstance(value, np.ndarray):
-                digest.update(name.encode() + value.tobytes())
-    digest.update(repr((reference.contig_names, reference.pages)).encode())
-    return digest.hexdigest()
+class IndexFolder(Folder):
+    """Reference and index of one page; the answer is a digest of everything that mapping reads from them."""
+
+    name = "index"
+
+    def write(self, folder: Path, seed: int) -> None:
+        """Write a reference of two contigs with Ns, and its index."""
+        generator = random.Random(seed)
+        contigs = {"one": random_bases(generator, 700) + "N" * 30 + random_bases(generator, 200), "two": "ACGTTR" * 40}
+        fasta = write_fasta(folder / "genome.fa", contigs)
+        build_reference(fasta, folder / REFERENCE, 4096)
+        build_index(folder / REFERENCE, 0, folder / INDEX, INDEX_PARAMETERS)
+        fasta.unlink()
+
+    def answer(self, folder: Path) -> object:
+        """Return a digest of both."""
+        reference = Reference.open(folder / REFERENCE)
+        index = PageIndex.open(folder / INDEX, reference)
+        digest = hashlib.sha256()
+        for part in (reference, index):
+            for name, value in sorted(vars(part).items() if hasattr(part, "__dict__") else part._asdict().items()):
+                if isinstance(value, np.ndarray):
+                    digest.update(name.encode() + value.tobytes())
+        digest.update(repr((reference.contig_names, reference.pages)).encode())
+        return digest.hexdigest()
 
 
-def _packed(folder: Path) -> bytes:
-    paths = [path for part in (REFERENCE, INDEX) for path in sorted((folder / part).iterdir())]
-    return _tar({str(path.relative_to(folder)): path.read_bytes() for path in paths})
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def _tar(files: dict[str, bytes]) -> bytes:

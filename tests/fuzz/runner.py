@@ -149,8 +149,9 @@ def _lines(process: "subprocess.Popen[bytes]") -> Iterator[bytes]:
     assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        rest = b""
-        while selector.select(LONGEST_CASE):
+        rest, longest = b"", 10 * LONGEST_CASE  # before the first case kernels may be compiled
+        while selector.select(longest):
+            longest = LONGEST_CASE
             content = os.read(process.stdout.fileno(), 1 << 16)
             if not content:
                 process.wait()

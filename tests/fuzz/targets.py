@@ -3,8 +3,8 @@
 from tests.fuzz.bam import BamReads
 from tests.fuzz.blocks import Bgzf, Gzip
 from tests.fuzz.fastq import Fastq
-from tests.fuzz.folders import IndexFolder
 from tests.fuzz.indexed import Bai, Csi, Regions
+from tests.fuzz.own_files import OwnFiles
 from tests.fuzz.target import Target
 from tests.fuzz.text import Alternate, Bed, Config, Fasta, FastaIndex, KnownSites, Ploidy, Sheet
 from tests.fuzz.variants import GvcfInput, Tbi, Truth
@@ -13,7 +13,8 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         BamReads(), Fastq(), Fasta(), FastaIndex(), Bed(), Ploidy(), KnownSites(), Alternate(), Sheet(), Config(),
-        IndexFolder(), Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(),
+        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(),
+        *OwnFiles.parts, OwnFiles(),
     )
 }  # fmt: skip
 PROGRAMS = {

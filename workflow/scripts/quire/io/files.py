@@ -40,7 +40,7 @@ _CRAM_ENDS = {
 }
 
 
-_SEAL = re.compile(rb',\n  "checksum": "([0-9a-f]{8})"\n}\n\Z')  # as `sealed` writes it
+_SEAL = re.compile(rb',?\n  "checksum": "([0-9a-f]{8})"\n}\n\Z')  # as `sealed` writes it
 
 
 @contextmanager
@@ -145,12 +145,13 @@ def json_lines(content: Mapping[str, Any]) -> str:
 
 
 def sealed(path: str | Path, text: str) -> str:
-    """Return the text of a JSON object, which is not empty, with the line `checksum` at its end.
+    """Return the text of a JSON object with the line `checksum` at its end.
 
     It covers the name of the file, so that a file that takes the place of another is noticed.
     """
     body = text.rstrip().removesuffix("}").rstrip()
-    return f'{body},\n  "checksum": "{named_checksum(path, body.encode()):08x}"\n}}\n'
+    comma = "" if body == "{" else ","
+    return f'{body}{comma}\n  "checksum": "{named_checksum(path, body.encode()):08x}"\n}}\n'
 
 
 def named_checksum(path: str | Path, content: bytes) -> int:

@@ -4,13 +4,12 @@ Several jobs read the same file at different times. A run keeps the states of it
 job compares them when it ends, so that results never mix two versions of a file.
 """
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from quire.errors import InputError
-from quire.io.files import write_json_atomic
+from quire.io.files import read_json, write_json_atomic
 
 STATES = "QUIRE_INPUTS"  # environment variable with the file of `keep_states`, inherited by jobs, also on a cluster
 
@@ -29,7 +28,7 @@ def keep_states(inputs: Iterable[str], file: Path, again: bool) -> None:
     """
     states = {path: _state(path) for path in inputs}
     if file.exists() and not again:
-        begun, earlier = file.stat().st_mtime_ns, json.loads(file.read_text())
+        begun, earlier = file.stat().st_mtime_ns, read_json(file)
         for path, state in states.items():
             if state and state[1] < begun and earlier.get(path, state) != state:
                 raise InputError(
@@ -43,7 +42,7 @@ def keep_states(inputs: Iterable[str], file: Path, again: bool) -> None:
 def changed_input(inputs: Iterable[str]) -> str | None:
     """Return a sentence about an input of a job that changed or vanished since the run began, or None."""
     kept = os.environ.get(STATES, "")
-    earlier = json.loads(Path(kept).read_text()) if os.path.exists(kept) else {}
+    earlier = read_json(kept) if os.path.exists(kept) else {}
     for path in inputs:
         if path in earlier and (state := _state(path)) != earlier[path]:
             what = "changed" if state else "vanished"
