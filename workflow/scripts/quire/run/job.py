@@ -93,7 +93,9 @@ def _fail(log: Path, sentence: str) -> NoReturn:
 def _earlier_failure(log: Path) -> str | None:
     """Return the sentence of an earlier attempt in this run, if more memory does not help; remove older notes."""
     note = _note(log)
-    run, _, sentence = note.read_text(encoding="utf-8", errors="replace").partition("\n") if note.exists() else ("", "", "")
+    run, _, sentence = (
+        note.read_text(encoding="utf-8", errors="replace").partition("\n") if note.exists() else ("", "", "")
+    )
     if sentence and run == _run_line():
         return sentence
     note.unlink(missing_ok=True)
