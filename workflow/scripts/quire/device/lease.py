@@ -115,7 +115,7 @@ def _own_folder(folder: Path) -> Path:
                 return chosen
             why = "it belongs to another user"
         except OSError as error:
-            why = error.strerror
+            why = error.strerror or str(error)
         log.warning("%s: is not used for lock files (%s)", chosen, why)
     raise QuireError(f"{instead}: cannot hold the lock files with which jobs share cards ({why}); see the log.")
 
