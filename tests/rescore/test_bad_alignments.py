@@ -1,5 +1,7 @@
 """Foreign alignments that cannot be called: one sentence each, and no output."""
 
+import os
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +10,8 @@ import pysam
 import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
+from quire.rescore.job import Output, open_job
+from quire.rescore.joint.inputs import open_gvcfs
 
 from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
@@ -146,3 +150,20 @@ def test_no_alignment(reference: Path, tmp_path: Path) -> None:
     (tmp_path / "text.bam").write_text("reads")
     refused(reference, tmp_path / "text.bam", "cannot be read as BAM or CRAM")
     refused(reference, tmp_path / "none.bam", "cannot be read as BAM or CRAM")
+
+
+def test_more_samples_than_the_usual_limit_of_open_files(reference: Path, tmp_path: Path) -> None:
+    """A process may open 1,024 files unless it asks for more, and each sample is one."""
+    bam = shutil.copy(REAL / "A.bam", tmp_path)
+    pysam.index(str(bam))
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = len(os.listdir("/proc/self/fd")) + 20, limits[1]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, few)
+        samples = [{"sample": "A", "ploidy": 2, "bam": bam}] * 40
+        assert len(open_job(Output.VARIANTS, reference, samples, SETTINGS | {"filters": {}}).samples) == 40
+        resource.setrlimit(resource.RLIMIT_NOFILE, few)
+        open_gvcfs([], {}, {})
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == limits[1]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

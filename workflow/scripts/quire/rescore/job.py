@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.bed import Interval
+from quire.io.open_files import allow_open_files
 from quire.io.ploidy import read_ploidy_regions
 from quire.reference import Reference
 from quire.rescore.dragen.gaps_cpu import gap_tables
@@ -128,6 +129,7 @@ def open_job(
     rows = read_ploidy_regions(ploidy_regions, dict(contigs_of(reference))) if ploidy_regions else []
     settings = CallingParameters.from_settings(parameters)
     opened = []
+    allow_open_files()  # one for each sample
     for given in samples:
         reads = open_reads(given["bam"], reference, fasta, given["sample"])
         name, ploidy = given["sample"], int(given["ploidy"])

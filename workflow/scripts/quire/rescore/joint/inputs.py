@@ -17,6 +17,7 @@ import pysam
 from quire.errors import InputError
 from quire.io.bam.index import open_index
 from quire.io.files import lacks_bgzip_end
+from quire.io.open_files import allow_open_files
 from quire.io.sniff import is_bgzip
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
@@ -215,6 +216,7 @@ def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: M
     """
     found = dict(taken)
     opened = []
+    allow_open_files()
     for path in paths:
         gvcf = Gvcf(path, contigs)
         for sample in gvcf.samples:
