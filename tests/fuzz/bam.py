@@ -51,24 +51,32 @@ class BamReads(Target):
 
     def judge(self, path: Path) -> Answer:
         """Return the primary records of `samtools view`, first mates before second mates."""
-        found: Answer = []
-        mates: list[int] = []
-        for line in samtools_view(path):
-            name, flag, *_ = fields = [*line.split("\t"), ""]
-            if len(fields) < 12 or not flag.isdigit():
-                raise Refused(f"a name has a tab or an end of line: {line!r:.80}")
-            bits = int(flag)
-            if bits & 0x900:
-                continue
-            bases, letters = fields[9], fields[10]
-            if bits & 16:
-                bases, letters = reverse_complement(bases), letters[::-1]
-            found.append((name, _four(bases), letters))
-            mates.append(bits & 0x81)
-        for i in range(0, len(found) - 1, 2):
-            if mates[i] == 0x81 and mates[i + 1] == 1:
-                found[i : i + 2] = found[i + 1], found[i]
-        return found
+        return primary(samtools_view(path))
+
+
+def primary(lines: list[str]) -> Answer:
+    """Return name, bases and qualities of the primary records as sequenced, first mates before second mates.
+
+    Raises:
+        Refused: a line has fewer fields, as after a name with a tab.
+    """
+    found: Answer = []
+    mates: list[int] = []
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) < 11 or not fields[1].isdigit():
+            raise Refused(f"a name has a tab or an end of line: {line!r:.80}")
+        bits, bases, letters = int(fields[1]), fields[9], fields[10]
+        if bits & 0x900:
+            continue
+        if bits & 16:
+            bases, letters = reverse_complement(bases), letters[::-1]
+        found.append((fields[0], _four(bases), letters))
+        mates.append(bits & 0x81)
+    for i in range(0, len(found) - 1, 2):
+        if mates[i] == 0x81 and mates[i + 1] == 1:
+            found[i : i + 2] = found[i + 1], found[i]
+    return found
 
 
 KINDS = [(False, False), (True, False), (True, True)]

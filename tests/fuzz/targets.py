@@ -2,6 +2,7 @@
 
 from tests.fuzz.bam import BamReads
 from tests.fuzz.blocks import Bgzf, Gzip
+from tests.fuzz.cram import Cram, Sorted
 from tests.fuzz.fastq import Fastq
 from tests.fuzz.indexed import Bai, Csi, Regions
 from tests.fuzz.own_files import OwnFiles
@@ -13,11 +14,11 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         BamReads(), Fastq(), Fasta(), FastaIndex(), Bed(), Ploidy(), KnownSites(), Alternate(), Sheet(), Config(),
-        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(),
+        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(), Cram(), Sorted(),
         *OwnFiles.parts, OwnFiles(),
     )
 }  # fmt: skip
 PROGRAMS = {
-    **dict.fromkeys(("bam", "bai", "csi", "regions"), "samtools"),
+    **dict.fromkeys(("bam", "bai", "csi", "regions", "cram", "sorted"), "samtools"),
     "truth": "bcftools",
 }
