@@ -4,8 +4,10 @@ from tests.fuzz.bam import BamReads
 from tests.fuzz.blocks import Bgzf, Gzip
 from tests.fuzz.cram import Cram, Sorted
 from tests.fuzz.fastq import Fastq
+from tests.fuzz.genes import Gff
 from tests.fuzz.indexed import Bai, Csi, Regions
 from tests.fuzz.own_files import OwnFiles
+from tests.fuzz.read_sets import Interleaved, Pairs, QueriesFile, Umis
 from tests.fuzz.target import Target
 from tests.fuzz.text import Alternate, Bed, Config, Fasta, FastaIndex, KnownSites, Ploidy, Sheet
 from tests.fuzz.variants import GvcfInput, Tbi, Truth
@@ -14,11 +16,12 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         BamReads(), Fastq(), Fasta(), FastaIndex(), Bed(), Ploidy(), KnownSites(), Alternate(), Sheet(), Config(),
-        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(), Cram(), Sorted(),
+        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(), Cram(), Sorted(), Pairs(),
+        Interleaved(), Umis(), QueriesFile(), Gff(),
         *OwnFiles.parts, OwnFiles(),
     )
 }  # fmt: skip
 PROGRAMS = {
     **dict.fromkeys(("bam", "bai", "csi", "regions", "cram", "sorted"), "samtools"),
-    "truth": "bcftools",
+    **dict.fromkeys(("truth", "gff"), "bcftools"),
 }

@@ -248,7 +248,7 @@ def vcf_lines(seed: int) -> list[str]:
         for place in range(10, len(bases) - 50, 170):
             place += generator.randrange(3)
             reference = bases[place - 1 : place + generator.randrange(3)]
-            alternate = ",".join({random_bases(generator, generator.choice((1, 1, 3))), "ACGT"} - {reference})
+            alternate = ",".join(sorted({random_bases(generator, generator.choice((1, 1, 3))), "ACGT"} - {reference}))
             genotype = generator.choice(("0/1", "1/1", "0|1", "1", "./.", "0/0"))
             found.append(f"{contig}\t{place}\t.\t{reference}\t{alternate}\t50\tPASS\tAF=0.5\tGT:DP\t{genotype}:20\n")
     return found

@@ -5,14 +5,15 @@ little memory and with temporary files of about their size. samtools decodes CRA
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import pysam
 
 from quire.errors import InputError, QuireError
 from quire.io import samtools
 from quire.io.bam.reads_cpu import RecordCounts, bam_batches
+from quire.io.bam.stream_cpu import BamStream
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import lacks_cram_end, scratch_directory
 from quire.io.sniff import is_cram
@@ -40,10 +41,6 @@ def read_alignments(
         yield from bam_batches(_in_order(path, fasta, scratch, threads), reads_per_batch, counts, path)
 
 
-# CRAM needs no reference for names only. pysam's stubs ask for text, its code for bytes.
-NAMES_ALONE: list[Any] = [b"required_fields=0x1"]
-
-
 def first_name(path: Path) -> str:
     """Return the name of the first record of a BAM or CRAM file; empty if it cannot be read."""
     return next(iter(first_names(path, 1)), "")
@@ -51,13 +48,7 @@ def first_name(path: Path) -> str:
 
 def first_names(path: Path, most: int) -> list[str]:
     """Return the names of the first `most` records of a BAM or CRAM file, or fewer if it cannot be read further."""
-    names: list[str] = []
-    with (
-        suppress(OSError, ValueError),
-        samtools.open_alignments(path, check_sq=False, format_options=NAMES_ALONE) as stream,
-    ):
-        names += (str(record.query_name) for record in islice(stream.fetch(until_eof=True), most))
-    return names
+    return samtools.names(path, most)
 
 
 def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Path:
@@ -89,9 +80,9 @@ def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
         InputError: the header cannot be read, or names several samples or libraries, which a unit cannot separate.
     """
     try:
-        with samtools.open_alignments(path, reference, check_sq=False) as stream:
-            header = stream.header.to_dict()
-    except (OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises all of these for a header
+        text = samtools.header_text(path, reference) if is_cram(path) else BamStream(path).header_text
+        header: dict[str, Any] = pysam.AlignmentHeader.from_text(text).to_dict()
+    except (QuireError, ValueError, AssertionError, KeyError) as error:  # pysam raises three of these for a header
         raise InputError(f"{path}: its header cannot be read ({error}); copy the file again.") from None
     for tag, what in (("SM", "samples"), ("LB", "libraries")):
         names = sorted({group[tag] for group in header.get("RG", []) if tag in group})

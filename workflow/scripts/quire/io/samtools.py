@@ -1,18 +1,22 @@
-"""The samtools functions that Quire uses, through pysam, with one-sentence errors.
+"""The functions of samtools and bcftools that Quire uses, through pysam, with one-sentence errors.
 
-`threads` counts all threads of a step. No @PG lines are added, since samtools would put names of temporary files there.
+They run in a process of their own, since htslib 1.21 ends by a signal on some damaged CRAM and GFF3 files. `threads`
+counts all threads of a step. No @PG lines are added, since samtools would put names of temporary files there.
 """
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
-import pysam
 from pysam import AlignmentFile
-from pysam.utils import SamtoolsError
 
 from quire.errors import MEMORY, QuireError
 
@@ -36,53 +40,116 @@ def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
     Version 3.0 with NM and MD is for Picard 2, which does not read version 3.1 or restore tags that CRAM leaves out.
     """
     kind = ["-O", "cram,version=3.0,store_nm=1,store_md=1"]
-    _call(pysam.view, output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
+    _call("samtools.view", output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
 def to_bam(cram: Path, output: Path, reference: Path | None, threads: int) -> None:
     """Decode a CRAM file to a lightly compressed BAM; the FASTA file, if any, has its index beside it."""
     level = ["-b", "--output-fmt-option", "level=1"]
     given = [] if reference is None else ["-T", reference]
-    _call(pysam.view, output, "--no-PG", *level, *given, "-@", _additional(threads), "-o", output, cram)
+    _call("samtools.view", output, "--no-PG", *level, *given, "-@", _additional(threads), "-o", output, cram)
 
 
 def collate(alignments: Path, output: Path, reference: Path | None, threads: int) -> None:
     """Write a BAM in which records of the same name are adjacent, with temporary files beside it."""
     given = [] if reference is None else ["--reference", reference]
     files = ["-T", f"{output}.part", "-o", output, alignments]
-    _call(pysam.collate, output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)
+    _call("samtools.collate", output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)
 
 
 def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:
     """Copy a CRAM file with `reference` as the location (UR) of its contigs; `header` is a temporary file."""
-    text = _call(pysam.view, cram, "--no-PG", "-H", cram, catch_stdout=True)
+    text = _call("samtools.view", cram, "--no-PG", "-H", cram)
     header.write_text(re.sub(r"(?m)^(@SQ\t.*?)\tUR:[^\t\n]*", lambda line: f"{line[1]}\tUR:{reference}", text))
-    _call(pysam.cat, output, "--no-PG", "-h", header, "-o", output, cram)
+    _call("samtools.cat", output, "--no-PG", "-h", header, "-o", output, cram)
 
 
 def index(alignments: Path, output: Path, kind: str, threads: int) -> None:
     """Index a sorted BAM (kind "bai" or "csi") or CRAM ("crai")."""
     kinds = {"bai": ["-b"], "csi": ["-c"], "crai": []}[kind]
-    _call(pysam.index, output, *kinds, "-@", _additional(threads), "-o", output, alignments)
+    _call("samtools.index", output, *kinds, "-@", _additional(threads), "-o", output, alignments)
+
+
+def header_text(alignments: Path, reference: Path | None) -> str:
+    """Return the text of a BAM or CRAM file's header."""
+    given = [] if reference is None else ["-T", reference]
+    return _call("samtools.view", alignments, "--no-PG", "-H", *given, alignments)
+
+
+def names(alignments: Path, most: int) -> list[str]:
+    """Return the names of the first `most` records of a file, or fewer if it cannot be read further."""
+    # CRAM needs no reference for names only.
+    command = _command("samtools.view", "--input-fmt-option", "required_fields=0x1", alignments)
+    with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, encoding="latin-1") as process:
+        assert process.stdout is not None
+        found = [line.split("\t", 1)[0] for line in islice(process.stdout, most)]
+        process.kill()
+    return found
+
+
+def run_apart(function: str, *arguments: object) -> tuple[str, str]:
+    """Run a function of pysam, such as "samtools.view", in a process of its own.
+
+    Returns:
+        What it wrote to standard output, and its messages.
+
+    Raises:
+        StepFailed: it failed, with its messages.
+    """
+    done = subprocess.run(_command(function, *arguments), capture_output=True, text=True, errors="replace", check=False)
+    messages = done.stderr.split("stderr=")[-1].strip(" '\"\n").replace("\\n", "\n").replace("\\t", " ")
+    if done.returncode < 0:
+        messages += f"\nit ended by {signal.Signals(-done.returncode).name}"
+    if done.returncode:
+        raise StepFailed([line.strip() for line in messages.splitlines() if line.strip()])
+    return done.stdout, messages
+
+
+class StepFailed(Exception):
+    """A function of samtools or bcftools failed.
+
+    Attributes:
+        messages: lines that it wrote.
+    """
+
+    def __init__(self, messages: list[str]) -> None:
+        super().__init__(messages[-1].rstrip(".") if messages else "it says no more")
+        self.messages = messages
+
+
+# The child is killed (signal 9) when this process ends (option 1 of prctl).
+_CHILD = """
+import ctypes, importlib, sys
+from pysam.utils import SamtoolsError
+ctypes.CDLL(None).prctl(1, 9)
+module, name = sys.argv[1].split(".")
+function = getattr(importlib.import_module(f"pysam.{module}"), name)
+try:
+    function(*sys.argv[2:], catch_stdout=False)
+except SamtoolsError as error:
+    sys.exit(str(error))
+sys.stderr.write(function.get_messages())
+"""
+
+
+def _command(function: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-c", _CHILD, function, *map(str, arguments)]
 
 
 def _additional(threads: int) -> int:
     return max(threads - 1, 0)
 
 
-def _call(function: Callable[..., Any], path: Path, *arguments: object, catch_stdout: bool = False) -> str:
+def _call(function: str, path: Path, *arguments: object) -> str:
     """Run a samtools function that writes (or only reads) `path`; raise its error as a QuireError."""
     try:
-        return str(function(*map(str, arguments), catch_stdout=catch_stdout))
-    except SamtoolsError as error:
+        return run_apart(function, *arguments)[0]
+    except StepFailed as error:
         if shutil.disk_usage(path.parent).free < FULL_BYTES:
             raise QuireError(f"{path}: cannot be written (No space left on device); free some space there.") from error
-        complaint = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").strip().splitlines()
-        if any(re.search("allocat|out of memory", line, re.IGNORECASE) for line in complaint):
-            raise QuireError(
-                f"{path}: {MEMORY} ({complaint[-1].strip()}); give the job more (its mem_mb) or fewer threads."
-            ) from error
+        if any(re.search("allocat|out of memory|SIGKILL", line, re.IGNORECASE) for line in error.messages):
+            raise QuireError(f"{path}: {MEMORY} ({error}); give the job more (its mem_mb) or fewer threads.") from error
         raise QuireError(
-            f"{path}: a step of samtools failed ({complaint[-1].strip() if complaint else error}); "
+            f"{path}: a step of samtools failed ({error}); "
             "check that its input is whole and that there is free space for temporary files."
         ) from error

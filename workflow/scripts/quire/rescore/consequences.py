@@ -9,12 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pysam.bcftools
-from pysam.utils import SamtoolsError
-
 from quire.errors import InputError
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import open_input, read_errors, scratch_directory, write_json_atomic
+from quire.io.samtools import StepFailed, run_apart
 from quire.io.vcf import read_head
 from quire.io.vcf_parts import join
 
@@ -58,11 +56,11 @@ def annotate_variants(
         reference = indexed_fasta(fasta, scratch)
         given = ["-f", str(reference), "-g", str(gff3), "--local-csq", "--no-version", "-O", "z", "-o", str(annotated)]
         try:
-            pysam.bcftools.csq(*given, str(variants), catch_stdout=False)
-        except SamtoolsError as error:
+            run_apart("bcftools.csq", *given, variants)
+        except StepFailed as error:
             raise InputError(
-                f"{gff3}: bcftools csq cannot use it ({_complaint(error)}); give a GFF3 file as Ensembl writes it for "
-                "this assembly."
+                f"{gff3}: bcftools csq cannot use it ({error}); give a GFF3 file as Ensembl writes it for this "
+                "assembly."
             ) from None
         join([annotated], output, index, counted.add)
     write_json_atomic(counts, {"format_version": 1, "gff3": str(gff3), **counted.to_json()})
@@ -152,9 +150,3 @@ def _contigs_of(gff3: str | Path) -> Iterator[str]:
         for line in stream:
             if not line.startswith(b"#") and b"\t" in line:
                 yield line.split(b"\t", 1)[0].decode("ascii", "replace")
-
-
-def _complaint(error: SamtoolsError) -> str:
-    text = str(error).split("stderr=")[-1].strip(" '\"").replace("\\n", "\n").replace("\\t", " ")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Parsing")]
-    return lines[-1].rstrip(".") if lines else "it says no more"
