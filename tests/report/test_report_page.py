@@ -1,6 +1,9 @@
 """The complete report of a small run: page, summary and warnings; an error leaves no output."""
 
+import base64
 import copy
+import hashlib
+import html
 import os
 import re
 from html.parser import HTMLParser
@@ -109,6 +112,17 @@ def test_page_is_whole_and_self_contained(written, run):
         assert expected in words
     for expected in ("Card <b>", "a card was found.", "calling has none."):
         assert expected in words
+
+
+def test_a_browser_may_use_the_own_style_and_script_alone(written):
+    text = (written / "report.html").read_text()
+    policy = html.unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1])
+    allowed = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"]
+    for tag in ("style", "script"):
+        (content,) = re.findall(f"<{tag}[^>]*>(.*?)</{tag}>", text, re.DOTALL)
+        allowed.append(f"{tag}-src 'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'")
+    assert policy.split("; ") == allowed
+    assert text.index("Content-Security-Policy") < min(text.index("<style>"), text.index("<script>"))
 
 
 def test_summary_has_the_documented_figures(written):

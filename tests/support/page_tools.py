@@ -1,5 +1,7 @@
 """Wrappers of a browser, axe-core, MultiQC and pdftotext, if `make page-tools` or the system installed them."""
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -25,8 +27,12 @@ const beyond = [...document.querySelectorAll("body *")].filter((one) => {
     if (["auto", "scroll", "hidden"].includes(getComputedStyle(around).overflowX)) return false;
   return true;
 }).map((one) => `${one.tagName} ${one.className} ${one.textContent.trim().slice(0, 40)}`);
-const told = {width: innerWidth, scroll: document.documentElement.scrollWidth, beyond,
+const told = {width: innerWidth, refused: window.refused ?? [], scroll: document.documentElement.scrollWidth, beyond,
               dark: matchMedia("(prefers-color-scheme: dark)").matches};
+"""
+_LISTEN = """
+window.refused = [];
+addEventListener("securitypolicyviolation", (one) => refused.push(one.effectiveDirective));
 """
 _TELL = "parent.postMessage(JSON.stringify(told), '*');"
 
@@ -34,12 +40,15 @@ _TELL = "parent.postMessage(JSON.stringify(told), '*');"
 def look(page: Path, folder: Path, width: int, script: str = "", dark: bool = False) -> dict[str, Any]:
     """Load a page in a frame of a width (px); return what its scripts collect: `_SEEN`, and additions to `told`.
 
-    A frame is needed because Chromium's windows are at least 500 px wide.
+    A frame is needed because Chromium's windows are at least 500 px wide. The page's Content-Security-Policy stays in
+    force and only allows the collecting scripts as well; `refused` has the directives that it enforced.
     """
     inside, around = folder / "inside.html", folder / "around.html"
     tell = f"addEventListener('load', async () => {{ {_SEEN} {script} {_TELL} }});"
     text = page.read_text()
     assert "</body>" in text
+    text = text.replace("script-src ", f"script-src {_source(tell)} {_source(_LISTEN)} ", 1)
+    text = re.sub("(?=<meta name|<body>)", lambda _: f"<script>{_LISTEN}</script>", text, count=1)
     inside.write_text(text.replace("</body>", f"<script>{tell}</script></body>"))
     write = "onmessage = (told) => { document.getElementById('told').textContent = told.data; };"
     around.write_text(
@@ -56,8 +65,23 @@ def look(page: Path, folder: Path, width: int, script: str = "", dark: bool = Fa
     return told
 
 
+def _source(script: str) -> str:
+    """Return the expression that allows a script in a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def console(folder: Path, page: Path) -> list[str]:
+    """Return the lines that Chromium writes to the console of a page."""
+    said = _chromium(folder, page, "--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom").stderr
+    return [line for line in said.splitlines() if "CONSOLE" in line]
+
+
 def chromium(folder: Path, page: Path, *arguments: str) -> str:
     """Return the output of headless Chromium for a page, with its own profile in a folder."""
+    return _chromium(folder, page, *arguments).stdout
+
+
+def _chromium(folder: Path, page: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     assert CHROMIUM is not None
     fixed = [
         "--headless",
@@ -67,7 +91,7 @@ def chromium(folder: Path, page: Path, *arguments: str) -> str:
         f"--user-data-dir={folder / 'profile'}",
     ]
     command = [CHROMIUM, *fixed, *arguments, page.absolute().as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
 
 
 def words_of_print(page: Path, folder: Path) -> Counter[str]:

@@ -10,7 +10,17 @@ import pytest
 from quire.io.files import read_json, write_json_atomic
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 
-from tests.support.page_tools import AXE, CHROMIUM, MULTIQC, PDFTOTEXT, REPOSITORY, chromium, look, words_of_print
+from tests.support.page_tools import (
+    AXE,
+    CHROMIUM,
+    MULTIQC,
+    PDFTOTEXT,
+    REPOSITORY,
+    chromium,
+    console,
+    look,
+    words_of_print,
+)
 from tests.workflow.runs import Run
 
 pytestmark = pytest.mark.full
@@ -75,7 +85,7 @@ def test_nothing_is_hidden_beside_a_table(name: str, pages: dict[str, Path], tmp
     for width in WIDTHS:
         told = look(pages[name], tmp_path, width, script)
         assert told["tables"] > 1
-        assert (told["hidden"], told["cut"]) == ([], [])
+        assert (told["hidden"], told["cut"], told["refused"]) == ([], [], [])
 
 
 @in_a_browser
@@ -105,6 +115,48 @@ def test_a_table_sorts_and_filters(pages: dict[str, Path], tmp_path: Path) -> No
     assert told["before"] == told["up"] == SAMPLES
     assert told["down"] == SAMPLES[::-1]
     assert told["found"] == ["sample_3"]
+    assert told["refused"] == []
+
+
+# What a page must not run, load or send, with the directive that stops it. `ran` would be the page's title.
+INJECTED = {
+    '<script>document.title = "ran"</script>': "script-src-elem",
+    "<img src=x.png onerror=\"document.title = 'ran'\">": "img-src",
+    "<svg onload=\"document.title = 'ran'\"></svg>": "script-src-attr",
+    "<a id=link href=\"javascript:document.title = 'ran'\">link</a>": "script-src-elem",
+    '<p id=styled style="color: rgb(1, 2, 3)">text</p>': "style-src-attr",
+    "<style>h1 { color: rgb(1, 2, 3) }</style>": "style-src-elem",
+    '<script src="other.js"></script>': "script-src-elem",
+    '<base href="https://example.invalid/">': "base-uri",
+    '<form id=form action="https://example.invalid/"></form>': "form-action",
+    "<iframe src=\"data:text/html,<script>parent.document.title = 'ran'</script>\"></iframe>": "frame-src",
+    "<object data=other.svg></object>": "object-src",
+}
+
+
+@in_a_browser
+def test_a_page_runs_nothing_of_others(pages: dict[str, Path], tmp_path: Path) -> None:
+    """The console of a page is empty; scripts, handlers, styles and files that got into a copy are blocked."""
+    assert [line for page in pages.values() for line in console(tmp_path, page)] == []
+    (tmp_path / "other.js").write_text("document.title = 'ran'")
+    (tmp_path / "x.png").write_text("no picture")
+    (tmp_path / "other.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    injected = tmp_path / "injected.html"
+    injected.write_text(pages["cohort"].read_text().replace("<header>", f"{''.join(INJECTED)}<header>", 1))
+    script = """
+        document.getElementById("link").click();
+        document.getElementById("form").submit();
+        await new Promise((then) => setTimeout(then, 500));
+        told.title = document.title;
+        told.colours = ["#styled", "h1"].map((one) => getComputedStyle(document.querySelector(one)).color);
+        document.querySelector("#cohort tr:last-child > th[scope=col] button").click();
+        told.sorted = document.querySelectorAll("#cohort th[aria-sort]").length;"""
+    told = look(injected, tmp_path, 1400, script)
+    assert told["title"].startswith("Quire report")
+    assert "rgb(1, 2, 3)" not in told["colours"]
+    assert told["sorted"] == 1
+    assert Counter(INJECTED.values()) - Counter(told["refused"]) == Counter()
+    assert any("Content Security Policy" in line for line in console(tmp_path, injected))
 
 
 @in_a_browser

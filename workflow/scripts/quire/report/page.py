@@ -1,8 +1,11 @@
 """Report of a run: one self-contained HTML page and summary.json.
 
-The page embeds its styles, script and pictures, so that it can be mailed and archived as one file.
+The page embeds its styles, script and pictures, so that it can be mailed and archived as one file. Its
+Content-Security-Policy lets a browser use that style sheet and that script, by their digests, and nothing else.
 """
 
+import base64
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -36,6 +39,7 @@ from quire.version import VERSION
 
 TEMPLATES = Path(__file__).parents[3] / "report"
 PACKAGES = ("numpy", "numba", "pysam", "pandas", "snakemake")
+FORBIDDEN = "default-src 'none'; base-uri 'none'; form-action 'none'"  # but for the own style and script
 LISTED_PAIRS = 45
 COMPARED = (  # plots that compare the samples: title, unit, block and key of summary.json, criterion
     ("Mean coverage", "mean depth", "coverage", "mean", "coverage"),
@@ -181,9 +185,13 @@ def _render(
     environment.filters["counted"] = _counted
     environment.filters["pretty"] = lambda value: json.dumps(value, indent=2)
     ran = [line for line in [*content["ledger"], *as_ledgers(content["searches"])] if "backend" in line]
+    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     pairs = sorted(content["relatedness"], key=lambda pair: -(pair["kinship"] if pair["kinship"] is not None else -9))
     return environment.get_template("page.html.jinja").render(
         **content,
+        policy=f"{FORBIDDEN}; style-src {_source(style)}; script-src {_source(script)}",
+        style=style,
+        script=script,
         details=details,
         dot_plots=dot_plots,
         tools=TITLES,
@@ -195,6 +203,11 @@ def _render(
         listed_pairs=LISTED_PAIRS,
         links=_links(content),
     )
+
+
+def _source(text: str) -> str:
+    """Return the expression that allows one style sheet or script in a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
