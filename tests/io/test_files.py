@@ -6,9 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pysam
 import pytest
-from quire.errors import QuireError
-from quire.io.files import atomic_directory, atomic_path, read_json, scratch_directory, write_json_atomic
+from quire.errors import InputError, QuireError
+from quire.io import samtools
+from quire.io.files import (
+    atomic_directory,
+    atomic_path,
+    htslib_path,
+    read_json,
+    scratch_directory,
+    write_json_atomic,
+)
 
 KILLED = """
 import os, sys
@@ -82,3 +91,21 @@ def test_every_byte_of_a_json_file_counts(tmp_path: Path) -> None:
         read_json(tmp_path / "other.json")
     with pytest.raises(QuireError, match=r"absent\.json: cannot be read \(No such file or directory\); run"):
         read_json(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("name", ["-x.bam", "-", "data:x.bam", "http:x.bam", "s3:x.bam", "file:x.bam", "mem:x.bam"])
+def test_names_that_htslib_takes_for_more(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the working directory is read and written under its own name, and no option or address."""
+    monkeypatch.chdir(tmp_path)
+    with pysam.AlignmentFile(str(tmp_path / name), "wb", header={"CO": [name]}):
+        pass
+    samtools.to_bam(Path(name), Path(f"{name}.copy"), None, 1)
+    with pysam.AlignmentFile(str(tmp_path / f"{name}.copy"), check_sq=False) as copy:
+        assert copy.header.to_dict()["CO"] == [name]
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}.copy"}
+
+
+def test_a_name_of_two_files(tmp_path: Path) -> None:
+    """Htslib reads `a.bam` if it is asked for `a.bam##idx##b`."""
+    with pytest.raises(InputError, match=r"a\.bam##idx##b: has ##idx## in its name"):
+        htslib_path(tmp_path / "a.bam##idx##b")

@@ -283,3 +283,13 @@ def test_what_earlier_stages_counted(tmp_path):
         read_ledgers("sample", [tmp_path / "bad.json"])
     with pytest.raises(QuireError, match=r"absent\.json"):
         read_ledgers("sample", [tmp_path / "absent.json"])
+
+
+def test_a_truth_with_a_sample_that_is_not_utf_8(tmp_path):
+    truth = tmp_path / "truth.vcf.gz"
+    with pysam.BGZFile(str(truth), "wb", None) as stream:
+        stream.write(b"##fileformat=VCFv4.2\n##contig=<ID=one,length=3000>\n")
+        stream.write(b"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tK\xe4se\n")
+    pysam.tabix_index(str(truth), preset="vcf")
+    with pytest.raises(InputError, match=r"truth\.vcf\.gz: cannot be read as a VCF \('utf-8' codec"):
+        open_indexed(truth)

@@ -144,11 +144,14 @@ def test_intervals_give_what_the_whole_gives_there(world, tmp_path: Path, monkey
 
 
 def test_cram_gives_what_bam_gives(world, tmp_path: Path) -> None:
+    """An index of another FASTA beside the reference is neither used nor written."""
     root, _, _ = world
     fasta, cram = tmp_path / "genome.fa", tmp_path / "reads.cram"
     fasta.write_bytes((root / "genome.fa").read_bytes())
     pysam.samtools.view("-C", "-T", str(fasta), "-o", str(cram), str(root / "diploid.bam"), catch_stdout=False)
     pysam.index(str(cram))
+    index = tmp_path / "genome.fa.fai"
+    index.write_text("another\t1\t1\t1\t2\n")
     texts = []
     for path in (root / "diploid.bam", cram):
         sheet = [{"sample": "diploid", "ploidy": 2, "bam": path}]
@@ -156,6 +159,7 @@ def test_cram_gives_what_bam_gives(world, tmp_path: Path) -> None:
         call_variants(root / "reference", sheet, WHOLE[0], part, SETTINGS, tmp_path / "l.json", fasta=fasta)
         texts.append(part.read_bytes())
     assert texts[0] == texts[1]
+    assert index.read_text() == "another\t1\t1\t1\t2\n"
 
 
 def test_the_ledger_counts_every_read_once(world, tmp_path: Path) -> None:

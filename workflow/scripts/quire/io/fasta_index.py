@@ -2,13 +2,15 @@
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pysam
 from pysam.utils import SamtoolsError
 
 from quire.errors import InputError
-from quire.io.files import open_input, read_errors
+from quire.io.files import htslib_path, open_input, read_errors, scratch_directory
 from quire.io.sniff import is_bgzip, is_gzip
 
 
@@ -32,12 +34,27 @@ def indexed_fasta(fasta: str | Path, scratch: Path) -> Path:
     else:
         target.symlink_to(fasta.resolve())
     try:
-        pysam.faidx(str(target))
+        pysam.faidx(htslib_path(target))
     except SamtoolsError as error:
         raise InputError(
             f"{fasta}: cannot be indexed ({' '.join(str(error).split())}); check the FASTA file."
         ) from error
     return target
+
+
+@contextmanager
+def fasta_to_decode(
+    alignments: Iterable[str | Path], fasta: str | Path | None, output: str | Path
+) -> Iterator[str | Path | None]:
+    """Yield `fasta`, or if one of the alignments is a CRAM an indexed one, in a folder beside an output if needed.
+
+    htslib would write the index of a FASTA without one beside it, from several jobs at once.
+    """
+    if fasta is None or not any(str(path).endswith(".cram") for path in alignments):
+        yield fasta
+        return
+    with scratch_directory(Path(output).parent, f"{Path(output).name}.fasta") as scratch:
+        yield indexed_fasta(fasta, scratch)
 
 
 def _is_its_index(fasta: Path, index: Path) -> bool:

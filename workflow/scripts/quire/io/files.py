@@ -221,6 +221,17 @@ def gzip_text(source: str | Path | io.RawIOBase) -> BufferedIOBase:
     return cast(BufferedIOBase, open_gzip(source, "rb"))
 
 
+def htslib_path(path: str | Path) -> str:
+    """Return an absolute path for htslib, which takes `-x` for an option and `http:x` for an address.
+
+    Raises:
+        InputError: the path holds `##idx##`, where htslib ends the name of a file; it would read another one.
+    """
+    if "##idx##" in str(path):
+        raise InputError(f"{path}: has ##idx## in its name, where htslib ends the name of a file; rename it.")
+    return str(Path(path).absolute())
+
+
 @contextmanager
 def read_errors(path: str | Path) -> Iterator[None]:
     """Turn the exceptions of a damaged compressed file into an InputError that names the file."""

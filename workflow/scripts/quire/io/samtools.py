@@ -19,6 +19,7 @@ from typing import Any
 from pysam import AlignmentFile
 
 from quire.errors import MEMORY, QuireError
+from quire.io.files import htslib_path
 
 FULL_BYTES = 1 << 20  # when a step fails, a disk with less free space counts as full
 
@@ -29,7 +30,7 @@ def open_alignments(path: str | Path, reference: str | Path | None = None, **opt
 
     pysam loads the index of a file that it knows by name, and htslib crashes on a damaged one.
     """
-    given = None if reference is None else str(reference)
+    given = None if reference is None else htslib_path(reference)
     with open(path, "rb") as stream, AlignmentFile(stream.fileno(), reference_filename=given, **options) as file:
         yield file
 
@@ -53,7 +54,7 @@ def to_bam(cram: Path, output: Path, reference: Path | None, threads: int) -> No
 def collate(alignments: Path, output: Path, reference: Path | None, threads: int) -> None:
     """Write a BAM in which records of the same name are adjacent, with temporary files beside it."""
     given = [] if reference is None else ["--reference", reference]
-    files = ["-T", f"{output}.part", "-o", output, alignments]
+    files = ["-T", Path(f"{output}.part"), "-o", output, alignments]
     _call("samtools.collate", output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)
 
 
@@ -133,7 +134,8 @@ sys.stderr.write(function.get_messages())
 
 
 def _command(function: str, *arguments: object) -> list[str]:
-    return [sys.executable, "-c", _CHILD, function, *map(str, arguments)]
+    words = (htslib_path(one) if isinstance(one, Path) else str(one) for one in arguments)
+    return [sys.executable, "-c", _CHILD, function, *words]
 
 
 def _additional(threads: int) -> int:

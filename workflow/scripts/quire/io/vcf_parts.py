@@ -12,7 +12,7 @@ import pysam
 
 from quire.errors import QuireError
 from quire.io.bgzf_cpu import HEADER_BYTES
-from quire.io.files import BGZF_END, atomic_path
+from quire.io.files import BGZF_END, atomic_path, htslib_path
 from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
 from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
 
@@ -67,7 +67,12 @@ def join(
         csi = str(index).endswith(".csi") or is_long(head)
         try:
             pysam.tabix_index(
-                str(temporary), preset="vcf", force=True, csi=csi, index=str(temporary_index), keep_original=True
+                htslib_path(temporary),
+                preset="vcf",
+                force=True,
+                csi=csi,
+                index=htslib_path(temporary_index),
+                keep_original=True,
             )
         except OSError as error:
             if error.errno is not None:

@@ -11,7 +11,7 @@ from pysam.libcbcf import BaseIndex
 
 from quire.errors import InputError
 from quire.io.bam.index import find_index, open_index
-from quire.io.files import write_json_atomic
+from quire.io.files import htslib_path, write_json_atomic
 from quire.reference import Reference
 from quire.reference.regions import Regions, islands_of, read_regions, total_length
 from quire.report.truth import Comparison, Genotypes, ReferenceBases, TruthCounts, Variant, compare, normalise
@@ -161,8 +161,9 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
         open_index(path, "tbi")
     verbosity = pysam.set_verbosity(0)
     try:
-        variants = pysam.VariantFile(os.fspath(path))
+        variants = pysam.VariantFile(htslib_path(path))
         has_index = isinstance(variants.index, BaseIndex)
+        list(variants.header.samples)  # not UTF-8: a UnicodeDecodeError, which is a ValueError
     except (OSError, ValueError, NotImplementedError) as error:  # the last for plain gzip
         raise InputError(f"{path}: cannot be read as a VCF ({error}); give a bgzip-compressed VCF.") from None
     finally:

@@ -4,9 +4,11 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from quire.device.backend import Backend
 from quire.io import vcf
+from quire.io.fasta_index import fasta_to_decode
 from quire.io.files import write_json_atomic
 from quire.progress import Progress
 from quire.rescore.compile_kernels import load_kernels
@@ -31,7 +33,13 @@ def call_interval(request: CallingRequest) -> int:
         InputError: a BAM that cannot be read, or is of another reference or sample, or no card where one is required.
         QuireError: a process was killed.
     """
-    inputs = request.samples, request.parameters, request.fasta, request.ploidy_regions
+    with fasta_to_decode((given["bam"] for given in request.samples), request.fasta, request.part) as fasta:
+        return _call_interval(request, fasta)
+
+
+def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
+    """Call as above, with a FASTA that decodes CRAM."""
+    inputs = request.samples, request.parameters, fasta, request.ploidy_regions
     job = open_job(request.output, request.reference_directory, *inputs)
     units = cut_at_multiples(request.intervals, UNIT_BASES)
     tally, variants = Tally([sample.name for sample in job.samples]), 0

@@ -14,7 +14,7 @@ import pysam
 from quire.errors import InputError
 from quire.io.bam.index import find_index, open_index
 from quire.io.bed import other_name, read_bed
-from quire.io.files import open_input, read_errors
+from quire.io.files import htslib_path, open_input, read_errors
 from quire.io.ploidy import read_ploidy_regions
 from quire.reference import Reference
 from quire.reference.fasta import lengths_of_contigs
@@ -96,7 +96,7 @@ def _contigs_of_table(path: str) -> Iterator[str]:
     """Yield the contigs of a VCF or GFF3, from its index or from its first lines."""
     if find_index(path, "tbi"):
         open_index(path, "tbi")
-        with suppress(OSError, ValueError), pysam.TabixFile(path) as indexed:
+        with suppress(OSError, ValueError), pysam.TabixFile(htslib_path(path)) as indexed:
             yield from indexed.contigs
             return
     with read_errors(path), open_input(path) as stream:

@@ -18,7 +18,7 @@ from quire.io.bam.decode_cpu import Records, header_bytes, records_of
 from quire.io.bam.index import find_index
 from quire.io.bam.reader_cpu import BamReader
 from quire.io.bed import Interval
-from quire.io.files import lacks_bgzip_end, lacks_cram_end
+from quire.io.files import htslib_path, lacks_bgzip_end, lacks_cram_end
 from quire.io.samtools import open_alignments
 
 _BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM
@@ -137,13 +137,13 @@ class IndexedAlignments:
         where = f"{spans[0][0]}:{spans[0][1] + 1}-{spans[-1][2]}"
         with tempfile.TemporaryDirectory() as folder:
             target, bed = str(Path(folder) / "reads.bam"), Path(folder) / "spans.bed"
-            options = ["-u", "-o", target] + ([] if self.fasta is None else ["-T", str(self.fasta)])
+            options = ["-u", "-o", target] + ([] if self.fasta is None else ["-T", htslib_path(self.fasta)])
             regions = [f"{{{name}}}:{start + 1}-{end}" for name, start, end in spans]  # braces: HLA names have colons
             if len(spans) > 1:
                 bed.write_text("".join(f"{name}\t{start}\t{end}\n" for name, start, end in spans))
                 options, regions = [*options, "-M", "-L", str(bed)], []
             try:
-                pysam.samtools.view(*options, self.path, *regions, catch_stdout=False)
+                pysam.samtools.view(*options, htslib_path(self.path), *regions, catch_stdout=False)
                 content = igzip.decompress(Path(target).read_bytes())
             except SamtoolsError as error:
                 reason = str(error).splitlines()[-1]

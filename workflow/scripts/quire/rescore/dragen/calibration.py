@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from quire.errors import InputError
 from quire.io.bam.regions import IndexedAlignments
 from quire.io.bed import Interval
+from quire.io.fasta_index import fasta_to_decode
 from quire.io.files import write_json_atomic
 from quire.reference import Reference
 from quire.rescore.dragen.cases_cpu import count_cases, place_hashes, sample_of_cases
@@ -66,11 +67,12 @@ def calibrate_sample(
         InputError: an alignment that cannot be read.
     """
     reference = Reference.open(reference_directory)
-    source = IndexedAlignments(alignment, fasta if str(alignment).endswith(".cram") else None)
-    if not source.contigs:
-        raise InputError(f"{alignment}: names no contigs; align the reads again.")
     windows, bases = chosen_windows(reference, intervals)
-    cases = sample_of_cases(in_processes(partial(window_cases, reference, source), windows, threads))
+    with fasta_to_decode([alignment], fasta, outputs.tables) as decoding:
+        source = IndexedAlignments(alignment, decoding if str(alignment).endswith(".cram") else None)
+        if not source.contigs:
+            raise InputError(f"{alignment}: names no contigs; align the reads again.")
+        cases = sample_of_cases(in_processes(partial(window_cases, reference, source), windows, threads))
     counts = np.bincount(cases["class"], minlength=LONGEST_PERIOD * MOST_REPEATS).astype(np.int64)
     sites = counts.reshape(LONGEST_PERIOD, MOST_REPEATS)
     missing = too_few(sites)
