@@ -9,7 +9,15 @@ import pytest
 from quire.errors import QuireError
 from quire.io import files, vcf_parts
 from quire.io.files import BGZF_END
-from quire.io.vcf import VariantRecord, header, read_head, write_part
+from quire.io.vcf import (
+    VariantRecord,
+    contig_ranks,
+    header,
+    length_of_contig,
+    name_of_contig,
+    read_head,
+    write_part,
+)
 from quire.io.vcf_parts import join
 from quire.rescore import counting
 from quire.rescore.counting import CountingPool
@@ -156,3 +164,22 @@ def test_an_index_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(QuireError, match=r"cannot be written \(.*\); check permissions and the free space there"):
         join(some_parts(tmp_path), tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
     assert not list(tmp_path.glob("*all*"))
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "length"),
+    [
+        ("##contig=<ID=a,length=5>\n", "a", 5),
+        ("##contig=<ID=-rf;$H%s:1-5!A0,x,length=40001,md5=abc>", "-rf;$H%s:1-5!A0,x", 40001),
+        ("##contig=<ID=x=ID=y,length=3>", "x=ID=y", 3),
+        ("##contig=<ID=1,assembly=b37,length=249250621>", "1", 249250621),
+        ('##contig=<ID=1,length=24,species="Homo, sapiens">', "1", 24),
+        ("##contig=<length=7,ID=q>", "q", 7),
+        ("##contig=<ID=q>", "q", None),
+        ("##contig=<q>", "##contig=<q>", None),
+    ],
+)
+def test_names_of_contigs_in_a_header(line: str, name: str, length: int | None) -> None:
+    assert (name_of_contig(line), length_of_contig(line)) == (name, length)
+    if line.endswith(">"):
+        assert contig_ranks([line]) == {name: 0}

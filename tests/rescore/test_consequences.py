@@ -1,7 +1,11 @@
 """Consequences of variants: the most severe of a record, and the counts."""
 
+from pathlib import Path
+
+import pysam
 import pytest
-from quire.rescore.consequences import OUTSIDE, Consequence, ConsequenceCounts, most_severe
+from quire.errors import InputError
+from quire.rescore.consequences import OUTSIDE, Consequence, ConsequenceCounts, annotate_variants, most_severe
 
 
 @pytest.mark.parametrize(
@@ -60,3 +64,47 @@ def test_counts() -> None:
             }
         ],
     }
+
+
+GENES = """##gff-version 3
+one\ttest\tgene\t1\t60\t.\t+\t.\tID=gene:G1;Name=ONE;biotype=protein_coding
+one\ttest\tmRNA\t1\t60\t.\t+\t.\tID=transcript:T1;Parent=gene:G1;Name=a,b;biotype=protein_coding
+one\ttest\texon\t1\t60\t.\t+\t.\tID=a,b;Parent=transcript:T1
+one\ttest\tCDS\t1\t60\t.\t+\t0\tID=CDS:a|b;Parent=transcript:T1
+"""
+FORGED = "ONE,stop_gained|X|T9|protein_coding|+|1A>1B|1G>T"
+
+
+def annotated(folder: Path, genes: bytes) -> list[str]:
+    """Annotate one missense variant; return the values of BCSQ."""
+    (folder / "genome.fa").write_text(f">one\n{'ATGGCC' + 'GCT' * 17 + 'TAA'}\n")
+    (folder / "genes.gff3").write_bytes(genes)
+    with pysam.BGZFile(str(folder / "calls.vcf.gz"), "wb", None) as stream:
+        stream.write(b'##fileformat=VCFv4.2\n##FILTER=<ID=PASS,Description="x">\n##contig=<ID=one,length=60>\n')
+        stream.write(b'##FORMAT=<ID=GT,Number=1,Type=String,Description="x">\n')
+        stream.write(
+            b"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\none\t5\t.\tC\tA\t9\tPASS\t.\tGT\t0/1\n"
+        )
+    outputs = folder / "x.vcf.gz", folder / "x.vcf.gz.tbi", folder / "counts.json"
+    annotate_variants(folder / "calls.vcf.gz", folder / "genes.gff3", folder / "genome.fa", *outputs)
+    (line,) = [line for line in pysam.BGZFile(str(outputs[0]), "rb") if not line.startswith(b"#")]
+    return line.decode().split("\t")[7].removeprefix("BCSQ=").split(",")
+
+
+@pytest.mark.parametrize(
+    "name", ["ONE", "Käse \N{GRINNING FACE}", "<script>alert(1)</script>", "%2C", "$(x)", "x" * 300]
+)
+def test_genes_of_any_name(name: str, tmp_path: Path) -> None:
+    """Names that csq does not write, of exons, coding sequences and transcripts, may hold anything."""
+    (value,) = annotated(tmp_path, GENES.replace("ONE", name).replace("\n", "\r\n").encode())
+    assert value.startswith(f"missense|{name}|T1|protein_coding|+|2A>2D")
+
+
+@pytest.mark.parametrize("name", [FORGED, "a,b", "a|b", "a\rb", "a\x1b[2J", "K\udce4se"])
+@pytest.mark.parametrize("place", ["ONE", "T1"])
+def test_genes_that_forge_consequences(name: str, place: str, tmp_path: Path) -> None:
+    """A gene's name of more than one value would make any variant a stop."""
+    line = 2 if place == "ONE" else 3
+    with pytest.raises(InputError, match=rf"genes\.gff3: line {line}: an ID or Name holds a comma, a vertical bar or"):
+        annotated(tmp_path, GENES.replace(place, name, 1).encode(errors="surrogateescape"))
+    assert not (tmp_path / "x.vcf.gz").exists()

@@ -13,6 +13,7 @@ from quire.errors import InputError
 from quire.rescore import joint
 from quire.rescore.genotyping.cohort import excess_heterozygosity
 from quire.rescore.joint import check_gvcfs
+from quire.rescore.joint.inputs import Gvcf
 from quire.rescore.joint.merge import genotype_map
 from quire.rescore.phasing import PHASE_KEYS
 
@@ -345,3 +346,26 @@ def test_one_record_of_each_file_is_held(world: Path, tmp_path: Path) -> None:
     assert [sample_of(only, n)["GT"] for n in range(40)] == ["0/0", "0/1"] * 20
     with pysam.VariantFile(str(tmp_path / "all.vcf.gz")) as file:
         assert list(file.header.samples) == [f"s{n}" for n in range(40)]
+
+
+@pytest.mark.parametrize("contig", ["a,b", "-rf;$HOME&|~%s:1-5!A0,x", "HLA-A*01:01"])
+def test_contigs_of_any_name(contig: str, tmp_path: Path) -> None:
+    lines = [f"{contig} 1 . A <NON_REF> . . END=9 GT:DP:GQ 0/0:9:9"]
+    path = write_gvcf(tmp_path / "a.g.vcf.gz", ["s"], {contig: 900}, lines)
+    assert [record.end for record in Gvcf(path, {contig: 900}).records(contig, 0, 900)] == [9]
+
+
+@pytest.mark.parametrize("sample", ["<script>alert(1)</script>", "a b", "=cmd|x!A0", "-rf", "Käse"])
+def test_samples_of_any_name(sample: str, tmp_path: Path) -> None:
+    assert Gvcf(write_gvcf(tmp_path / "a.g.vcf.gz", [sample], {"c": 300}, []), {"c": 300}).samples == [sample]
+
+
+def test_samples_that_are_no_text(tmp_path: Path) -> None:
+    path = write_gvcf(tmp_path / "a.g.vcf.gz", ["a\x1b[2J"], {"c": 300}, [])
+    with pytest.raises(InputError, match=r"a\.g\.vcf\.gz: the name of a sample holds a control character"):
+        Gvcf(path, {"c": 300})
+    with pysam.BGZFile(str(path), "wb", None) as stream:
+        stream.write(b'##fileformat=VCFv4.2\n##ALT=<ID=NON_REF,Description="K\xe4se">\n#CHROM\tPOS\n')
+    pysam.tabix_index(str(path), preset="vcf", force=True)
+    with pytest.raises(InputError, match=r"a\.g\.vcf\.gz: cannot be read \('utf-8' codec"):
+        Gvcf(path, {"c": 300})

@@ -141,14 +141,19 @@ def test_files_that_cannot_be_used(genome: tuple[Path, dict[str, str]], tmp_path
     for text, sentence in (
         ("no VCF\n", r"sites\.vcf: is not a VCF"),
         (HEAD + "1\t7\t.\tA\tC\t.\t.\tAF=often\n", r"sites\.vcf: line 3 is not a VCF record"),
+        (HEAD + "1\t7\t.\tA\tC\t.\t.\tX=K\udce4se;AF=K\udce4se\n", r"sites\.vcf: line 3 is not a VCF record"),
         (HEAD + "1\t7\t.\tA\tC\n", r"sites\.vcf: line 3 is not a VCF record"),
         (HEAD + "1\t7\t.\tA\tC\t.\t.\tAC=3\n", r"sites\.vcf: has no SNV with AF from 0\.05"),
         (HEAD + "chr1\t7\t.\tA\tC\t.\t.\tAF=0.3\n", "are the names of its contigs those of the FASTA"),
         (HEAD + "1\t90000\t.\tA\tC\t.\t.\tAF=0.3\n", r"sites\.vcf: has no SNV"),
     ):
-        path.write_text(text)
+        path.write_bytes(text.encode(errors="surrogateescape"))
         with pytest.raises(InputError, match=sentence):
             read_known_sites(path, LENGTHS)
+    path.write_bytes(
+        (HEAD + "1\t7\t.\tA\tC\t.\t.\tX=").encode() + b"K\xe4se;AF=0.3\n"
+    )  # other fields need not be UTF-8
+    assert read_known_sites(path, LENGTHS).positions.tolist() == [6]
     rows = "".join(f"1\t{position}\t.\tA\tC\t.\t.\tAF=0.{position}\n" for position in range(1, 4000))
     whole = gzip.compress((HEAD + rows).encode())
     spoiled = whole[:2000] + bytes(255 - byte for byte in whole[2000:2100]) + whole[2100:]

@@ -11,20 +11,21 @@ Interval = tuple[str, int, int]
 """Contig, start and end: 0-based, half-open."""
 
 _NO_INTERVAL = re.compile(r"#|(track|browser)(\s|$)")
+_KEY = re.compile(r",\w+=")
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Refuse contig names with which a line of BED or VCF would be read as a comment or a heading.
+    """Refuse contig names with which a line of BED or VCF would be read as a comment, a heading, or further values.
 
     Raises:
         InputError: names the first such contig.
     """
     for name in names:
-        if _NO_INTERVAL.match(name):
+        if _NO_INTERVAL.match(name) or _KEY.search(name):
             raise InputError(
-                f"contig {name}: readers of BED and VCF take a line that begins with this name for a comment or a "
-                "heading; rename the record in the FASTA."
+                f"contig {name}: readers of BED and VCF take a line with this name for a comment or a heading, or part "
+                "of the name for another value; rename the record in the FASTA."
             )
 
 

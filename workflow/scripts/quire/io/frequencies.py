@@ -54,7 +54,7 @@ def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites
                 line_number += 1
                 if line.startswith(b"#"):
                     continue
-                columns = line.decode().rstrip("\r\n").split("\t", 8)
+                columns = line.decode(errors="replace").rstrip("\r\n").split("\t", 8)
                 contig, reference, alternate, info = columns[0], columns[3].upper(), columns[4].upper(), columns[7]
                 if reference not in _BASES or alternate not in _BASES or len(reference) * len(alternate) != 1:
                     continue

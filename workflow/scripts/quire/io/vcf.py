@@ -8,13 +8,17 @@ from pathlib import Path
 import pysam
 
 from quire.errors import QuireError
-from quire.io.files import atomic_path, open_input, read_errors
+from quire.io.files import atomic_path, htslib_path, open_input, read_errors
 
 PASS = "PASS"
 SPANNING_DELETION = "*"
 """ALT of an allele that is missing due to a deletion before the position (VCF 4.2, section 1.4.1)."""
 NON_REFERENCE = "<NON_REF>"
 """ALT of a gVCF for all alleles that are not listed at the position."""
+# A contig's line. Its name may hold commas, but not before a word and an equals sign (`quire.io.bed.require_names`).
+_FURTHER = r'\w+=(?:"[^"]*"|[^,]*)'
+_CONTIG = re.compile(rf"##contig=<(?:{_FURTHER},)*?ID=(?P<name>.+?)(?:,{_FURTHER})*>\s*")
+_LENGTH = re.compile(r"[<,]length=(\d+)[,>]")
 _LONGEST_TABIX = 1 << 29  # bases; longer contigs need a CSI index
 
 Value = str | int | float | Sequence[str | int | float | None] | None
@@ -153,7 +157,7 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
     count = 0
     with atomic_path(path) as temporary:
         temporary.touch()  # raises an error for a file that cannot be opened, where pysam.BGZFile crashes
-        with pysam.BGZFile(str(temporary), "wb", None) as stream:
+        with pysam.BGZFile(htslib_path(temporary), "wb", None) as stream:
             stream.write(head.encode())
             stream.flush()
             for line in lines:
@@ -164,18 +168,29 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
 
 def contig_ranks(head: Sequence[str]) -> dict[str, int]:
     """Return the position of each contig in the header, by name."""
-    return {line.split("ID=")[1].split(",length")[0]: i for i, line in enumerate(contig_lines(head))}
+    return {name_of_contig(line): i for i, line in enumerate(contig_lines(head))}
 
 
 def is_long(head: Sequence[str]) -> bool:
     """Return True if a contig of a header is too long for TBI."""
-    lengths = (int(re.split("[,>]", line.rsplit(",length=", 1)[1])[0]) for line in contig_lines(head))
-    return max(lengths, default=0) > _LONGEST_TABIX
+    return max((length_of_contig(line) or 0 for line in contig_lines(head)), default=0) > _LONGEST_TABIX
 
 
 def contig_lines(head: Sequence[str]) -> list[str]:
     """Return the contig lines of a header."""
     return [line for line in head if line.startswith("##contig=")]
+
+
+def name_of_contig(line: str) -> str:
+    """Return the name in a contig line; the whole line if it has none."""
+    found = _CONTIG.fullmatch(line)
+    return found["name"] if found else line.rstrip()
+
+
+def length_of_contig(line: str) -> int | None:
+    """Return the length in a contig line, or None."""
+    found = _LENGTH.findall(line)
+    return int(found[-1]) if found else None
 
 
 def read_head(part: str | Path) -> list[str]:

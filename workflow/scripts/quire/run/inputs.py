@@ -2,16 +2,48 @@
 
 import errno
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from quire.errors import InputError
+from quire.io.files import htslib_path
 from quire.reference import Reference
 
 _TEMPORARY_BYTES = 16_384  # more than the scheduler writes for a small run
+# Line ends and other characters that forge lines of a header, a log or a terminal, and bytes that are no text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_OF_A_SHELL = re.compile(r"""[$`\\%]|'.*"|".*'""", re.DOTALL)
+_LONGEST_NAME = 255  # bytes of a file's name on Linux
+
+
+def require_text(text: str, what: str) -> None:
+    """Raise InputError for a control character, a separator of lines, or bytes that are not UTF-8."""
+    if _CONTROL.search(text):
+        raise InputError(f"{what} holds a control character or is not UTF-8 ({text!r}); remove it.")
+
+
+def require_plain_path(path: str, what: str) -> None:
+    """Raise InputError for a path that Snakemake or htslib would not take as it is written."""
+    if any(character in path for character in "{}<>"):
+        raise InputError(f"{what}: {path} has one of {{}}<> in its name, which Snakemake fills in; rename it.")
+    htslib_path(path)
+
+
+def require_words(words: Iterable[object]) -> None:
+    """Raise InputError for a word that would not reach a cluster's job as it is written.
+
+    Snakemake gives such words to `sbatch --wrap="..."`, in which a shell runs `$(...)`, and Slurm replaces `%`.
+    """
+    for word in map(str, words):
+        if _OF_A_SHELL.search(word):
+            raise InputError(
+                f"{word} holds one of $ ` \\ % or both kinds of quotes, which the shell of a cluster's job replaces or "
+                "runs; rename it, or run on this machine (without a cluster's profile)."
+            )
 
 
 def listed_files(text: str) -> list[str]:
@@ -23,8 +55,7 @@ def listed_files(text: str) -> list[str]:
 
 def require_file(path: str, what: str) -> None:
     """Raise InputError unless `path` is a readable, non-empty regular file with a name that Snakemake accepts."""
-    if any(character in path for character in "{}<>"):
-        raise InputError(f"{what}: {path} has one of {{}}<> in its name, which Snakemake fills in; rename it.")
+    require_plain_path(path, what)
     if not os.path.exists(path):
         hint = f"relative to {os.getcwd()}" if not os.path.isabs(path) else "check the path"
         raise InputError(f"{what}: {path} does not exist ({hint}).")
@@ -38,6 +69,11 @@ def require_file(path: str, what: str) -> None:
 
 def require_writable(folder: Path, what: str) -> None:
     """Raise InputError unless `folder` can be created and written."""
+    require_plain_path(str(folder), f"configuration: {what}")
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in folder.parts):
+        raise InputError(
+            f"configuration: {what} is {folder}, with a name of more than {_LONGEST_NAME} bytes; shorten it."
+        )
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(path))
     if not existing.is_dir():
         raise InputError(f"configuration: {what} is {folder}, but {existing} is not a folder; choose another.")

@@ -16,13 +16,14 @@ import pysam
 
 from quire.errors import InputError
 from quire.io.bam.index import open_index
-from quire.io.files import lacks_bgzip_end
+from quire.io.files import htslib_path, lacks_bgzip_end
 from quire.io.open_files import allow_open_files
 from quire.io.sniff import is_bgzip
-from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
+from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION, contig_lines, length_of_contig, name_of_contig
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
 from quire.rescore.gvcf.records import RAW_MAPPING_QUALITY
 from quire.rescore.ploidy import PloidyMap
+from quire.run.inputs import require_text
 
 _FIRST_SAMPLE = 9  # column
 _RECORDS_COMPARED = 1000  # records of each contig that are compared with the reference
@@ -138,7 +139,7 @@ class Gvcf:
             raise InputError(f"{path}: is truncated; make or copy the file again.")
         open_index(path, "tbi")
         try:
-            self._file = pysam.TabixFile(self.path, encoding="utf-8")
+            self._file = pysam.TabixFile(htslib_path(path), encoding="utf-8")
             header = list(self._file.header)
             unknown = set(self._file.contigs) - set(contigs)
         except (OSError, ValueError) as error:
@@ -161,17 +162,17 @@ class Gvcf:
         if not header[-1].startswith("#CHROM"):
             raise InputError(f"{path}: its header has no line with the names of the samples; make the file again.")
         self.samples: Sequence[str] = header[-1].split("\t")[_FIRST_SAMPLE:]
+        for sample in self.samples:
+            require_text(sample, f"{path}: the name of a sample")
 
     def _check_contigs(self, header: Sequence[str], contigs: Mapping[str, int]) -> None:
-        for line in header:
-            if line.startswith("##contig=<"):
-                fields = dict(item.partition("=")[::2] for item in line[len("##contig=<") : -1].split(","))
-                name, length = fields["ID"], int(fields.get("length", contigs.get(fields["ID"], -1)))
-                if contigs.get(name) != length:
-                    raise InputError(
-                        f"{self.path}: its contig {name!r} ({length} bases) is not in the reference; "
-                        "make the gVCF again with this reference."
-                    )
+        for line in contig_lines(header):
+            name, length = name_of_contig(line), length_of_contig(line)
+            if name not in contigs or length not in (None, contigs[name]):
+                raise InputError(
+                    f"{self.path}: its contig {name!r} ({length} bases) is not in the reference; "
+                    "make the gVCF again with this reference."
+                )
 
     def require_letters(self, sequence: Callable[[str, int, int], bytes]) -> None:
         """Compare the first records of each contig with the letters that `sequence` returns for a span.
