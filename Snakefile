@@ -78,6 +78,12 @@ rule pairwise:
 
 # Snakemake calls this neither in a dry run nor if Quire is a module of another workflow.
 onstart:
+    if workflow.non_local_exec:
+        given = workflow.config_settings
+        with ends_in_a_sentence():
+            require_words(
+                [os.getcwd(), OUTPUT, workflow.main_snakefile, *given.configfiles, *(given.config_args or [])]
+            )
     with ends_in_a_sentence():
         watch(logger)
     jobs = list(workflow.dag.jobs)

@@ -1,5 +1,6 @@
 """Mistakes in the configuration or the sheets: each gives one sentence before any job starts."""
 
+import contextlib
 import gzip
 import os
 import re
@@ -90,6 +91,55 @@ def set_search(tool: str, *names: str, **keys: object) -> Callable[[Run], None]:
     return lambda run: run.config.update({tool: [{"name": name, **keys} for name in names]})
 
 
+def name_sample(name: str) -> Callable[[Run], None]:
+    """Return a mistake that names the sample in both sheets."""
+    return lambda run: run.samples[0].update(sample=name) or run.units[0].update(sample=name)
+
+
+# What shells, Snakemake, htslib, browsers and file systems take for more than a part of a name.
+HOSTILE = (
+    *("'", '"', "`", "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "${HOME}", "$(touch pwned)"),
+    *("; touch pwned", "\\", "../../x", "/etc/x", "..", ".x", "a b", "\N{GRINNING FACE}", "ä", "\u202e", "\u200f"),
+    *("a" * 81, "a" * 300, "{x}", "%s", "{0.__class__}", "=cmd|x!A0", "a:b", "a,b", "*", "~", "&"),
+)
+CONTROL = ("\n", "\t", "\r", "\0", "\x1b[2J", "\x7f", "\x85", "\u2028", "\udcff")
+FILE_KEYS = ("reference.fasta", "rescore.intervals", "rescore.ploidy_regions", "annotate.gff3", "report.known_sites",
+             "report.truth.vcf", "report.truth.bed")  # fmt: skip
+FOLDER_KEYS = ("output", "reference.index_directory")
+
+HOSTILE_NAMES: list[tuple[Callable[[Run], object], str]] = [
+    *((name_sample(name), "samples.tsv, line 2: ") for name in HOSTILE),
+    *((set_unit(unit=name), "units.tsv, line 2: ") for name in HOSTILE),
+    *((set_unit(library=name), "units.tsv, line 2: ") for name in HOSTILE if set(name) != {"a"}),
+    *((set_unit(platform=name), "units.tsv, line 2: platform ") for name in HOSTILE),
+    *((set_search("mems", name, queries="genome.fa.gz"), "mems[1].name is ") for name in HOSTILE),
+    *((set_search("mems", f"a{name}", queries="genome.fa.gz"), "mems[1].name ") for name in CONTROL),
+    *((set_key(key, f"a{name}b"), f"{key} holds a control character") for name in CONTROL
+      for key in (*FILE_KEYS, *FOLDER_KEYS, "samples", "units")),
+    *((set_key("reference.assembly", f"a{name}"), "reference.assembly ") for name in CONTROL),
+    *((set_unit(fq1=f"a{name}b"), "units.tsv, line 2: the row holds a control character") for name in CONTROL
+      if name not in "\n\t\r\udcff"),
+    *((set_key(key, f"a{name}b"), f"{key}: a{name}b has one of {{}}<> in its name") for name in ("{x}", "<x>")
+      for key in (*FILE_KEYS, *FOLDER_KEYS) if key != "report.truth.bed"),
+    *((set_key(key, "x" * 256), "with a name of more than 255 bytes; shorten it") for key in FOLDER_KEYS),
+    (set_key("reference.fasta", "a##idx##b"), "a##idx##b: has ##idx## in its name"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE_NAMES)))
+def test_names_that_are_more_than_text(number: int, run: Run) -> None:
+    """A name that a path, a shell, a header or a page could take for something else is refused in one sentence."""
+    mistake, expected = HOSTILE_NAMES[number]
+    mistake(run)
+    with contextlib.suppress(UnicodeEncodeError):
+        run.write()
+    with pytest.raises(InputError) as caught:
+        load(run)
+    assert expected in str(caught.value)
+    assert str(caught.value).isprintable()
+    assert str(caught.value).endswith(".")
+
+
 MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unknown key": (set_key("threads", 3), "the key threads is unknown"),
     "unknown key in a block": (set_key("align.formt", "bam"), "the key align.formt is unknown"),
@@ -148,6 +198,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "sample badly named": (
         lambda run: run.samples[0].update(sample="NA 12878"),
         "samples.tsv, line 2: sample 'NA 12878' may hold only letters",
+    ),
+    "units that differ in case": (
+        lambda run: second_unit(run, unit="LANE_1"),
+        "units.tsv, line 3: unit NA12878.LANE_1 is already in line 2, apart from upper and lower case; give each",
     ),
     "unit badly named": (set_unit(unit="lane.1"), "units.tsv, line 2: unit 'lane.1' may hold only letters"),
     "unit empty": (set_unit(unit=""), "units.tsv, line 2: the column unit is empty"),

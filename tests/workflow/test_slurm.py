@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import REPOSITORY, SMALL, Run
+from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
 from tests.workflow.test_road import calls, records
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
@@ -87,6 +87,23 @@ def test_a_job_that_is_refused_says_why(tmp_path: Path) -> None:
     assert "memory ran out" not in said
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("place", ["folder", "output"])
+def test_no_shell_runs_what_a_name_holds(place: str, tmp_path: Path) -> None:
+    """Names that `sbatch --wrap` would run are refused before a job is submitted; a further run is not locked."""
+    name = "it's $(touch pwned)"
+    folder, output = (name, "out") if place == "folder" else ("run", name)
+    run = Run(tmp_path / folder, config={"output": output})
+    manifest = f"{output}/index/reference/manifest.json"
+    said, requests = refused(run, tmp_path, manifest)
+    assert not [*tmp_path.rglob("pwned")]
+    assert requests == []
+    (error,) = errors_of(said)
+    assert error.startswith(f"quire: error: {run.folder if place == 'folder' else name} holds one of $ ` \\ % or both")
+    assert run.snakemake(manifest).returncode == 0
+    assert not [*tmp_path.rglob("pwned")]
+
+
 def refused(run: Run, folder: Path, *arguments: str) -> tuple[str, list[str]]:
     """Return the output of a run whose jobs Slurm refuses, and its requests to Slurm."""
     programs = folder / "programs"
@@ -98,4 +115,4 @@ def refused(run: Run, folder: Path, *arguments: str) -> tuple[str, list[str]]:
     path, requests = f"{programs}:{os.environ['PATH']}", folder / "requests"
     result = run.snakemake(*profile, *arguments, PATH=path, REQUESTS=str(requests))
     assert result.returncode != 0
-    return result.stdout, requests.read_text().splitlines()
+    return result.stdout, requests.read_text().splitlines() if requests.exists() else []

@@ -35,7 +35,8 @@ rule map_unit:
         reads=about_reads,
         clipping=CLIPPING,
         umi=SETTINGS["align"]["umi"],
-        assembly=SETTINGS["reference"]["assembly"],
+        # A function, since Snakemake would fill in what stands in braces.
+        assembly=lambda wildcards: SETTINGS["reference"]["assembly"],
         earlier=earlier_file,
         digest=sources.digest("map_unit.py"),
     script:

@@ -24,6 +24,7 @@ from quire.run import config as configuration
 from quire.run.changed_inputs import keep_states
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
+from quire.run.inputs import require_words
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import failure_sentences
 from quire.run.sheets import leftover_lines
@@ -73,7 +74,7 @@ SETTINGS = RUN.settings
 # The command as typed, and a name for the run. Jobs run in a Snakemake of their own, also on a cluster, and inherit
 # both.
 os.environ.setdefault(RUN_VARIABLE, f"{time.time_ns()} of process {os.getpid()}")
-COMMAND = os.environ.setdefault("QUIRE_COMMAND", shlex.join(sys.argv))
+COMMAND = os.environ.setdefault("QUIRE_COMMAND", shlex.join(sys.argv).encode(errors="replace").decode())
 SAMPLES = RUN.samples["sample"].tolist()
 UNITS = RUN.units.set_index(["sample", "unit"], drop=False)
 

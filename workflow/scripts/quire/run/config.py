@@ -31,7 +31,7 @@ from quire.reference import Reference
 from quire.reference.storage import MANIFEST
 from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
-from quire.run.inputs import listed_files, require_file, require_temporary_space, require_writable
+from quire.run.inputs import listed_files, require_file, require_temporary_space, require_text, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet
 
@@ -146,10 +146,13 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
 
 def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
     """Check that units are named once, and that each of their files exists, has the right kind and is used once."""
-    if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"])):
+    if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"].casefold())):
         first, second = repeated
         name = f"{second.values['sample']}.{second.values['unit']}"
-        raise InputError(f"{second.place}: unit {name} is already in line {first.line}; give each unit its own name.")
+        case = "" if first.values["unit"] == second.values["unit"] else ", apart from upper and lower case"
+        raise InputError(
+            f"{second.place}: unit {name} is already in line {first.line}{case}; give each unit its own name."
+        )
     if not units:
         return
     seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
@@ -262,6 +265,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
 
 def check_output(settings: Mapping[str, Any]) -> None:
     """Check that output and index folders can be written, and that the index lies in no stage's own folder."""
+    require_text(os.getcwd(), "the path of the working directory")
     output, index = Path(settings["output"]), Path(settings["reference"]["index_directory"])
     for stage in STAGE_FOLDERS:
         if index.resolve().is_relative_to((output / stage).resolve()) or index.resolve() == output.resolve():
@@ -270,7 +274,7 @@ def check_output(settings: Mapping[str, Any]) -> None:
             )
     require_writable(output, "output")
     # A finished index may lie in a folder that only its owner can write; missing pages are then an error of the job.
-    if not (index / "reference" / "manifest.json").exists():
+    if not os.path.exists(index / "reference" / MANIFEST):
         require_writable(index, "reference.index_directory")
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import jsonschema
 import yaml
 
 from quire.errors import InputError
+from quire.run.inputs import require_text
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
 SHEETS = ("samples", "units")  # the keys that name the sheets
@@ -43,11 +44,22 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
     errors = sorted(jsonschema.Draft202012Validator(schema).iter_errors(settings), key=lambda error: list(error.path))
     if errors:
         raise InputError(f"configuration: {_sentence(errors[0])}; config/README.md explains every key.")
+    for place, text in _texts(settings, ""):
+        require_text(text, f"configuration: {place}")
     reference = settings["reference"]
     if needs_no_reference:
         reference["fasta"] = ""
     reference["index_directory"] = reference["index_directory"] or os.path.join(settings["output"], "index")
     return settings
+
+
+def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Yield all texts of the configuration, each with its dotted name."""
+    if isinstance(value, str):
+        yield place, value
+    parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from _texts(part, f"{place}[{key + 1}]" if isinstance(value, list) else f"{place}.{key}".lstrip("."))
 
 
 def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:

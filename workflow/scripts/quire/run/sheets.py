@@ -12,12 +12,12 @@ from typing import Any
 import jsonschema
 
 from quire.errors import InputError
+from quire.run.inputs import require_text
 
 # Names of the read files' columns in sheets of other programs, as lower-case letters and digits only.
 _OTHER_NAMES = {
     f"{word}{mate}": f"fq{mate}" for word in ("r", "read", "reads", "fastq", "fastqr", "mate") for mate in (1, 2)
 } | {"fastq": "fq1", "fq": "fq1", "reads": "fq1"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ALIKE = 0.66  # least similarity at which a column's name counts as a misspelling of another, from 0 to 1
 
 
@@ -114,8 +114,8 @@ def _read_table(path: str, required: list[str]) -> list[tuple[int, list[str]]]:
     for number, fields in table:
         if len(fields) > len(table[0][1]):
             raise InputError(f"{path}, line {number}: the row has more fields than the header; remove the extra tab.")
-        if any(_CONTROL.search(field) for field in fields):
-            raise InputError(f"{path}, line {number}: the row holds a control character; remove it.")
+        for field in fields:
+            require_text(field, f"{path}, line {number}: the row")
     return table
 
 
@@ -174,5 +174,5 @@ def _leftover_line(name: str, output: Path) -> str:
     """Return a line in the format of the summary at the end of a run."""
     return (
         f"{'leftover':<12}{name} is from an earlier run and no longer in the sheets; its files are kept "
-        f"(find {shlex.quote(str(output))} -name '{name}.*' lists them)"
+        f"(find {shlex.quote(str(output))} -name {shlex.quote(f'{name}.*')} lists them)"
     )
