@@ -1,6 +1,7 @@
 """`python -m tests.fuzz TARGET [--count N] [--seed S] [--jobs J]`: fuzz one reader and list its faults."""
 
 import argparse
+import resource
 import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +51,8 @@ def main() -> None:
         wanted += [result for result in found if result.outcome is runner.Outcome.STRICTER]
     for result in wanted[: given.most]:
         print(result.number, result.outcome, result.detail, sep="\t")
-    print(f"{target.name}: {len(found)} files; {runner.summary(found)}")
+    used = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    print(f"{target.name}: {len(found)} files in {used:.0f} CPU seconds; {runner.summary(found)}")
     raise SystemExit(bool(runner.faults(found)))
 
 

@@ -43,11 +43,7 @@ class BamReads(Target):
 
     def read(self, path: Path) -> Answer:
         """Return the reads in the order of the file."""
-        found: Answer = []
-        for batch in read_alignments(path, 1000, RecordCounts(), None, path.parent, 1):
-            mates = [batch_reads(mate) for mate in (batch.mate1, batch.mate2) if mate is not None]
-            found += [read for pair in zip(*mates, strict=True) for read in pair]
-        return found
+        return reads_of(path, None)
 
     def judge(self, path: Path) -> Answer:
         """Return the primary records of `samtools view`, first mates before second mates."""
@@ -76,6 +72,15 @@ def primary(lines: list[str]) -> Answer:
     for i in range(0, len(found) - 1, 2):
         if mates[i] == 0x81 and mates[i + 1] == 1:
             found[i : i + 2] = found[i + 1], found[i]
+    return found
+
+
+def reads_of(path: Path, fasta: Path | None) -> Answer:
+    """Return the reads of a file in its order, first mates before second mates."""
+    found: Answer = []
+    for batch in read_alignments(path, 1000, RecordCounts(), fasta, path.parent, 1):
+        mates = [batch_reads(mate) for mate in (batch.mate1, batch.mate2) if mate is not None]
+        found += [read for pair in zip(*mates, strict=True) for read in pair]
     return found
 
 

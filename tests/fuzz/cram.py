@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pysam
-from quire.io.alignment_reads import first_names, read_alignments
-from quire.io.bam.reads_cpu import RecordCounts
 
-from tests.fuzz.bam import Answer, BamReads, _written, batch_reads, primary
+from tests.fuzz.bam import Answer, BamReads, _written, primary, reads_of
+from tests.fuzz.forked import forked_children
 from tests.fuzz.mutations import bgzf, inflated_members, mutate_bytes
 from tests.fuzz.target import Refused
 from tests.support.builders import random_bases, write_fasta
@@ -34,7 +33,8 @@ class Sorted(BamReads):
 
     def read(self, path: Path) -> Answer:
         """Return the reads in the order of their names."""
-        return sorted(super().read(path))
+        with forked_children():
+            return sorted(super().read(path))
 
     def judge(self, path: Path) -> Answer:
         """Return the primary records of `samtools view` in the order of their names."""
@@ -83,12 +83,8 @@ class Cram(BamReads):
 
     def read(self, path: Path) -> Answer:
         """Return the reads in the order of the file."""
-        first_names(path, 3)
-        found: Answer = []
-        for batch in read_alignments(path, 1000, RecordCounts(), self._fasta, path.parent, 1):
-            mates = [batch_reads(mate) for mate in (batch.mate1, batch.mate2) if mate is not None]
-            found += [read for pair in zip(*mates, strict=True) for read in pair]
-        return found
+        with forked_children():
+            return reads_of(path, self._fasta)
 
     def judge(self, path: Path) -> Answer:
         """Return the primary records of `samtools view`, first mates before second mates."""

@@ -11,6 +11,7 @@ from quire.io.sniff import require_features
 from quire.rescore.consequences import annotate_variants
 from quire.run.contig_names import _contigs_of_table
 
+from tests.fuzz.forked import forked_children
 from tests.fuzz.mutations import bgzf
 from tests.fuzz.target import Refused
 from tests.fuzz.text import TextTarget, text_of
@@ -67,7 +68,9 @@ class Gff(TextTarget):
         if not set(LENGTHS) & {name.removeprefix("chr") for name in _contigs_of_table(str(path))}:
             raise InputError(f"{path}: no contig of the reference.")
         output = path.with_name("annotated.vcf.gz")
-        annotate_variants(self._variants, path, self._fasta, output, f"{output}.tbi", path.with_name("counts.json"))
+        counts = path.with_name("counts.json")
+        with forked_children():
+            annotate_variants(self._variants, path, self._fasta, output, f"{output}.tbi", counts)
         self._found = consequences(text_of(output))
         return self._found
 
@@ -78,7 +81,8 @@ class Gff(TextTarget):
         expected = consequences(done.stdout)
         if self._found is not None and (done.returncode or expected != self._found):
             try:
-                return consequences(run_apart("bcftools.csq", *given)[0].encode("latin-1"))
+                with forked_children():
+                    return consequences(run_apart("bcftools.csq", *given)[0].encode())
             except StepFailed as error:
                 raise Refused(str(error)) from None
         if done.returncode:
