@@ -90,7 +90,7 @@ onstart:
     made = {str(path) for job in jobs for path in job.output}
     with ends_in_a_sentence():
         read = {str(path) for job in jobs for path in job.input} - made
-        keep_states(read, OUTPUT / ".checks/inputs.json", again=workflow.dag_settings.forceall or workflow.touch)
+        keep_states(read, INPUT_STATES)
     if workflow.executor_plugin.name == "slurm":
         slurm = workflow.executor_settings
         with ends_in_a_sentence():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from quire.errors import InputError
-from quire.run.changed_inputs import STATES, changed_input, keep_states
+from quire.run.changed_inputs import STATES, changed_input, keep_states, refuse_older
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     path = tmp_path / "reads.fq"
     path.write_text("@a\nA\n+\nI\n")
     os.utime(path, (1000, 1000))
-    keep_states([str(path)], tmp_path / "inputs.json", again=False)
+    keep_states([str(path)], tmp_path / "inputs.json")
     return str(path)
 
 
@@ -40,12 +40,22 @@ def test_without_kept_states_nothing_is_compared(reads: str, monkeypatch: pytest
 
 
 def test_an_older_file_is_put_in_the_place_of_an_input(reads: str) -> None:
-    """Another file with an old date is refused, until it is touched or everything is made again."""
+    """Another file with an old date is refused until it is touched."""
     kept = Path(reads).with_name("inputs.json")
+    refuse_older(kept)
     Path(reads).write_text("@a\nACGT\n+\nIIII\n")
     os.utime(reads, (500, 500))
     with pytest.raises(InputError, match=r"reads\.fq: was replaced since the last run by a file that is older"):
-        keep_states([reads], kept, again=False)
-    keep_states([reads], kept, again=True)
+        refuse_older(kept)
     os.utime(reads)
-    keep_states([reads], kept, again=False)
+    refuse_older(kept)
+    Path(reads).unlink()
+    refuse_older(kept)
+    refuse_older(Path("no run before"))
+
+
+def test_a_file_of_the_future(reads: str) -> None:
+    """Snakemake would refuse the results only after all the work."""
+    os.utime(reads, (2**32, 2**32))
+    with pytest.raises(InputError, match=r"reads\.fq: its time is in the future"):
+        keep_states([reads], Path(reads).with_name("inputs.json"))

@@ -24,6 +24,14 @@ UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.lo
             "quire: error: No space left on device; check permissions and",
         ),
         ("raise OSError(12, 'Cannot allocate memory')", "quire: error: memory ran out (Cannot allocate memory); give"),
+        (
+            "raise BlockingIOError(11, 'Resource temporarily unavailable')",
+            "quire: error: a thread or a process cannot be",
+        ),
+        (
+            'raise RuntimeError("can\'t start new thread")',
+            "quire: error: a thread or a process cannot be started; raise",
+        ),
         ("raise MemoryError", "quire: error: memory ran out in rule map_unit; set align.reads_per_batch to a smaller"),
         ("raise ValueError('in two\\nlines')", UNEXPECTED),
         ("os.write(2, b'htslib speaks\\n'); 1 / 0", UNEXPECTED),

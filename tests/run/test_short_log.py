@@ -142,5 +142,7 @@ def test_limits_that_allow_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(QuireError, match="can't start new thread; raise the limits on memory and processes"):
+    with pytest.raises(
+        QuireError, match="a thread or a process cannot be started; raise the limits on memory and processes"
+    ):
         watch(terminal()[1])

@@ -66,3 +66,14 @@ def test_installation_that_cannot_be_written(seal: Callable[[Path], None], tmp_p
     assert result.returncode == 0, result.stdout
     assert (run.output / "align/NA12878.bam").exists()
     assert any((cache / "quire/numba").rglob("*.nbc"))
+
+
+def test_home_that_cannot_be_written(seal: Callable[[Path], None], tmp_path: Path) -> None:
+    """Caches are then kept in the working directory."""
+    home = tmp_path / "home"
+    home.mkdir()
+    seal(home)
+    run = Run(tmp_path / "run")
+    result = run.snakemake("reference_index", HOME=str(home), XDG_CACHE_HOME="", NUMBA_CACHE_DIR="")
+    assert result.returncode == 0, result.stdout
+    assert (run.folder / ".quire-cache").exists()

@@ -1,5 +1,6 @@
 """Kills at random moments, and inputs that change while they are read (docs/bad-days.md)."""
 
+import json
 import os
 import random
 import shutil
@@ -77,3 +78,15 @@ def test_no_space_for_temporary_files(small_disk: Path, tmp_path: Path) -> None:
         f"quire: error: {small_disk}: temporary files cannot be written (No space left on device); free some space "
         "there, or name another folder with the variable TMPDIR."
     ]
+
+
+def test_an_older_file_in_the_place_of_an_input(continued: Callable[[], Run]) -> None:
+    """Where Snakemake would find nothing to do, since the file is older than the results, Quire refuses it by name."""
+    run = continued()
+    kept = run.output / ".checks/inputs.json"
+    states = json.loads(kept.read_text())
+    reads = run.units[0]["fq1"]
+    kept.write_text(json.dumps(states | {reads: [states[reads][0] - 1, states[reads][1]]}))
+    (error,) = errors_of(run.snakemake().stdout)
+    assert error.startswith(f"quire: error: {reads}: was replaced since the last run by a file that is older")
+    assert run.snakemake("--dry-run", "--forceall").returncode == 0

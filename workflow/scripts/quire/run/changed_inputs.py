@@ -5,6 +5,7 @@ job compares them when it ends, so that results never mix two versions of a file
 """
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,29 +13,44 @@ from quire.errors import InputError
 from quire.io.files import read_json, write_json_atomic
 
 STATES = "QUIRE_INPUTS"  # environment variable with the file of `keep_states`, inherited by jobs, also on a cluster
+_AHEAD = 60 * 10**9  # nanoseconds by which the clock of a file server may be ahead
 
 
-def keep_states(inputs: Iterable[str], file: Path, again: bool) -> None:
+def refuse_older(file: Path) -> None:
+    """Refuse inputs that were replaced since the last run by older files, for which Snakemake would keep the results.
+
+    Args:
+        file: where the last run kept the states of its inputs (`keep_states`).
+
+    Raises:
+        InputError: such a file.
+    """
+    if not file.exists():
+        return
+    begun = file.stat().st_mtime_ns
+    for path, earlier in read_json(file).items():
+        state = _state(path)
+        if state and state != earlier and state[1] < begun:
+            raise InputError(
+                f"{path}: was replaced since the last run by a file that is older than its results, which Snakemake "
+                "would keep; run `touch` on it to use it, or repeat everything with --forceall."
+            )
+
+
+def keep_states(inputs: Iterable[str], file: Path) -> None:
     """Write the states of a run's input files, with which its jobs compare them (`changed_input`).
 
     Args:
         inputs: files that no job makes.
-        file: where to keep them; it has those of the last run.
-        again: everything is made again.
+        file: where to keep them.
 
     Raises:
-        InputError: a file is another one than in the last run, but older than its results: Snakemake, which compares
-            times, would keep those.
+        InputError: a file is of the future; Snakemake would take all results for older than it.
     """
     states = {path: _state(path) for path in inputs}
-    if file.exists() and not again:
-        begun, earlier = file.stat().st_mtime_ns, read_json(file)
-        for path, state in states.items():
-            if state and state[1] < begun and earlier.get(path, state) != state:
-                raise InputError(
-                    f"{path}: was replaced since the last run by a file that is older than its results, which would "
-                    "be kept; run `touch` on it to use it, or repeat everything with --forceall."
-                )
+    for path, state in states.items():
+        if state and state[1] > time.time_ns() + _AHEAD:
+            raise InputError(f"{path}: its time is in the future; run `touch` on it after a look at the clock.")
     write_json_atomic(file, states)
     os.environ[STATES] = str(file.absolute())
 

@@ -20,6 +20,17 @@ from quire.errors import InputError
 DEFAULT = Path("config/config.yaml")
 
 
+def use_writable_cache() -> None:
+    """Name `.quire-cache` of the working directory as the cache folder if the user's own cannot be written.
+
+    Snakemake, which keeps files there too, would end with a traceback.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")).absolute() / "snakemake/snakemake"
+    existing = next(path for path in (cache, *cache.parents) if path.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        os.environ["XDG_CACHE_HOME"] = str(Path(".quire-cache").absolute())
+
+
 def read_config_file(path: Path) -> dict[str, Any]:
     """Read a configuration file.
 

@@ -33,6 +33,7 @@ _LESS_MEMORY = {
 LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` matches some lines
 SENTENCE = "quire: error: "  # beginning of the last line of a failed job's log, after the time
 RUN = "QUIRE_RUN"  # environment variable with the run's name, inherited by its jobs, also on a cluster
+NO_THREAD = "can't start new thread"  # Python's words, in a RuntimeError
 _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandler writes it
 
 
@@ -76,7 +77,9 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
                 *(SENTENCE, MEMORY, snakemake.rule, helps, snakemake.rule),
             )
             sys.exit(1)
-        except Exception:
+        except Exception as error:
+            if NO_THREAD in str(error):
+                _fail(log, describe(error))
             logging.getLogger("quire").exception("internal error (a bug)")
             _fail(log, f"unexpected failure in rule {snakemake.rule}; see {log}")
 
@@ -157,6 +160,11 @@ def describe(error: Exception, output: Path = Path()) -> str:
     Lack of memory gets the same words in every case (os.fork reports it as ENOMEM). If an OSError names no file, the
     sentence gives the free space of the job's output folder.
     """
+    if NO_THREAD in str(error) or (isinstance(error, OSError) and error.errno == errno.EAGAIN):
+        return (
+            "a thread or a process cannot be started; raise the limits on memory and processes (ulimit -v, ulimit -u), "
+            "or give fewer threads."
+        )
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         named = f"{error.filename}: " if error.filename is not None else ""
         return f"{named}{MEMORY} ({error.strerror}); give the rule fewer threads or more memory (its mem_mb)."

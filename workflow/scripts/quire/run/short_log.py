@@ -18,7 +18,7 @@ from typing import Any
 
 from quire.errors import QuireError
 from quire.progress import DONE
-from quire.run.job import why_it_failed
+from quire.run.job import describe, why_it_failed
 
 # Exceptions with which Snakemake reports the rule's location and the command of a failed job.
 _FAILED = ("RuleException", "CalledProcessError")
@@ -171,7 +171,7 @@ def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> Non
         try:
             threading.Thread(target=look_again, name="quire-progress", daemon=True).start()
         except RuntimeError as error:
-            raise QuireError(f"{error}; raise the limits on memory and processes (ulimit -v, ulimit -u).") from None
+            raise QuireError(describe(error)) from None
 
 
 def lines_of(begun: Mapping[int, logging.LogRecord], said: dict[str, str]) -> list[str]:
