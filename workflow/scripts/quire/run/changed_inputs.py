@@ -30,7 +30,9 @@ def refuse_older(file: Path) -> None:
     begun = file.stat().st_mtime_ns
     for path, earlier in read_json(file).items():
         state = _state(path)
-        if state and state != earlier and state[1] < begun:
+        # Whole seconds: a copy to another file system may lose the rest.
+        same = state and earlier and (state[0], state[1] // 10**9) == (earlier[0], earlier[1] // 10**9)
+        if state and not same and state[1] < begun:
             raise InputError(
                 f"{path}: was replaced since the last run by a file that is older than its results, which Snakemake "
                 "would keep; run `touch` on it to use it, or repeat everything with --forceall."
