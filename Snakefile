@@ -115,5 +115,6 @@ onsuccess:
 
 
 onerror:
-    # At exit, since Snakemake prints more after this handler.
-    atexit.register(print, *failure_sentences(workflow.scheduler.failed), sep="\n", file=sys.stderr, flush=True)
+    # At exit, since Snakemake prints more after this handler. After Ctrl-C or SIGTERM no job counts as failed.
+    sentences = failure_sentences(workflow.scheduler.failed) or [STOPPED]
+    atexit.register(print, *sentences, sep="\n", file=sys.stderr, flush=True)

@@ -26,7 +26,7 @@ from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
 from quire.run.job import RUN as RUN_VARIABLE
-from quire.run.job import failure_sentences
+from quire.run.job import STOPPED, failure_sentences
 from quire.run.sheets import leftover_lines
 from quire.run.short_log import shorten, watch
 from quire.run.slurm import require_slurm, watch_slurm

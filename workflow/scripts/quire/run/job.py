@@ -32,6 +32,7 @@ _LESS_MEMORY = {
 }
 LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` matches some lines
 SENTENCE = "quire: error: "  # beginning of the last line of a failed job's log, after the time
+STOPPED = f"{SENTENCE}the run was stopped before its end; the same command goes on with it."  # no job failed
 RUN = "QUIRE_RUN"  # environment variable with the run's name, inherited by its jobs, also on a cluster
 NO_THREAD = "can't start new thread"  # Python's words, in a RuntimeError
 _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandler writes it
