@@ -38,7 +38,8 @@ KINDS = {
 SECONDS_TO_END = 60.0  # a run that was asked to end must do so within this time
 # These differ between undisturbed runs: times, and what the page says about them.
 _TIMES = ("logs/", "benchmarks/", "report/report.html", "report/summary.json")
-_SECONDS = re.compile(rb'"seconds": [0-9.]+')
+# The same in summaries of searches, and thus the checksums at the ends of these files.
+_SECONDS = re.compile(rb'"seconds": [0-9.]+|"checksum": "[0-9a-f]{8}"(?=\s*}\s*$)')
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """Kills at random moments, and inputs that change while they are read (docs/bad-days.md)."""
 
-import json
 import os
 import random
 import shutil
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from quire.io.files import read_json, write_json_atomic
 
 from bench.soak import Soak, digests, one_round
 from tests.workflow.runs import SMALL, Run, errors_of
@@ -84,8 +84,8 @@ def test_an_older_file_in_the_place_of_an_input(continued: Callable[[], Run]) ->
     """Where Snakemake would find nothing to do, since the file is older than the results, Quire refuses it by name."""
     run = continued()
     kept = run.output / ".checks/inputs.json"
-    states = json.loads(kept.read_text())
+    states = read_json(kept)
     reads = run.units[0]["fq1"]
-    kept.write_text(json.dumps(states | {reads: [states[reads][0] - 1, states[reads][1]]}))
+    write_json_atomic(kept, states | {reads: [states[reads][0] - 1, states[reads][1]]})
     (error,) = errors_of(run.snakemake().stdout)
     assert error.startswith(f"quire: error: {reads}: was replaced since the last run by a file that is older")
