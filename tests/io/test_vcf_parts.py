@@ -133,11 +133,14 @@ def test_what_cannot_be_joined(tmp_path: Path) -> None:
             join([first, second], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")
     empty, damaged = tmp_path / "empty.vcf.gz", tmp_path / "damaged.vcf.gz"
     empty.write_bytes(BGZF_END)
+    tiny = tmp_path / "tiny.vcf.gz"  # the first block is smaller than its own header
+    tiny.write_bytes(whole[:16] + b"\5\0" + whole[18:])
     damaged.write_bytes(whole[:100] + b"\0\1" + whole[102:])
     for first_part, message in (
         (tmp_path / "absent.vcf.gz", r"absent\.vcf\.gz: cannot be read \(No such file"),
         (empty, r"empty\.vcf\.gz: has no complete header; delete it"),
         (damaged, r"damaged\.vcf\.gz: the gzip stream is damaged"),
+        (tiny, r"tiny\.vcf\.gz: has .* delete the parts"),
     ):
         with pytest.raises(QuireError, match=message):
             join([first_part], tmp_path / "all.vcf.gz", tmp_path / "all.vcf.gz.tbi")

@@ -119,7 +119,7 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
         head, text = list[bytes](), b""  # text: from the start of the last line of the blocks before
         while not _HEAD_END.search(text):
             start = stream.read(HEADER_BYTES)
-            block = start + stream.read(int.from_bytes(start[-2:], "little") + 1 - HEADER_BYTES)
+            block = start + stream.read(max(0, int.from_bytes(start[-2:], "little") + 1 - HEADER_BYTES))
             if not start or block == BGZF_END:
                 raise QuireError(f"{part}: has no complete header; delete the parts and run again.")
             head.append(block)
