@@ -19,6 +19,7 @@ from typing import NamedTuple
 from quire.errors import QuireError
 
 from tests.fuzz.target import FINE, Outcome, Refused, Target
+from tests.support import guarded
 
 LONGEST_CASE = 60.0  # seconds
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -84,6 +85,8 @@ def difference(answer: object, expected: object) -> str:
 
 def work(target: Target, seed: int, first: int, end: int) -> None:
     """Run cases [first, end) and print a line of JSON for each; the body of the process of its own."""
+    if guarded.WANTED:
+        guarded.install()
     with tempfile.TemporaryDirectory(prefix="fuzz") as name:
         folder = Path(name)
         files = target.valid(folder)
