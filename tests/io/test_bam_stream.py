@@ -14,6 +14,7 @@ from quire.io.bgzf_cpu import LARGEST_BLOCK, compress_blocks
 from quire.io.files import BGZF_END
 
 from tests.support.builders import write_bam
+from tests.support.open_files import open_files
 
 CONTIGS = {"chr1": 100_000}
 
@@ -104,3 +105,14 @@ def test_a_damaged_block(bam: Path, tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(QuireError, match=r"none\.bam: is not a complete BAM file \(No such file or directory\)"):
         BamStream(tmp_path / "none.bam")
+
+
+def test_the_file_is_open_only_while_it_is_read(bam: Path) -> None:
+    stream = BamStream(bam)
+    assert not open_files(bam.parent)
+    with ThreadPoolExecutor(2) as executor:
+        stretches = stream.stretches(executor, LARGEST_BLOCK, 2)
+        next(stretches)
+        assert open_files(bam.parent) == [str(bam)]
+        assert list(stretches)
+        assert not open_files(bam.parent)

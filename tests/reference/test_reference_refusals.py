@@ -12,6 +12,7 @@ from quire.errors import InputError, QuireError
 from quire.reference import Reference, fasta, storage
 
 from tests.support.builders import random_bases, write_fasta, write_text
+from tests.support.open_files import open_files
 
 PROTEIN = "MKVLAAGIVGLCAKAYEHPQRSTWNDFI"
 # A protein whose letters all happen to be nucleotide codes.
@@ -60,6 +61,14 @@ def test_contig_too_long_for_bam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     source = write_fasta(tmp_path / "genome.fa", {"a": "ACGT" * 24, "b": "ACGT" * 25})
     with pytest.raises(InputError, match="the record 'b' has more than 99 bases"):
         reference.build(source, tmp_path / "reference", 4096)
+
+
+def test_a_refusal_leaves_no_file_open(tmp_path: Path) -> None:
+    source = write_text(tmp_path / "genome.fa", ">a\nACGT\nAC-GT\n")
+    with pytest.raises(InputError) as caught:
+        reference.build(source, tmp_path / "reference", 4096)
+    assert caught.value
+    assert not open_files(tmp_path)
 
 
 def test_missing_fasta_and_a_folder(tmp_path: Path) -> None:

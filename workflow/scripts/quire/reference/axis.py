@@ -1,6 +1,5 @@
 """Contigs on one axis: runs of 20 or more ambiguous bases separate islands, shorter runs stay within islands."""
 
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -21,11 +20,11 @@ class AxisWriter:
         axis_length: bases added so far.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self.islands: list[tuple[int, int, int, int]] = []
         self.ambiguous: list[NDArray[np.int64]] = [np.empty((0, 2), dtype=np.int64)]
         self.axis_length = 0
-        self._stream: BinaryIO = path.open("wb")
+        self._stream = stream
         self._words = 0
         self._unpacked = np.empty(0, dtype=np.uint8)
         self._contig = 0
@@ -38,7 +37,7 @@ class AxisWriter:
         self._island: tuple[int, int] | None = None  # (start on the contig, start on the axis) of the open island
 
     def _write_header(self) -> None:
-        """Write the header; NumPy pads it to a size that does not depend on the length, so `close` can rewrite it."""
+        """Write the header; NumPy pads it to a size that does not depend on the length, so `finish` can rewrite it."""
         self._stream.seek(0)
         header = {"descr": "<u8", "fortran_order": False, "shape": (self._words,)}
         np.lib.format.write_array_header_1_0(self._stream, header)
@@ -75,13 +74,12 @@ class AxisWriter:
         self._contig += 1
         self._reset()
 
-    def close(self) -> None:
-        """Write the last bases, two words of padding and the final header, and close the file."""
+    def finish(self) -> None:
+        """Write the last bases, two words of padding and the final header."""
         tail = np.zeros(-self._unpacked.size % BASES_PER_WORD, dtype=np.uint8)
         self._write(np.concatenate((self._unpacked, tail)))
         self._write(np.zeros(2 * BASES_PER_WORD, dtype=np.uint8))
         self._write_header()
-        self._stream.close()
 
     def _lay(self, codes: NDArray[np.uint8], contig_position: int) -> None:
         """Append bases of one island to the axis."""

@@ -39,9 +39,10 @@ def build(
         QuireError: the directory cannot be written.
     """
     with atomic_directory(directory) as temporary:
-        axis = AxisWriter(temporary / "text.npy")
-        contigs, fasta_md5 = _lay_contigs(fasta_path, axis)
-        axis.close()
+        with (temporary / "text.npy").open("wb") as stream:
+            axis = AxisWriter(stream)
+            contigs, fasta_md5 = _lay_contigs(fasta_path, axis)
+            axis.finish()
         if check_contigs is not None:
             check_contigs([contig["name"] for contig in contigs], [contig["length"] for contig in contigs])
         if axis.axis_length == 0:

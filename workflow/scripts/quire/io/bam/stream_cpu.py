@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,10 +86,10 @@ class BamStream:
         try:
             if lacks_bgzip_end(self.path):
                 raise self._not_whole("its closing block is missing")
-            self._file = CountedFile(self.path)
+            with CountedFile(self.path) as file:
+                self._read_header(file)
         except OSError as error:
             raise self._not_whole(error.strerror) from error
-        self._read_header()
 
     def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
         """Yield all records in the order of the file.
@@ -101,7 +102,6 @@ class BamStream:
         Raises:
             QuireError: the file is damaged or truncated.
         """
-        self._file.seek(self._place)
         carry, first = self._rest, 0
         for text in self._inflated(executor, size, ahead):
             whole, count = self._whole_records(carry, text)
@@ -119,9 +119,11 @@ class BamStream:
             yield RecordStretch(nothing, carry, first, self)
 
     def _inflated(self, executor: Executor, size: int, ahead: int) -> Iterator[NDArray[np.uint8]]:
-        """Yield the text of the blocks from the file's position on."""
+        """Yield the text of the blocks after the header's."""
         try:
-            yield from inflate_ahead(self._file, executor, size, ahead)
+            with CountedFile(self.path) as file:
+                file.seek(self._place)
+                yield from inflate_ahead(file, executor, size, ahead)
         except DamagedBlock as error:
             raise self._damaged(error) from None
         except EOFError:
@@ -129,11 +131,11 @@ class BamStream:
         except OSError as error:
             raise self._not_whole(error.strerror) from error
 
-    def _read_header(self) -> None:
+    def _read_header(self, file: FileIO) -> None:
         size = _FIRST_READ
         while True:
-            self._file.seek(0)
-            content = np.frombuffer(bytearray(self._file.read(size)), np.uint8)
+            file.seek(0)
+            content = np.frombuffer(bytearray(file.read(size)), np.uint8)
             try:
                 text, used = inflate_blocks(content)
             except DamagedBlock as error:
