@@ -47,6 +47,15 @@ def test_a_signal_is_named_and_an_error_is_the_last_line(tmp_path: Path) -> None
         samtools.to_bam(tmp_path / "x.bam", tmp_path / "x.out", None, 1)
 
 
+def test_no_further_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(samtools.subprocess, "run", refuse)
+    with pytest.raises(QuireError, match=r"x\.bam: a step of samtools failed \(it cannot be started: Resource temp"):
+        samtools.to_bam(tmp_path / "x.cram", tmp_path / "x.bam", None, 1)
+
+
 @pytest.mark.full
 def test_the_child_ends_with_the_job(tmp_path: Path) -> None:
     """A killed job leaves no samtools that goes on to write."""

@@ -97,7 +97,11 @@ def run_apart(function: str, *arguments: object) -> tuple[str, str]:
     Raises:
         StepFailed: it failed, with its messages.
     """
-    done = subprocess.run(_command(function, *arguments), capture_output=True, text=True, errors="replace", check=False)
+    command = _command(function, *arguments)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise StepFailed([f"it cannot be started: {error.strerror}"]) from error
     messages = done.stderr.split("stderr=")[-1].strip(" '\"\n").replace("\\n", "\n").replace("\\t", " ")
     if done.returncode < 0:
         messages += f"\nit ended by {signal.Signals(-done.returncode).name}"
