@@ -9,6 +9,7 @@ from quire.errors import InputError
 from quire.reference import Reference
 from quire.rescore.joint import genotype_span
 from quire.rescore.joint.inputs import Gvcf
+from quire.rescore.ploidy import HEADER_KEY
 
 from tests.fuzz.mutations import bgzf
 from tests.fuzz.variants import LENGTHS, SEQUENCES, gvcf_lines
@@ -46,7 +47,7 @@ def genotype(path: Path, text: str, reference: Reference) -> int:
         ("DP=", "DP=?", "at position 20 has a wrong value"),
         ("END=", "END=x", "at position 1 has a wrong value"),
         ("0,50,700\n", "0,50,700\t0/0\n", "at position 1 does not have the columns of the header"),
-        ("length=3000", "length=three", "its header has a wrong line"),
+        ("##ALT=", f"##{HEADER_KEY}=<Ploidy=two>\n##ALT=", "its header has a wrong line"),
     ],
 )
 def test_a_wrong_value_is_one_sentence(old: str, new: str, words: str, tmp_path: Path, reference: Reference) -> None:
@@ -66,6 +67,7 @@ def test_an_index_of_another_file(tmp_path: Path) -> None:
     for changed, words in (
         (plain.replace(b"two\0", b"twx\0"), "its index has the contig 'twx'"),
         (plain.replace(b"two\0", b"two2"), "is not a whole TBI or CSI index"),
+        (plain[:8] + b"\3" + plain[9:], "is not a whole TBI or CSI index"),
         (plain[:50], "is not a whole TBI or CSI index; run bcftools index --tbi on"),
         (b"TBI\1" + b"\xff" * 40, "is not a whole TBI or CSI index"),
     ):

@@ -20,6 +20,7 @@ from quire.io.bai import BAI_DEPTH, WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
 
 _MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
+_TABIX_FORMATS = (2, 1, 2), (0, 1, 4)  # of VCF and GFF3: format, columns of contig and start
 
 
 class BamIndex(Protocol):
@@ -125,6 +126,8 @@ def _parsed(data: bytes) -> BamIndex:
     (contigs,) = struct.unpack_from("<I", data, 4 if magic == b"TBI\1" else at - 4)
     if magic == b"TBI\1" and len(set(data[36:at].split(b"\0"))) != contigs + 1:
         raise ValueError("names of contigs")
+    if magic == b"TBI\1" and struct.unpack_from("<III", data, 8) not in _TABIX_FORMATS:
+        raise ValueError("columns")
     entry = struct.Struct("<IIQ" if magic != b"CSI\1" else "<IQIQ")  # up to the beginning of the first chunk
     metadata = first_bin(depth + 1) + 1
     all_bins: list[dict[int, int]] = []
