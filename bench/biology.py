@@ -36,6 +36,7 @@ QUALITY = "I"
 LOOKS_A_SECOND = 5
 SCRIPT = re.compile(r"/scripts/tmp[^/]*\.(\w+)\.py")
 MIB = 1 << 20
+HEADER = ("input", "s", "processor s", "tightest job", "its memory", "what came out")
 
 Texts = tuple[str, ...]
 """A unit's reads: FASTQ text of the single reads, or of both mates."""
@@ -297,13 +298,14 @@ def write(case: Case, folder: Path) -> Path:
     (folder / "genome.fa").write_text("".join(f">{name}\n{letters}\n" for name, letters in case.contigs.items()))
     units = []
     for sample, reads in case.reads.items():
-        row = {"sample": sample, "unit": "u", "fq1": "", "fq2": "", "bam": ""}
+        row = {"sample": sample, "unit": "u", "fq1": "", "fq2": "", "bam": "", "qualities": ""}
         if isinstance(reads, Path):
             row["bam"] = str(reads)
         else:
             for mate, text in enumerate(reads, 1):
                 row[f"fq{mate}"] = str(folder / f"{sample}_{mate}.fq")
                 Path(row[f"fq{mate}"]).write_text(text)
+            row["qualities"] = "phred33"  # quality 93 throughout would be taken for Phred+64
         units.append(row | {"platform": "ILLUMINA", "library": "l"})
     sheets = {"samples": [{"sample": sample, "ploidy": "2"} for sample in case.reads], "units": units}
     for name, rows in sheets.items():
@@ -446,18 +448,32 @@ def measure(name: str, work: Path, scale: int, threads: int, seed: int) -> dict[
     }
 
 
+def row(line: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
+    """Return the cells of a case: input, seconds, processor seconds, the tightest job, its memory, what came out."""
+    shares = {rule: peak / line["asks MiB"][rule] for rule, peak in line["MiB"].items() if line["asks MiB"].get(rule)}
+    tightest = max(shares, key=lambda rule: shares[rule], default="")
+    memory = f"{line['MiB'][tightest]:,} of {line['asks MiB'][tightest]:,} MiB" if tightest else ""
+    found = ", ".join(f"{count:,} {name}" for name, count in line["answer"].items())
+    what = str(CASES[line["case"]].__doc__)
+    seconds = f"{line['seconds']:.0f}", f"{line['processor seconds']:.0f}"
+    return f"`{line['case']}`: {what}", *seconds, tightest, memory, found or "refused"
+
+
 def main() -> None:
-    """Run the chosen cases and print their lines."""
+    """Run the chosen cases; print their lines, then a table."""
     parser = arguments(__doc__, needs_data=False)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--scale", type=int, default=1, help="how many times larger than stated")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     print_setting(())
+    lines = []
     for name in given.cases:
-        line = measure(name, given.work, given.scale, given.threads, given.seed)
-        print(json.dumps(line), flush=True)
-        add_figures({f"{name}: {key}": line[key] for key in ("seconds", "processor seconds")})
+        lines.append(measure(name, given.work, given.scale, given.threads, given.seed))
+        print(json.dumps(lines[-1]), flush=True)
+        add_figures({f"{name}: {key}": lines[-1][key] for key in ("seconds", "processor seconds")})
+    for cells in (HEADER, ["---"] * len(HEADER), *map(row, lines)):
+        print("| " + " | ".join(cells) + " |")
     write_measurement(f"scale {given.scale}")
 
 

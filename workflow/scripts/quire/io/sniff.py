@@ -68,7 +68,7 @@ def require_fastq(path: str, what: str) -> None:
     if other is not None:
         raise InputError(f"{what}: {path} is {other.description}, not a FASTQ; {other.remedy}.")
     if not start:
-        raise InputError(f"{what}: {path} holds no reads.")
+        raise InputError(f"{what}: {path} holds no reads; leave its line out of the sheet.")
     if not start.startswith(b"@"):
         raise InputError(f"{what}: {path} is not a FASTQ: it starts with {_show(start)} and not with '@'.")
 
