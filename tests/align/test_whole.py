@@ -3,18 +3,21 @@
 import json
 import random
 import time
+from functools import partial
 
 import pysam
 import pytest
 from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.unit import UnitReads, map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.io import ahead, samtools
 from quire.io.files import BGZF_END
 from quire.io.read_files import ReadFiles
 
 from tests.support.builders import paired_lines, random_bases, random_read, write_bam, write_fasta, write_fastq
+from tests.support.fake_probe import Machine
 from tests.support.read_builders import READ_GROUP, build_index
 
 
@@ -70,6 +73,7 @@ def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, mon
         lines = [f"{name}\t4\t*\t0\t0\t*\t*\t0\t0\t{50 * 'C'}\t{50 * 'I'}" for name in range(300)]
         lines += [f"x{i}:A\t256\tone\t9\t0\t50M\t*\t0\t0\t*\t*" for i in range(5)]
         given = {"bam": [write_bam(tmp_path / "reads.bam", {"one": 3000}, lines)]}
+    monkeypatch.setattr("quire.align.unit.use_backend", partial(use_backend, load_probe=lambda: Machine(driver=0)))
     expected = run(**given, reads_per_batch="auto")
     sizes = []
     begin = UnitReads.__init__

@@ -39,7 +39,6 @@ def library(tmp_path: Path) -> Path:
         "sources.py",
         "simd/__init__.py",
         "simd/compiled.py",
-        "simd/late_code.py",
         "simd/stamps.py",
     ):
         target = tmp_path / "quire" / name
@@ -75,6 +74,7 @@ def kept(library: Path) -> list[Path]:
     return sorted((library / "cache/quire/numba").glob("quire.kernels.outer-*/*.nb[ic]"))
 
 
+@pytest.mark.full
 def test_code_is_found_again(library: Path) -> None:
     assert run(library)[:3] == (12, 0, 1)
     assert run(library)[:3] == (12, 1, 0)
@@ -99,6 +99,7 @@ def test_an_edit_compiles_what_depends_on_it(library: Path, edited: str, again: 
     assert run(library)[:3] == (12, int(not again), int(again))
 
 
+@pytest.mark.full
 def test_code_compiled_without_checks_is_not_used_with_checks(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
     run(library)
@@ -217,6 +218,7 @@ def test_code_of_another_kernel_is_not_loaded(tmp_path: Path, caplog: pytest.Log
     assert f"{paths[0]}: is damaged" in caplog.text
 
 
+@pytest.mark.full
 def test_a_mask_that_lets_groups_write_does_not_matter(library: Path) -> None:
     widely = "import os; os.umask(0)\n" + RUN
     assert run(library, widely)[:3] == (12, 0, 1)

@@ -27,7 +27,6 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from quire.cache import make_trusted, read_kernel, sealed_kernel
-from quire.simd import late_code
 from quire.simd.stamps import compiler_settings, kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
 
@@ -36,7 +35,6 @@ log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # compiled kernels are removed after this time without use
 _DAY = 86400.0
 _found: dict[Path, SourceState | None] = {**states()}  # states when this process imports the sources
-late_code.install()
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions used the digest only
 
 
