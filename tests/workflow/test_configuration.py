@@ -100,7 +100,7 @@ def name_sample(name: str) -> Callable[[Run], None]:
 HOSTILE = (
     *("'", '"', "`", "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "${HOME}", "$(touch pwned)"),
     *("; touch pwned", "\\", "../../x", "/etc/x", "..", ".x", "a b", "\N{GRINNING FACE}", "ä", "\u202e", "\u200f"),
-    *("a" * 81, "a" * 300, "{x}", "%s", "{0.__class__}", "=cmd|x!A0", "a:b", "a,b", "*", "~", "&"),
+    *("a" * 81, "a" * 300, "ba" * 20, "{x}", "%s", "{0.__class__}", "=cmd|x!A0", "a:b", "a,b", "*", "~", "&"),
 )
 CONTROL = ("\n", "\t", "\r", "\0", "\x1b[2J", "\x7f", "\x85", "\u2028", "\udcff")
 FILE_KEYS = ("reference.fasta", "rescore.intervals", "rescore.ploidy_regions", "annotate.gff3", "report.known_sites",
@@ -110,7 +110,7 @@ FOLDER_KEYS = ("output", "reference.index_directory")
 HOSTILE_NAMES: list[tuple[Callable[[Run], object], str]] = [
     *((name_sample(name), "samples.tsv, line 2: ") for name in HOSTILE),
     *((set_unit(unit=name), "units.tsv, line 2: ") for name in HOSTILE),
-    *((set_unit(library=name), "units.tsv, line 2: ") for name in HOSTILE if set(name) != {"a"}),
+    *((set_unit(library=name), "units.tsv, line 2: ") for name in HOSTILE if "aa" not in name and "ba" not in name),
     *((set_unit(platform=name), "units.tsv, line 2: platform ") for name in HOSTILE),
     *((set_search("mems", name, queries="genome.fa.gz"), "mems[1].name is ") for name in HOSTILE),
     *((set_search("mems", f"a{name}", queries="genome.fa.gz"), "mems[1].name ") for name in CONTROL),
@@ -122,6 +122,7 @@ HOSTILE_NAMES: list[tuple[Callable[[Run], object], str]] = [
     *((set_key(key, f"a{name}b"), f"{key}: a{name}b has one of {{}}<> in its name") for name in ("{x}", "<x>")
       for key in (*FILE_KEYS, *FOLDER_KEYS) if key != "report.truth.bed"),
     *((set_key(key, "x" * 256), "with a name of more than 255 bytes; shorten it") for key in FOLDER_KEYS),
+    (set_key("reference.assembly", "</script>"), "reference.assembly is '</script>' and may hold no tabs, no < and >"),
     (set_key("reference.fasta", "a##idx##b"), "a##idx##b: has ##idx## in its name"),
 ]  # fmt: skip
 

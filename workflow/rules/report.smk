@@ -1,4 +1,5 @@
 # Everything to one page and one summary.
+import json
 
 
 # Runs early: a truth of another reference would otherwise be found after hours of work.
@@ -92,7 +93,9 @@ rule write_report:
         samples=samples_of_report(),
         vcf=str(RESCORE / "all.vcf.gz") if SAMPLES else None,
         searches=searches_of_report(),
-        metadata=RUN.metadata,
+        # As JSON without `<`: `snakemake --report` writes parameters into a script, which `</script>` would end. A
+        # function, since Snakemake would fill in what stands in braces.
+        metadata=lambda wildcards: json.dumps(RUN.metadata).replace("<", "\\u003c"),
         benchmarks=str(BENCHMARKS),
         # A namespace: a run with other options does not trigger a new report.
         identity=SimpleNamespace(

@@ -1,5 +1,7 @@
 """Write the report of a run and its summary."""
 
+import json
+
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.run.job import run_job
 
@@ -16,7 +18,7 @@ def main(job) -> None:
         calling_ledger=job.input.calling_ledger or None,
         benchmarks_directory=job.params.benchmarks,
         identity=vars(job.params.identity),
-        metadata=job.params.metadata,
+        metadata=json.loads(job.params.metadata),
     )
     write_report(ReportOutputs(job.output.page, job.output.summary, job.output.multiqc), inputs)
 
