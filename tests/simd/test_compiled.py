@@ -168,6 +168,7 @@ def test_code_that_others_can_write_is_not_loaded(library: Path) -> None:
     assert run(library)[:3] == (12, 1, 0)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_folder_of_another_user_is_neither_read_nor_written(library: Path) -> None:
     run(library)
@@ -191,6 +192,7 @@ def test_a_file_in_place_of_the_folder(library: Path) -> None:
     assert f"{folder}: is not a folder of this user" in log
 
 
+@pytest.mark.full
 def test_without_a_folder_kernels_are_compiled_for_one_process(library: Path) -> None:
     """The temporary folder is gone afterwards."""
     for name in ("cache", ".quire-cache"):
