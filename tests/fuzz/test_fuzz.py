@@ -8,7 +8,7 @@ from tests.fuzz import runner
 from tests.fuzz.own_files import OwnFiles
 from tests.fuzz.targets import PROGRAMS, TARGETS
 
-CASES, FEWER = 300, 100
+CASES, FEWER = 200, 60
 SLOW = {"cram", "sorted", "gff", "gvcf", "truth", "regions"}  # most start a process for each file
 IN_ONE_RUN = {part.name for part in OwnFiles.parts}  # by "own_files", since each would take longer to start than to run
 

@@ -55,7 +55,6 @@ for case in CASES:
 # Those that load and store eight bytes or vectors, follow addresses, borrow memory of their own, or call C.
 KERNELS = [
     "tests/reads/test_reads.py",
-    "tests/buckets/test_packing.py",
     "tests/io/test_bam_decode.py",
     "tests/io/test_bam_tags.py",
     "tests/io/test_fastq.py",
