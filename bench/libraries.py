@@ -6,7 +6,7 @@ mean within 5 % of the simulated one), right overall and right at MAPQ 20 at mos
 most 1.15 times bwa's, properly paired at most 0.001 below bwa.
 """
 
-import json
+from quire.io.files import read_json
 
 from bench.common import (
     Inputs,
@@ -55,7 +55,7 @@ def main() -> None:
         ours, theirs = (given.work / f"library_{file}.{program}.bam" for program in ("quire", "bwa"))
         run(quire_command(quire_index, mates, ours, given.threads))
         run(bwa_command(bwa_index, mates, theirs, given.threads))
-        models = json.loads(ours.with_suffix(".insert_size.json").read_text())
+        models = read_json(ours.with_suffix(".insert_size.json"))
         rows.append((name, *compare(place(ours), place(theirs), models, options, given.length)))
     header = ("library", "right, Quire", "bwa", "right at MAPQ 20", "bwa", "wrong at MAPQ 20", "bwa", "proper", "bwa")
     print_table((*header, "models: mean ± deviation, pairs", "bars missed"), rows)

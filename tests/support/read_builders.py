@@ -1,6 +1,5 @@
 """Builders for the align tests: packed text, oriented reads, small genomes, and mapped runs."""
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.bam.writer import ReadGroup
+from quire.io.files import read_json
 from quire.io.read_files import ReadFiles
 from quire.reads import Reads
 from quire.reads.cpu import orient
@@ -100,7 +100,7 @@ def map_files(
         clipping,
     )
     lines = pysam.samtools.view("--no-PG", str(bam)).splitlines()
-    return Mapped(bam, json.loads(ledger.read_text()), json.loads(sizes.read_text()), lines)
+    return Mapped(bam, read_json(ledger), read_json(sizes), lines)
 
 
 def write_pairs(folder: Path, pairs: Sequence[tuple[Read, Read]], name: str = "reads") -> list[Path]:
