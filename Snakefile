@@ -78,28 +78,24 @@ rule pairwise:
 
 # Snakemake calls this neither in a dry run nor if Quire is a module of another workflow.
 onstart:
-    if workflow.non_local_exec:
-        given = workflow.config_settings
-        with ends_in_a_sentence():
-            require_words(
-                [os.getcwd(), OUTPUT, workflow.main_snakefile, *given.configfiles, *(given.config_args or [])]
-            )
-    with ends_in_a_sentence():
-        watch(logger)
     jobs = list(workflow.dag.jobs)
     made = {str(path) for job in jobs for path in job.output}
     with ends_in_a_sentence():
-        read = {str(path) for job in jobs for path in job.input} - made
-        keep_states(read, INPUT_STATES)
-    if workflow.executor_plugin.name == "slurm":
-        slurm = workflow.executor_settings
-        with ends_in_a_sentence():
+        if workflow.non_local_exec:
+            given = workflow.config_settings
+            require_words(
+                [os.getcwd(), OUTPUT, workflow.main_snakefile, *given.configfiles, *(given.config_args or [])]
+            )
+        watch(logger)
+        keep_states({str(path) for job in jobs for path in job.input} - made, INPUT_STATES)
+        if workflow.executor_plugin.name == "slurm":
+            slurm = workflow.executor_settings
             require_slurm(
                 "slurm_account" in (workflow.resource_settings.default_resources or {}),
                 slurm.status_command,
                 slurm.init_seconds_before_status_checks,
             )
-        watch_slurm(logger.warning, workflow.persistence.unlock)
+            watch_slurm(logger.warning, workflow.persistence.unlock)
 
 
 # The last lines of a run. Snakemake calls neither handler after a dry run or if there was nothing to do.

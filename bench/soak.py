@@ -44,7 +44,7 @@ _SECONDS = re.compile(rb'"seconds": [0-9.]+|"checksum": "[0-9a-f]{8}"(?=\s*}\s*$
 
 @dataclass
 class Soak:
-    """What happened: kills by kind, and findings, one sentence each.
+    """Results of the kills: their number by kind, and findings, one sentence each.
 
     Attributes:
         wanted: kills to make.

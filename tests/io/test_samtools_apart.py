@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from quire.errors import InputError, QuireError
 from quire.io import samtools
-from quire.io.alignment_reads import first_names, read_alignments
+from quire.io.alignment_reads import read_alignments
 from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.samtools import StepFailed, run_apart
+from quire.io.samtools import names as first_names
 
 from tests.fuzz import runner
 from tests.fuzz.target import FINE

@@ -5,9 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
 from numba.core.errors import TypingError
-from quire.simd.subnormals import flush_subnormals, kept_apart, read_control, register_of, write_control
+from numba.extending import intrinsic
+from quire.simd.subnormals import flush_subnormals, kept_apart, register_of, write_control
 from quire.simd.vectors import add, fma, load, multiply, store
 
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="aarch64 tests a result before rounding")
@@ -38,6 +39,14 @@ def flushing(a, b, c, products, sums, fused, fail):
     write_control(control)
     if failed:
         raise RuntimeError("failed")
+
+
+@intrinsic
+def read_control(_typing_context):
+    def generate(_context, builder, _signature, _arguments):
+        return register_of(builder.module.triple).read(builder)
+
+    return types.uint64(), generate
 
 
 @njit

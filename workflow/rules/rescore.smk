@@ -89,12 +89,12 @@ if GVCF:
 
     rule rescore_sample:
         input:
-            alignment=ALIGN / f"{{sample}}.{FORMAT}",
-            index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+            alignments=[ALIGN / f"{{sample}}.{FORMAT}"],
+            indices=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
             reference=REFERENCE,
             pieces=PIECES,
             fasta=FASTA,
-            repeats=REPEATS if DRAGEN else [],
+            repeats=[REPEATS] if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
@@ -114,10 +114,11 @@ if GVCF:
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
             device=DEVICE,
-            sample=lambda wildcards: called_samples()[wildcards.sample],
-            digest=sources.digest("rescore_sample.py"),
+            samples=lambda wildcards: {wildcards.sample: called_samples()[wildcards.sample]},
+            output="gvcf",
+            digest=sources.digest("rescore_interval.py"),
         script:
-            "../scripts/rescore_sample.py"
+            "../scripts/rescore_interval.py"
 
     rule gather_gvcf:
         input:
@@ -200,6 +201,7 @@ else:
             rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "filters")},
             device=DEVICE,
             samples=called_samples(),
+            output="variants",
             digest=sources.digest("rescore_interval.py"),
         script:
             "../scripts/rescore_interval.py"

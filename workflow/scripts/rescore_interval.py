@@ -1,4 +1,4 @@
-"""Call the variants of one piece of the reference, jointly over all samples."""
+"""Call one piece of the reference: the variants of all samples jointly, or one sample to a part of its gVCF."""
 
 from itertools import repeat
 from pathlib import Path
@@ -16,7 +16,7 @@ def main(job) -> None:
     many_threads.prepare()  # the forked processes inherit the settings of memory
     pieces = read_json(job.input.pieces)["pieces"]
     request = CallingRequest(
-        output=Output.VARIANTS,
+        output=Output(job.params.output),
         reference_directory=Path(job.input.reference).parent,
         samples=[
             {"sample": sample, **facts, "bam": path, "repeats": tables}

@@ -14,11 +14,8 @@ class Alignments(NamedTuple):
     Attributes:
         offsets: int64[n + 1], first alignment of each read.
         read: int32[m]; strand: uint8[m]; score: int32[m].
-        read_begin, read_end: int32[m], half-open in the oriented read.
-        axis_begin, axis_end: int64[m], half-open on the axis.
+        read_begin, ..., axis_end, cigar_begin, cigar_length, cigar: [m], as in `Extensions`.
         contig: int32[m]; position: int64[m], 0-based on the contig.
-        cigar_begin: int64[m]; cigar_length: int32[m]: start and number of its operations in `cigar`.
-        cigar: uint32[], operations M, I and D as in BAM.
     """
 
     offsets: np.ndarray
@@ -34,6 +31,20 @@ class Alignments(NamedTuple):
     cigar_begin: np.ndarray
     cigar_length: np.ndarray
     cigar: np.ndarray
+
+
+ROW_TYPES = {  # of the columns that `Alignments` and `Reported` have both
+    "strand": np.uint8,
+    "score": np.int32,
+    "read_begin": np.int32,
+    "read_end": np.int32,
+    "axis_begin": np.int64,
+    "axis_end": np.int64,
+    "contig": np.int32,
+    "position": np.int64,
+    "cigar_begin": np.int64,
+    "cigar_length": np.int32,
+}
 
 
 class Selection(NamedTuple):

@@ -43,12 +43,7 @@ def read_alignments(
 
 def first_name(path: Path) -> str:
     """Return the name of the first record of a BAM or CRAM file; empty if it cannot be read."""
-    return next(iter(first_names(path, 1)), "")
-
-
-def first_names(path: Path, most: int) -> list[str]:
-    """Return the names of the first `most` records of a BAM or CRAM file, or fewer if it cannot be read further."""
-    return samtools.names(path, most)
+    return next(iter(samtools.names(path, 1)), "")
 
 
 def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Path:

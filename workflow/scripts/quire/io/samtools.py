@@ -89,10 +89,7 @@ def names(alignments: Path, most: int) -> list[str]:
 
 
 def run_apart(function: str, *arguments: object) -> tuple[str, str]:
-    """Run a function of pysam, such as "samtools.view", in a process of its own.
-
-    Returns:
-        What it wrote to standard output, and its messages.
+    """Run a function of pysam, such as "samtools.view", in a process of its own; return its output and its messages.
 
     Raises:
         StepFailed: it failed, with its messages.
@@ -111,11 +108,7 @@ def run_apart(function: str, *arguments: object) -> tuple[str, str]:
 
 
 class StepFailed(Exception):
-    """A function of samtools or bcftools failed.
-
-    Attributes:
-        messages: lines that it wrote.
-    """
+    """A function of samtools or bcftools failed; `messages` are the lines that it wrote."""
 
     def __init__(self, messages: list[str]) -> None:
         super().__init__(messages[-1].rstrip(".") if messages else "it says no more")

@@ -142,15 +142,8 @@ def compare_files(
 def _first_sample(path: str | Path) -> str | None:
     """Return the name of the first sample of a VCF, or None if it has no genotypes."""
     with open_indexed(path) as variants:
-        samples = _samples_of(path, variants)
+        samples = list(variants.header.samples)
     return samples[0] if samples else None
-
-
-def _samples_of(path: str | Path, variants: pysam.VariantFile) -> list[str]:
-    try:
-        return list(variants.header.samples)
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: the name of a sample is not text; correct the header.") from None
 
 
 def open_indexed(path: str | Path) -> pysam.VariantFile:
@@ -227,7 +220,7 @@ def _read_genotypes(
 
 
 def _column_of(path: str | Path, variants: pysam.VariantFile, sample: str | None) -> int:
-    names = _samples_of(path, variants)
+    names = list(variants.header.samples)
     if not names:
         raise InputError(f"{path}: the VCF has no sample; genotypes are needed for a comparison.")
     if sample is None:

@@ -85,7 +85,8 @@ def read_benchmarks(directory: str | Path | None) -> list[dict[str, Any]]:
         relative = path.relative_to(directory)
         rule = relative.parts[0] if len(relative.parts) > 1 else relative.stem
         try:
-            jobs.setdefault(rule, []).extend(_read_table(path))
+            with path.open(newline="", encoding="utf-8") as stream:
+                jobs.setdefault(rule, []).extend(csv.DictReader(stream, delimiter="\t"))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             logger.warning("%s: cannot be read (%s); the report's time and memory lack it.", path, error)
     return [_sum_of_jobs(rule, rows) for rule, rows in jobs.items() if rows]
@@ -94,7 +95,7 @@ def read_benchmarks(directory: str | Path | None) -> list[dict[str, Any]]:
 def _sum_of_jobs(rule: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Sum the jobs of a rule; processor time and memory are None if all jobs were too short to measure."""
     seconds, cpu_seconds, megabytes = (
-        [number for row in rows if isinstance(number := _as_number(row.get(column)), int | float)]
+        [number for row in rows if (number := _as_number(row.get(column))) is not None]
         for column in ("s", "cpu_time", "max_rss")
     )
     return {
@@ -107,15 +108,8 @@ def _sum_of_jobs(rule: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Any]
     }
 
 
-def _read_table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream, delimiter="\t"))
-
-
-def _as_number(text: str | None) -> int | float | str | None:
-    for kind in (int, float):
-        try:
-            return kind(text) if text is not None else None
-        except ValueError:
-            continue
-    return text
+def _as_number(text: str | None) -> float | None:
+    try:
+        return float(text or "")
+    except ValueError:
+        return None

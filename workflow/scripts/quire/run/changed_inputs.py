@@ -19,8 +19,7 @@ _AHEAD = 60 * 10**9  # nanoseconds by which the clock of a file server may be ah
 def refuse_older(file: Path) -> None:
     """Refuse inputs that were replaced since the last run by older files, for which Snakemake would keep the results.
 
-    Args:
-        file: where the last run kept the states of its inputs (`keep_states`).
+    `file` has the states that the last run kept (`keep_states`).
 
     Raises:
         InputError: such a file.
@@ -40,11 +39,7 @@ def refuse_older(file: Path) -> None:
 
 
 def keep_states(inputs: Iterable[str], file: Path) -> None:
-    """Write the states of a run's input files, with which its jobs compare them (`changed_input`).
-
-    Args:
-        inputs: files that no job makes.
-        file: where to keep them.
+    """Write the states of a run's inputs (files that no job makes), with which its jobs compare them.
 
     Raises:
         InputError: a file is of the future; Snakemake would take all results for older than it.

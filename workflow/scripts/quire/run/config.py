@@ -15,7 +15,7 @@ from typing import Any
 import pandas
 
 from quire.errors import InputError
-from quire.io import alignment_reads
+from quire.io import samtools
 from quire.io.bai import require_index_fits
 from quire.io.bed import require_names
 from quire.io.first_reads import (
@@ -213,7 +213,7 @@ def check_first_reads(run: Configuration) -> None:
         for path in unit["fq1"] if umis_in_names else ():
             require_umis_in_names(path, first_names(path)[:: 1 + unit["interleaved"]], f"{what} fq1")
         for path in unit["bam"] if umis_in_names else ():
-            names = alignment_reads.first_names(Path(path), _FIRST_RECORDS)
+            names = samtools.names(Path(path), _FIRST_RECORDS)
             require_umis_in_names(path, names, f"{what} bam")
         for reads, path in zip(unit["fq1"], unit["fq_umi"], strict=False):
             require_umis_of_reads(path, reads, unit["interleaved"], f"{what} fq_umi")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quire.errors import QuireError
+from quire.run.job import SENTENCE
 
 SECONDS = float(os.environ.get("QUIRE_SLURM_SECONDS", 30))  # time for an answer
 MOST_SECONDS = 20 * SECONDS  # without any answer, after which a run ends
@@ -76,14 +77,11 @@ def require_slurm(has_account: bool, status_command: str, seconds_between: int) 
     accounting = ask("sacct", "-nXu", getpass.getuser(), "-o", "Account%256")
     if has_account:
         known = ask("sacctmgr", "-ns", "list", "user", getpass.getuser(), "format=account%256")
-        # The plugin asks sshare if sacctmgr knows nothing.
-        shared = (
-            ask("sshare", "-U", "--format", "Account%256", "--noheader") if not known.text or known.fault else known
-        )
-        if known.status is None or shared.fault:
+        if known.status is not None and (known.fault or not known.text):
+            known = ask("sshare", "-U", "--format", "Account%256", "--noheader")  # as the plugin does
+        if known.fault:
             raise QuireError(
-                f"Slurm: {known.fault if known.status is None else shared.fault}, which checks the account; leave out "
-                "slurm_account, or ask its administrator."
+                f"Slurm: {known.fault}, which checks the account; leave out slurm_account, or ask its administrator."
             )
     elif accounting.status is None:
         raise QuireError(
@@ -103,9 +101,8 @@ def require_slurm(has_account: bool, status_command: str, seconds_between: int) 
 def watch_slurm(say: Callable[[str], object], before_the_end: Callable[[], object]) -> None:
     """Ask for the states of jobs from time to time, on a thread of its own, and end the run if no answer comes.
 
-    Args:
-        say: called with a line when Slurm stops answering, and when it answers again.
-        before_the_end: called before this process ends with status 1.
+    `say` is called with a line when Slurm stops answering and when it answers again, `before_the_end` before this
+    process ends with status 1.
     """
 
     def ask_again() -> None:
@@ -121,7 +118,7 @@ def watch_slurm(say: Callable[[str], object], before_the_end: Callable[[], objec
             elif time.monotonic() - last > MOST_SECONDS:
                 before_the_end()
                 sentence = (
-                    f"quire: error: Slurm: {fault}, since {(time.monotonic() - last) / 60:.0f} minutes; submitted jobs "
+                    f"{SENTENCE}Slurm: {fault}, since {(time.monotonic() - last) / 60:.0f} minutes; submitted jobs "
                     "go on, so wait for their end (squeue) and run the same command again."
                 )
                 print(sentence, file=sys.stderr, flush=True)

@@ -90,16 +90,6 @@ def register_of(triple: str) -> _Register:
 
 
 @intrinsic
-def read_control(_typing_context: Any) -> Any:
-    """Return the control register of this thread (uint64)."""
-
-    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, _arguments: Any) -> ir.Value:
-        return register_of(builder.module.triple).read(builder)
-
-    return types.uint64(), generate
-
-
-@intrinsic
 def write_control(_typing_context: Any, value: Any) -> Any:
     """Set the control register of this thread."""
 

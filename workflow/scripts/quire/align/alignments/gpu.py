@@ -8,7 +8,7 @@ import numpy as np
 
 from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
 from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
-from quire.align.model import Alignments
+from quire.align.model import ROW_TYPES, Alignments
 from quire.align.parameters import MACROS, SeedingPass
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
@@ -56,16 +56,7 @@ def collect(
     alignments = Alignments(
         offsets=offsets,
         read=card.empty(total, np.int32),
-        strand=card.empty(total, np.uint8),
-        score=card.empty(total, np.int32),
-        read_begin=card.empty(total, np.int32),
-        read_end=card.empty(total, np.int32),
-        axis_begin=card.empty(total, np.int64),
-        axis_end=card.empty(total, np.int64),
-        contig=card.empty(total, np.int32),
-        position=card.empty(total, np.int64),
-        cigar_begin=card.empty(total, np.int64),
-        cigar_length=card.empty(total, np.int32),
+        **{name: card.empty(total, dtype) for name, dtype in ROW_TYPES.items()},
         cigar=cigar,
     )
     columns = alignments[1:-1]

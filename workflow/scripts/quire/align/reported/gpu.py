@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.model import Alignments, Reported, Selection
+from quire.align.model import ROW_TYPES, Alignments, Reported, Selection
 from quire.align.parameters import MACROS
 from quire.device.card import Card, CardArray
 
@@ -38,16 +38,7 @@ def take_reported(
         proper=selection.proper,
         quality=card.empty(total, np.uint8),
         suboptimal_score=card.empty(total, np.int32),
-        strand=card.empty(total, np.uint8),
-        score=card.empty(total, np.int32),
-        read_begin=card.empty(total, np.int32),
-        read_end=card.empty(total, np.int32),
-        axis_begin=card.empty(total, np.int64),
-        axis_end=card.empty(total, np.int64),
-        contig=card.empty(total, np.int32),
-        position=card.empty(total, np.int64),
-        cigar_begin=card.empty(total, np.int64),
-        cigar_length=card.empty(total, np.int32),
+        **{name: card.empty(total, dtype) for name, dtype in ROW_TYPES.items()},
         cigar=card.empty(length, np.uint32),
         all_rows=all_rows if alternate is not None else card.empty(0, np.int32),
         rank=card.empty(total if alternate is not None else 0, np.int32),

@@ -1,7 +1,8 @@
 """Encoding of flat arrays to BAM records, in bulk."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections import namedtuple
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,15 @@ class RecordBatch:
         return len(self.flag)
 
 
+# Arrays for the kernels, which take named tuples: those of a RecordBatch, and those of its ReadBatches (1 and 2).
+Inputs = cast(Any, namedtuple)(  # mypy knows literal names only
+    "Inputs",
+    [one.name for one in fields(RecordBatch)]
+    + ["group", "umis", "umi_offsets", "names", "name_offsets"]
+    + ["bases1", "qualities1", "offsets1", "bases2", "qualities2", "offsets2"],
+)
+
+
 def assemble_blocks(
     records: RecordBatch,
     mate1: ReadBatch,
@@ -143,7 +153,7 @@ class RecordAssembly:
         """Compute the size of each record."""
         self.records = records
         other = mate1 if mate2 is None else mate2
-        self._inputs = encode_cpu.Inputs(
+        self._inputs = Inputs(
             **{**vars(records), "alternate_share": records.alternate_share.view(np.uint32)},
             group=np.frombuffer(read_group, np.uint8),
             umis=umis.texts,

@@ -6,66 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.bins_cpu import bin_of
-from quire.io.bam.layout import (
-    FIXED_BYTES,
-    NUMBER_OF_CODE,
-    NUMBER_OF_COMPLEMENT,
-    OPERATION_BYTES,
-    SIZE_BYTES,
-)
-from quire.sam import (
-    CIGAR_HARD_CLIP,
-    CIGAR_LETTERS,
-    FLAG_PAIRED,
-    FLAG_REVERSE,
-    FLAG_SECONDARY,
-)
+from quire.io.bam.layout import FIXED_BYTES, NUMBER_OF_CODE, NUMBER_OF_COMPLEMENT, OPERATION_BYTES, SIZE_BYTES
+from quire.sam import CIGAR_HARD_CLIP, CIGAR_LETTERS, FLAG_PAIRED, FLAG_REVERSE, FLAG_SECONDARY
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.bits import ONES, copy_bytes, load_bytes, prefetch, reverse_complement, store_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
-
-
-class Inputs(NamedTuple):
-    """The arrays of a RecordBatch and of its ReadBatches (1 and 2 for the mates)."""
-
-    mate: NDArray[np.uint8]
-    read: NDArray[np.int64]
-    flag: NDArray[np.uint16]
-    contig: NDArray[np.int32]
-    position: NDArray[np.int32]
-    mapping_quality: NDArray[np.uint8]
-    mate_contig: NDArray[np.int32]
-    mate_position: NDArray[np.int32]
-    template_length: NDArray[np.int32]
-    cigar: NDArray[np.uint32]
-    cigar_offsets: NDArray[np.int64]
-    alignment_score: NDArray[np.int32]
-    suboptimal_score: NDArray[np.int32]
-    edit_distance: NDArray[np.int32]
-    md: NDArray[np.uint8]
-    md_offsets: NDArray[np.int64]
-    mate_record: NDArray[np.int64]
-    sa: NDArray[np.uint8]
-    sa_offsets: NDArray[np.int64]
-    hit_count: NDArray[np.int32]
-    hit_index: NDArray[np.int32]
-    all_hits: NDArray[np.int32]
-    alternate_share: NDArray[np.uint32]  # the bits of float32
-    original_quality: NDArray[np.int32]
-    lifts: NDArray[np.uint8]
-    lifts_offsets: NDArray[np.int64]
-    group: NDArray[np.uint8]
-    umis: NDArray[np.uint8]
-    umi_offsets: NDArray[np.int64]
-    names: NDArray[np.uint8]
-    name_offsets: NDArray[np.int64]
-    bases1: NDArray[np.uint8]
-    qualities1: NDArray[np.uint8]
-    offsets1: NDArray[np.int64]
-    bases2: NDArray[np.uint8]
-    qualities2: NDArray[np.uint8]
-    offsets2: NDArray[np.int64]
 
 
 class Places(NamedTuple):
