@@ -13,8 +13,9 @@ from quire.io.files import open_input, read_errors
 from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
 from quire.io.text_chunks import text_chunks
 
-from tests.fuzz.mutations import BGZF_END, bgzf_block, inflated_members, little_endian, mutate_bytes, number
+from tests.fuzz.mutations import BGZF_END, bgzf_block, little_endian, mutate_bytes, number
 from tests.fuzz.target import Refused, Target
+from tests.fuzz.text import text_of
 
 FIXED = 12  # bytes of gzip's header with the length of the extra field
 TRAILER = 8
@@ -176,13 +177,7 @@ class Gzip(Target):
 
     def judge(self, path: Path) -> object:
         """Return the content by zlib."""
-        content = path.read_bytes()
-        if content[:2] != b"\x1f\x8b":
-            return content
-        try:
-            return b"".join(inflated_members(content))
-        except (zlib.error, EOFError) as error:
-            raise Refused(str(error)) from None
+        return text_of(path)
 
 
 def member(content: bytes, flags: int, generator: random.Random | None = None) -> bytes:

@@ -112,7 +112,7 @@ def bgzf(content: bytes, generator: random.Random | None = None) -> bytes:
 
 
 def inflated_members(content: bytes) -> Iterator[bytes]:
-    """Yield the content of each member of a gzip or BGZF file; zeros after the last are padding.
+    """Yield the content of each member of a gzip or BGZF file; zeros after a member are padding, as for Python's gzip.
 
     Reserved bits of a member's flags are ignored, as by ISA-L: the checksum holds the content.
 
@@ -120,13 +120,13 @@ def inflated_members(content: bytes) -> Iterator[bytes]:
         zlib.error: a member is damaged.
         EOFError: the last member is truncated.
     """
-    while content.strip(b"\0"):
+    while content:
         member = zlib.decompressobj(31)
         inflated = member.decompress(content[:3] + bytes([content[3] & 0x1F]) + content[4:] if content[3:] else content)
         if not member.eof:
             raise EOFError("truncated")
         yield inflated
-        content = member.unused_data
+        content = member.unused_data.lstrip(b"\0")
 
 
 def bgzf_block(content: bytes, level: int = 1) -> bytes:

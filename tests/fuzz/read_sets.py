@@ -150,15 +150,15 @@ class QueriesFile(TextTarget):
         if text.startswith(b"@"):
             return [read[:2] for read in fastq_reads(text_of(path).removeprefix(b"\xef\xbb\xbf"))]
         found: list[tuple[str, str]] = []
-        for line in text.decode("latin-1").split("\n"):
-            if line.startswith(">"):
+        for line in text.split(b"\n"):  # bytes: white space is that of ASCII alone
+            if line.startswith(b">"):
                 if not line[1:2].strip():
                     raise Refused("no name")
-                found.append((line[1:].split(maxsplit=1)[0], ""))
+                found.append((line[1:].split(maxsplit=1)[0].decode("latin-1"), ""))
             elif not found:
                 raise Refused("no title")
             else:
-                bases = "".join(line.split()).upper().replace("U", "T")
+                bases = b"".join(line.split()).decode("latin-1").upper().replace("U", "T")
                 if not IUPAC.issuperset(bases):
                     raise Refused("letters")
                 found[-1] = found[-1][0], found[-1][1] + "".join(base if base in "ACGT" else "N" for base in bases)
