@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item")
-POLL_SECONDS = 0.1
 # Time for the producer to notice that the consumer has stopped. Limited, since a dropped generator is closed by the
 # thread that collects garbage, which may hold a lock that the producer needs to end.
 FAREWELL_SECONDS = 10.0
@@ -28,24 +27,16 @@ def _consumer(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item
     items: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(depth)
     stopped = threading.Event()
 
-    def put(entry: tuple[Item | None, BaseException | None]) -> None:
-        while not stopped.is_set():
-            try:
-                items.put(entry, timeout=POLL_SECONDS)
-                return
-            except queue.Full:
-                continue
-
     def produce() -> None:
         failure: BaseException | None = None
         try:
             for item in start():
-                put((item, None))
+                items.put((item, None))
                 if stopped.is_set():
                     return
         except BaseException as error:  # raised in the consumer
             failure = error
-        put((None, failure))
+        items.put((None, failure))
 
     worker = threading.Thread(target=produce, name="quire-ahead", daemon=True)
     worker.start()
@@ -60,4 +51,6 @@ def _consumer(start: Callable[[], Iterator[Item]], depth: int) -> Generator[Item
             yield item
     finally:
         stopped.set()
+        while not items.empty():  # a producer that waits for room puts one more item, and ends
+            items.get()
         worker.join(FAREWELL_SECONDS)
