@@ -53,6 +53,21 @@ def linear_of(data: bytes) -> tuple[int, int]:
     return at + 4, struct.unpack_from("<i", data, at)[0]
 
 
+def place_of_bin(data: bytes, wanted: int) -> int:
+    """Return where a bin of the first contig begins in a BAI."""
+    at = 12
+    while struct.unpack_from("<I", data, at)[0] != wanted:
+        at += 8 + 16 * struct.unpack_from("<i", data, at + 4)[0]
+    return at
+
+
+def without_windows(data: bytes) -> bytes:
+    """Remove the linear index of the first contig from a BAI."""
+    at, windows = linear_of(data)
+    return data[: at - 4] + bytes(4) + data[at + 8 * windows :]
+
+
+METADATA = 37450  # number of the bin with the place of the first record
 LIES = {
     "contigs_negative": put(4, "<i", -1),
     "contigs": put(4, "<i", 2**31 - 1),
@@ -65,6 +80,8 @@ LIES = {
     "chunks": put(16, "<i", 2**27),
     "windows_negative": lambda data: put(linear_of(data)[0] - 4, "<i", -1)(data),
     "windows": lambda data: put(linear_of(data)[0] - 4, "<i", 2**28)(data),
+    "windows_none": without_windows,
+    "first_record": lambda data: put(place_of_bin(data, METADATA) + 8, "<Q", 1)(data),
     "order": lambda data: put(linear_of(data)[0] + 16, "<Q", 2**40)(data),
     "cut": lambda data: data[:-9],
     "longer": lambda data: data + b"\0",
@@ -92,6 +109,15 @@ def test_a_csi_that_lies_is_one_sentence(at: int, layout: str, value: int, bam: 
     index.write_bytes(bgzf(whole))
     assert len(open_index(bam)) == 2
     index.write_bytes(bgzf(put(at, layout, value)(whole)))
+    with pytest.raises(InputError, match=r"x\.bam\.csi: is not a whole BAI or CSI index; run samtools index on"):
+        IndexedAlignments(bam)
+
+
+def test_a_csi_whose_bins_begin_after_the_first_record_is_one_sentence(bam: Path) -> None:
+    whole = gzip.decompress(Path(f"{bam}.made").read_bytes())
+    (depth,) = struct.unpack_from("<I", whole, 8)
+    at = whole.index(struct.pack("<IQI", ((1 << 3 * depth + 3) - 1) // 7 + 1, 0, 2))  # the bin of metadata
+    Path(f"{bam}.csi").write_bytes(bgzf(put(at + 16, "<Q", 1)(whole)))
     with pytest.raises(InputError, match=r"x\.bam\.csi: is not a whole BAI or CSI index; run samtools index on"):
         IndexedAlignments(bam)
 

@@ -10,7 +10,6 @@ htslib crashes on damaged indexes, so files are opened with it only after `open_
 import os
 import struct
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +20,6 @@ from quire.io.files import open_input, read_errors
 
 _MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
 _TABIX_FORMATS = (2, 1, 2), (0, 1, 4)  # of VCF and GFF3: format, columns of contig and start
-
-
-class BamIndex(Protocol):
-    """Interface of indexes."""
-
-    def __len__(self) -> int:
-        """Return the number of contigs."""
-
-    def first_offset(self, contig: int, start: int) -> int | None:
-        """Return a virtual offset before all records that end after `start`; None if the contig has no such record."""
 
 
 class LinearIndex:
@@ -44,11 +33,11 @@ class LinearIndex:
         self.offsets = offsets
 
     def __len__(self) -> int:
-        """See `BamIndex`."""
+        """Return the number of contigs."""
         return len(self.offsets)
 
     def first_offset(self, contig: int, start: int) -> int | None:
-        """See `BamIndex`."""
+        """Return a virtual offset before all records that end after `start`; None if the contig has no such record."""
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
         window = start >> WINDOW_SHIFT
         return int(windows[window]) or None if window < len(windows) else None
@@ -66,11 +55,11 @@ class BinIndex:
         self.shift, self.depth, self.bins = shift, depth, bins
 
     def __len__(self) -> int:
-        """See `BamIndex`."""
+        """See `LinearIndex`."""
         return len(self.bins)
 
     def first_offset(self, contig: int, start: int) -> int | None:
-        """See `BamIndex`."""
+        """See `LinearIndex`."""
         bins = self.bins[contig] if contig < len(self.bins) else {}
         if not bins:
             return None
@@ -93,7 +82,7 @@ def find_index(path: str | Path, kind: str) -> Path | None:
     return next((Path(name) for name in names if os.path.exists(name)), None)
 
 
-def open_index(path: str | Path, kind: str = "bai") -> BamIndex:
+def open_index(path: str | Path, kind: str = "bai") -> LinearIndex | BinIndex:
     """Read the index of a BAM file, or of a VCF file with `kind` "tbi"; see `find_index`.
 
     Raises:
@@ -113,7 +102,7 @@ def open_index(path: str | Path, kind: str = "bai") -> BamIndex:
         ) from None
 
 
-def _parsed(data: bytes) -> BamIndex:
+def _parsed(data: bytes) -> LinearIndex | BinIndex:
     """Return the index in `data`; raise ValueError or struct.error if it is cut or has impossible numbers."""
     shift, depth, at, magic = WINDOW_SHIFT, BAI_DEPTH, 8, data[:4]
     if magic == b"CSI\1":
@@ -142,13 +131,15 @@ def _parsed(data: bytes) -> BamIndex:
             if number in bins or (number >= metadata - 1 and (number, chunks) != (metadata, 2)):
                 raise ValueError(number)
             bins[number] = min(begin, offset[0] or begin) if offset else begin
-        bins.pop(metadata, None)
+        start, first = bins.pop(metadata, None), min(bins.values(), default=0)
+        if start is not None and start < first:
+            raise ValueError("no bin has the contig's first record")
         all_bins.append(bins)
         if magic != b"CSI\1":
             (count,) = struct.unpack_from("<I", data, at)
-            linear.append(
-                _offsets_of(np.frombuffer(data, np.dtype("<u8"), count, at + 4), min(bins.values(), default=0))
-            )
+            if bins and not count:
+                raise ValueError("no window has the contig's records")
+            linear.append(_offsets_of(np.frombuffer(data, np.dtype("<u8"), count, at + 4), first))
             at += 4 + 8 * count
     if len(data) - at not in (0, 8):  # the number of records without a position is optional
         raise ValueError(at)
