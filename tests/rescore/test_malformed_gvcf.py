@@ -44,6 +44,8 @@ def genotype(path: Path, text: str, reference: Reference) -> int:
         ("MIN_DP:PL\t0/0:20:50:18:", "MIN_DP:PL\t0/0:20:50:1-8:", "at position 1 has a wrong value .*'1-8'"),
         ("RAW_MQandDP=", "RAW_MQandDP=7,", "at position 20 has a wrong value"),
         ("ReadPosRankSum=0", "ReadPosRankSum=zero", "at position 20 has a wrong value .*'zero"),
+        (",<NON_REF>\t600", "\u00e4,<NON_REF>\t600", "at position 20 has the allele '[ACGT]\u00e4', which is no bases"),
+        (",<NON_REF>\t600", "|,<NON_REF>\t600", r"at position 20 has the allele '[ACGT]\|', which is no bases"),
         ("DP=", "DP=?", "at position 20 has a wrong value"),
         ("END=", "END=x", "at position 1 has a wrong value"),
         ("0,50,700\n", "0,50,700\t0/0\n", "at position 1 does not have the columns of the header"),

@@ -94,7 +94,11 @@ def _spelled(record: GvcfRecord, start: int, reference: str) -> list[str]:
         if not reference.startswith(record.reference):
             raise InputError(f"{record.at()} has another reference than the other gVCFs; make it with this reference.")
         tail = reference[len(record.reference) :]
-        return [a if a in (NON_REFERENCE, SPANNING_DELETION) else a + tail for a in record.alternates]
+        spelled = [a if a in (NON_REFERENCE, SPANNING_DELETION) else a + tail for a in record.alternates]
+        for allele in (reference, *({*spelled} - {NON_REFERENCE, SPANNING_DELETION})):
+            if not (allele.isascii() and allele.isalpha()):
+                raise InputError(f"{record.at()} has the allele {allele!r}, which is no bases; make the gVCF again.")
+        return spelled
     return [
         NON_REFERENCE if a == NON_REFERENCE else SPANNING_DELETION if len(a) < len(record.reference) else _UNKNOWN
         for a in record.alternates
@@ -144,8 +148,10 @@ def _phase(values: Mapping[str, str]) -> Phase | None:
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
-    """Return the index of the record's allele that represents an allele of the site."""
-    # Among several deletions over the site, it is the one whose homozygous genotype is the most likely.
+    """Return the index of the record's allele that represents an allele of the site.
+
+    Among several deletions over the site, it is the one whose homozygous genotype is the most likely.
+    """
     found = [i for i, name in enumerate(named) if i > 0 and name == allele]
     if not found:
         return named.index(NON_REFERENCE)
