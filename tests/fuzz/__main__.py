@@ -1,9 +1,11 @@
 """`python -m tests.fuzz TARGET [--count N] [--seed S] [--jobs J]`: fuzz one reader and list its faults."""
 
 import argparse
+import math
 import resource
 import shutil
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +21,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end after these, with fewer files")
     parser.add_argument("--most", type=int, default=20, help="faults that are listed")
     parser.add_argument("--stricter", action="store_true", help="list also what Quire alone refuses")
     parser.add_argument("--save", type=int, metavar="NUMBER", help="write the file of one case here, and run nothing")
@@ -40,9 +43,10 @@ def main() -> None:
     end = given.first + given.count
     bounds = [given.first + given.count * job // given.jobs for job in range(given.jobs)] + [end]
     options = ("-X", "dev") if given.dev else ()
+    until = time.time() + 60 * given.minutes
 
     def part(job: int) -> list[runner.Result]:
-        return list(runner.results(target.name, given.seed, bounds[job], bounds[job + 1], options))
+        return list(runner.results(target.name, given.seed, bounds[job], bounds[job + 1], options, until))
 
     with ThreadPoolExecutor(given.jobs) as pool:
         found = [result for results in pool.map(part, range(given.jobs)) for result in results]
@@ -52,7 +56,7 @@ def main() -> None:
     for result in wanted[: given.most]:
         print(result.number, result.outcome, result.detail, sep="\t")
     used = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-    print(f"{target.name}: {len(found)} files in {used:.0f} CPU seconds; {runner.summary(found)}")
+    print(f"{target.name}: {len(found)} files of seed {given.seed} in {used:.0f} CPU seconds; {runner.summary(found)}")
     raise SystemExit(bool(runner.faults(found)))
 
 

@@ -2,6 +2,7 @@
 
 import faulthandler
 import json
+import math
 import os
 import random
 import re
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -87,7 +89,7 @@ def work(target: Target, seed: int, first: int, end: int) -> None:
     """Run cases [first, end) and print a line of JSON for each; the body of the process of its own."""
     if guarded.WANTED:
         guarded.install()
-    with tempfile.TemporaryDirectory(prefix="fuzz") as name:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = target.valid(folder)
         for number in range(first, end):
@@ -99,7 +101,9 @@ def work(target: Target, seed: int, first: int, end: int) -> None:
             print(json.dumps([number, outcome, detail]), flush=True)
 
 
-def results(name: str, seed: int, first: int, end: int, options: tuple[str, ...] = ()) -> Iterator[Result]:
+def results(
+    name: str, seed: int, first: int, end: int, options: tuple[str, ...] = (), until: float = math.inf
+) -> Iterator[Result]:
     """Yield the results of cases [first, end), in a process that is started again after a signal or a hang.
 
     Args:
@@ -108,6 +112,7 @@ def results(name: str, seed: int, first: int, end: int, options: tuple[str, ...]
         first: number of the first case.
         end: number after the last case.
         options: options of the Python interpreter, as `-X dev`.
+        until: when the run ends, if it has not ended before (`time.time`).
     """
     while first < end:
         command = [
@@ -122,17 +127,25 @@ def results(name: str, seed: int, first: int, end: int, options: tuple[str, ...]
             "--seed",
             str(seed),
         ]
-        environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY / 'workflow' / 'scripts'}:{REPOSITORY}"}
+        path = f"{REPOSITORY / 'workflow' / 'scripts'}:{REPOSITORY}"
         with (
+            tempfile.TemporaryDirectory(prefix="fuzz") as folder,  # a process that is killed does not remove its own
             tempfile.TemporaryFile() as messages,  # a pipe that nobody reads would stop the process
             subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=messages, cwd=REPOSITORY, env=environment
+                command,
+                stdout=subprocess.PIPE,
+                stderr=messages,
+                cwd=REPOSITORY,
+                env={**os.environ, "PYTHONPATH": path, "TMPDIR": folder},
             ) as process,
         ):
             for line in _lines(process):
                 number, outcome, detail = json.loads(line)
                 first = number + 1
                 yield Result(number, Outcome(outcome), detail)
+                if time.time() > until:
+                    process.kill()
+                    return
             hung = process.poll() is None and first < end
             if hung:
                 process.kill()
