@@ -5,11 +5,13 @@ import gzip
 import io
 import json
 import random
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pysam
@@ -23,7 +25,7 @@ from quire.reference.alternate import read_alternate
 from quire.reference.fasta import lengths_of_contigs, read_fasta
 from quire.run.config import load
 from quire.run.config_file import read_config_file
-from quire.run.schema import read_schema
+from quire.run.schema import complete_settings, read_schema
 from quire.run.sheets import read_sheet
 
 from tests.fuzz.mutations import bgzf, inflated_members, mutate_bytes, mutate_lines
@@ -299,7 +301,19 @@ class Sheet(TextTarget):
     texts = (
         "sample\tunit\tfq1\tfq2\tplatform\nA\t1\ta_1.fq\ta_2.fq\tILLUMINA\n# comment\nB\tx\tb.fq\t\t\n",
         "sample\tunit\tbam\tmine\nA\tL1\ta.bam\tfree text\n",
+        'sample,unit,fq1\nA,1,"a.fq, b.fq"\n"B.2",x,b.fq\n',
+        "patient,sex,status,sample,lane,fastq_1,fastq_2,bam,cram\np,XX,0,A.1,L1,a_1.fq,a_2.fq,,\np,XX,0,B,,,,,b.cram\n",
+        "RGID,RGSM,RGLB,Lane,Read1File,Read2File\nAC.GT.1,A,UnknownLibrary,1,a_1.fq,a_2.fq\n",
     )
+    forms = (
+        {"sample": "sample", "unit": "unit", "fq1": "fq1", "bam": "bam"},
+        {"sample": "sample", "unit": "lane", "fq1": "fastq_1", "bam": "bam", "cram": "cram"},
+        {"sample": "RGSM", "unit": "RGID", "fq1": "Read1File"},
+    )
+
+    def mutate(self, generator: random.Random, content: bytes) -> bytes:
+        """Change the text, by the separator of its fields."""
+        return mutate_lines(generator, content, b"\t" if b"\t" in content else b",")
 
     def read(self, path: Path) -> object:
         """Return the columns that a sheet of units has, as text."""
@@ -313,22 +327,39 @@ class Sheet(TextTarget):
         except UnicodeDecodeError:
             raise Refused("text") from None
         lines = [line.rstrip() for line in io.StringIO(text, newline=None)]
-        kept = [line for line in lines if line and (not line.startswith("#") or line.startswith("#sample\t"))]
+        kept = [line for line in lines if line.strip(", ") and not re.match("#(?!sample[\t,])", line)]
         if any("\x00" in line for line in kept):
             raise Refused("NUL")
-        rows = list(csv.reader(kept, delimiter="\t", quoting=csv.QUOTE_NONE))
+        tabs = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+        how = tabs if kept and ("\t" in kept[0] or "," not in kept[0]) else {"skipinitialspace": True, "strict": True}
+        try:
+            rows = [re.sub("\0+$", "", "\0".join(map(str.strip, row))).split("\0") for row in csv.reader(kept, **how)]
+        except csv.Error as error:
+            raise Refused(f"CSV: {error}") from None
         if len(rows) < 2:
             raise Refused("rows")
-        header = [name.strip().removeprefix("#") for name in rows[0]]
-        if (
-            len(set(header)) < len(header)
-            or not {"sample", "unit"} <= set(header)
-            or len(rows[0]) < max(map(len, rows))
-        ):
+        header = [name.removeprefix("#").strip() for name in rows[0]]
+        sizes = [len({*header} & {*form.values()}) for form in self.forms]
+        form = self.forms[0 if {"unit", "fq1"} & {*header} else sizes.index(max(sizes))]
+        if len(set(header)) < len(header) or not {form["sample"], form["unit"]} - {"lane"} <= set(header):
             raise Refused("header")
-        found = [dict(zip(header, map(str.strip, row), strict=False)) for row in rows[1:]]
-        wanted = ("sample", "unit", "fq1", "bam")
-        return [tuple(row.get(name, "") for name in wanted) for row in found if any(row.values())]
+        if len(rows[0]) < max(map(len, rows)):
+            raise Refused("fields")
+        found = [row for row in (dict(zip(header, row, strict=False)) for row in rows[1:]) if any(row.values())]
+        return [self._values(found[: number + 1], form) for number in range(len(found))]
+
+    def _values(self, rows: list[dict[str, str]], form: dict[str, str]) -> tuple[str, ...]:
+        """Return the values of the last row as units have them."""
+        sample, unit, fq1, bam, cram = (
+            rows[-1].get(form.get(name, ""), "") for name in ("sample", "unit", "fq1", "bam", "cram")
+        )
+        if form is not self.forms[0]:
+            unit = re.sub(r"[^\w-]", "_", unit, flags=re.ASCII)
+        if form is self.forms[1]:
+            unit = unit or str(sum(row.get("sample", "") == sample for row in rows))
+            if rows[-1].get("status", "0") not in ("0", "") or (bam and cram):
+                raise Refused("status, or two files")
+        return sample, unit, fq1, bam or cram
 
 
 class Config(TextTarget):
@@ -339,6 +370,7 @@ class Config(TextTarget):
         "reference:\n  fasta: /nowhere/a.fa\n  index: ''\nsamples: s.tsv\nunits: u.tsv\nalign:\n  umis: false\n"
         "rescore:\n  gvcf: true\n  intervals: a.bed\n  interval_size: 1000000\noutput: results\n",
         '{"reference": {"fasta": "a.fa"}, "mems": [], "threads": 3}\n',
+        "reference: {fasta: a.fa}\nalign: {format: CRAM, umi: None}\nrescore: {error_model: Dragen, emit: VARIANTS}\n",
     )
 
     def read(self, path: Path) -> object:
@@ -348,13 +380,13 @@ class Config(TextTarget):
         return json.dumps(content, default=str, sort_keys=False)
 
     def judge(self, path: Path) -> object:
-        """Return the content by PyYAML, or of JSON with tabs, which are no YAML."""
+        """Return the content by the json module or by PyYAML, in Snakemake's order: only JSON may hold tabs."""
         try:
             text = path.read_bytes().decode()
             try:
-                content = yaml.safe_load(text)
-            except yaml.YAMLError:
                 content = json.loads(text)
+            except ValueError:
+                content = yaml.safe_load(text)
             if not isinstance(content, dict):
                 raise Refused("no keys")
             return json.dumps(content, default=str, sort_keys=False)
@@ -362,7 +394,16 @@ class Config(TextTarget):
             raise Refused(type(error).__name__) from None
 
 
-def load_quietly(content: dict[str, object]) -> None:
-    """Check a configuration; it names files that do not exist, so that a refusal is right."""
+def load_quietly(content: dict[str, Any]) -> None:
+    """Check a configuration; it names files that do not exist, so that a refusal is right.
+
+    Raises:
+        AssertionError: the schema accepts a word and does not read it as the same in lower case.
+    """
+    with suppress(QuireError):
+        settings = complete_settings(content, read_schema(SCHEMAS / "config.schema.yaml"))
+        for block, key in (("align", "format"), ("align", "umi"), ("rescore", "error_model"), ("rescore", "emit")):
+            given = (content.get(block) or {}).get(key)
+            assert given is None or settings[block][key] == given.lower()
     with suppress(QuireError):
         load(content, SCHEMAS)

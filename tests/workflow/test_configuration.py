@@ -143,7 +143,11 @@ def test_names_that_are_more_than_text(number: int, run: Run) -> None:
 
 MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unknown key": (set_key("threads", 3), "the key threads is unknown"),
-    "unknown key in a block": (set_key("align.formt", "bam"), "the key align.formt is unknown"),
+    "unknown key in a block": (
+        set_key("align.formt", "bam"),
+        "reads_per_batch); its nearest is format; config/README.md explains every key.",
+    ),
+    "unknown key of letters exchanged": (set_key("rescore.gvfc", True), "filters); its nearest is gvcf; config"),
     "unknown key deep down": (set_key("report.truth.vfc", "x"), "the key report.truth.vfc is unknown"),
     "key of another block": (
         set_key("reference.index", "shared"),
@@ -556,6 +560,22 @@ def test_numbers_given_on_the_command_line(run: Run) -> None:
     assert isinstance(settings["rescore"]["interval_size"], int)
 
 
+def test_words_of_the_configuration_in_any_case(run: Run) -> None:
+    """Enumerated values are taken whatever their case, and defaults that go by them too."""
+    run.config |= {
+        "device": {"backend": "CPU", "memory": "Auto"},
+        "align": {"format": "BAM", "umi": "NONE", "reads_per_batch": "AUTO"},
+        "rescore": {"error_model": "DRAGEN"},
+    }
+    set_search("mems", "x", queries="genome.fa.gz", strands="Both", unique="REFERENCE")(run)
+    run.write()
+    settings = load(run).settings
+    assert settings["device"] == {"backend": "cpu", "memory": "auto"}
+    assert [settings["align"][key] for key in ("format", "umi", "reads_per_batch")] == ["bam", "none", "auto"]
+    assert (settings["rescore"]["error_model"], settings["rescore"]["minimum_quality"]) == ("dragen", 3)
+    assert [settings["mems"][0][key] for key in ("strands", "unique")] == ["both", "reference"]
+
+
 @pytest.mark.parametrize("memory", ["4GB", "1.5GB", "800MB", "auto"])
 def test_memory_that_loads_can_be_read(memory: str, run: Run) -> None:
     """Every memory size that the schema accepts can be parsed by the jobs."""
@@ -629,7 +649,7 @@ def test_words_in_any_case(sheet: str, column: str, written: str, read: str, run
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"sample,unit,fq1\na,b,c\n", "not separated by tabs"),
+        (b"sample;unit;fq1\na;b;c\n", "not separated by tabs"),
         (b"sample  unit  fq1\na  b  c\n", "not separated by tabs"),
         (b"sample\tunit\tR1\tR2\na\tb\tc\td\n", "the column R1 is unknown; did you mean fq1\\?"),
         (b"sample\tunit\tfq1\tfastq_2\na\tb\tc\td\n", "the column fastq_2 is unknown; did you mean fq2\\?"),
@@ -644,14 +664,114 @@ def test_words_in_any_case(sheet: str, column: str, written: str, read: str, run
         (b"sample\tunit\tfq1\na\tb\tc\td\n", "more fields than the header"),
         (b"sample\tunit\tfq1\na\tb\t\xff\xfe\n", "is not text"),
         (b"PK\x03\x04\xf4\xf5", "is not text"),
+        (
+            b'sample,unit,fq1\na,"b,c\n',
+            r"units.tsv, line 2: the row is not CSV \(unexpected end of data\); check its",
+        ),
+        (b"sample,unit,fq1\na,b,c,d\n", "line 2: the row has more fields than the header; remove the extra one"),
+        (b"patient,sample,lane,fastq1,fastq_2\na,a,1,b,c\n", "the column fastq1 is unknown; correct it to fastq_1, or"),
+        (b"patient,sample,laen,fastq_1\na,a,1,b\n", "the column laen is unknown; correct it to lane, or"),
+        (b"RGID,RGSM,RGLB,Lane,Read1,Read2File\na,a,b,1,b,c\n", "column Read1 is unknown; correct it to Read1File"),
+        (b"RGID,RGLB,Lane,Read1File\na,b,1,c\n", "the column RGSM is missing"),
+        (b"RGID,RGSM,Read1File\n,b,c\n", "line 2: the column RGID is empty"),
+        (b"patient,sample,lane,fastq_1\na,b,1,\n", "line 2: neither fastq_1 nor bam name files of b.1"),
+        (b"patient,sample,lane,fastq_1\na,b,1,no.fq\n", "line 2, column fastq_1: no.fq does not exist"),
+        (b"patient,sample,status,lane,fastq_1\na,b,0,1,c\na,t,1,1,d\n", "line 3: status 1 is a tumour sample, and"),
+        (b"patient,sample,lane,bam,cram\na,b,1,c,d\n", "line 2: both bam and cram name files"),
+        (b"patient,sex,sample,lane,bam\na,XX,b,1,c\na,XY,b,2,d\n", "line 3: sample b has another sex or patient than"),
+        (b"patient,sex,sample,lane,bam\na,both,b,1,c\n", "line 2: sex 'both' must be male, female or unknown"),
     ],
 )
 def test_sheet_of_another_shape(content: bytes, expected: str, run: Run) -> None:
-    """A sheet that is not a tab-separated table with the right columns is refused by name."""
+    """A sheet that is not a table with the right columns is refused by name."""
     replace(run, "units.tsv", content)
+    run.config["samples"] = "samples.tsv" if b"\tunit" in content or b"unit," in content else ""
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(run.config))
     with pytest.raises(InputError, match=expected) as caught:
         load(run)
     assert "units.tsv" in str(caught.value)
+
+
+SAREK = """patient,sex,status,sample,lane,fastq_1,fastq_2,bam,bai,cram
+p.1,XX,0,p1.blood,L001,NA12878_R1.fastq.gz,NA12878_R2.fastq.gz,,,
+p.1,XX,0,p1.blood,L.2,other_R1.fastq.gz,other_R2.fastq.gz,,,
+p2,NA,,p2,,,,x.bam,x.bam.bai,
+p2,NA,,p2,,,,,,x.cram
+"""
+FASTQ_LIST = """RGID,RGSM,RGLB,Lane,Read1File,Read2File
+ACGT.TTGA.1,p1.blood,UnknownLibrary,1,NA12878_R1.fastq.gz,NA12878_R2.fastq.gz
+ACGT.TTGA.2,p1.blood,UnknownLibrary,2,other_R1.fastq.gz,
+"""
+
+
+@pytest.mark.parametrize("given", [{}, {"samples": ""}, {"samples": "units.tsv"}])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_the_sheet_of_sarek(separator: str, given: dict[str, str], run: Run) -> None:
+    """It names samples and units; rows without a lane are numbered, and dots of lanes become _."""
+    second_unit(run)
+    replace(run, "x.bam", gzip.compress(b"BAM\1" + bytes(50)))
+    replace(run, "x.cram", b"CRAM\3\0" + bytes(50))
+    replace(run, "units.tsv", SAREK.replace(",", separator).encode())
+    replace(
+        run,
+        "config.yaml",
+        yaml.safe_dump({"reference": run.config["reference"], "units": "units.tsv"} | given).encode(),
+    )
+    loaded = load(run)
+    assert loaded.settings["samples"] == "units.tsv"
+    assert loaded.samples.to_dict("records") == [
+        {"sample": "p1.blood", "ploidy": 2, "sex": "female"},
+        {"sample": "p2", "ploidy": 2, "sex": "unknown"},
+    ]
+    columns = ["sample", "unit", "fq1", "fq2", "bam", "platform", "library"]
+    assert [[*row.values()] for row in loaded.units[columns].to_dict("records")] == [
+        ["p1.blood", "L001", ["NA12878_R1.fastq.gz"], ["NA12878_R2.fastq.gz"], [], "ILLUMINA", "p1.blood"],
+        ["p1.blood", "L_2", ["other_R1.fastq.gz"], ["other_R2.fastq.gz"], [], "ILLUMINA", "p1.blood"],
+        ["p2", "1", [], [], ["x.bam"], "ILLUMINA", "p2"],
+        ["p2", "2", [], [], ["x.cram"], "ILLUMINA", "p2"],
+    ]
+    assert loaded.metadata["samples"] == [{"sample": "p1.blood", "patient": "p.1"}, {"sample": "p2", "patient": "p2"}]
+    assert [row["bai"] for row in loaded.metadata["units"]] == ["", "", "x.bam.bai", ""]
+
+
+def test_a_fastq_list(run: Run) -> None:
+    """Sample, library and files come from its columns; RGID names the unit; a sheet of samples may say more."""
+    second_unit(run)
+    replace(run, "units.tsv", FASTQ_LIST.encode())
+    run.config["samples"] = ""
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(run.config))
+    loaded = load(run)
+    assert loaded.samples.to_dict("records") == [{"sample": "p1.blood", "ploidy": 2, "sex": "unknown"}]
+    assert loaded.units["unit"].tolist() == ["ACGT_TTGA_1", "ACGT_TTGA_2"]
+    assert loaded.units["library"].tolist() == ["UnknownLibrary"] * 2
+    assert loaded.units["fq2"].tolist() == [["NA12878_R2.fastq.gz"], []]
+    assert [row["Lane"] for row in loaded.metadata["units"]] == ["1", "2"]
+    replace(run, "samples.csv", b'"sample","ploidy"\n"p1.blood","1"\n')
+    run.config["samples"] = "samples.csv"
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(run.config))
+    assert load(run).samples["ploidy"].tolist() == [1]
+
+
+def test_csv_is_read_like_tabs(run: Run) -> None:
+    """Quoted fields may hold commas; a sheet with Quire's columns is one, whatever others it has."""
+    second_unit(run)
+    row = 'NA12878,1,"NA12878_R1.fastq.gz, other_R1.fastq.gz",p,,1,2,,,,'
+    replace(run, "units.tsv", f'sample,unit,"fq1",patient,sex,status,lane\n{row}\n'.encode())
+    loaded = load(run)
+    assert loaded.units.loc[0, "fq1"] == ["NA12878_R1.fastq.gz", "other_R1.fastq.gz"]
+    assert loaded.metadata["units"][0] == {
+        "sample": "NA12878", "unit": "1", "patient": "p", "sex": "", "status": "1", "lane": "2",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("other", ["NA12878.lane_1", "NA12878.target"])
+def test_samples_whose_files_would_be_those_of_others(other: str, run: Run) -> None:
+    """Names may hold dots, but not so that two results have one path."""
+    second_unit(run, sample=other)
+    run.samples.append({"sample": other, "ploidy": "2"})
+    run.write()
+    with pytest.raises(InputError, match=rf"samples.tsv, line 3: files of sample {other} would have the names of"):
+        load(run)
 
 
 def test_single_end_row_may_leave_out_trailing_fields(run: Run) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.full
 SHELL = "'; touch pwned; \" $(touch pwned) `touch pwned` $HOME %s \\n é 😀 \u202e\u200f"
 PAGE = "<script>document.title='pwned'</script>\"'><img src=x onerror=document.title='pwned'>"
 GENE = PAGE.replace(";", "").replace("=", "")
-SAMPLE, UNIT = (f"{name}{2 * ascii_letters}"[:80] for name in ("-rf", "--help"))
+SAMPLE, UNIT = (f"{name}{2 * ascii_letters}"[:80] for name in ("-rf.0.target.g.vcf.gz-", "--help"))
 CONTIG = "-rf;$HOME&|~%s:1-5!A0,x"
 # Columns of the sheets that Quire does not use.
 OWN = {PAGE: PAGE, "=cmd|'/C calc'!A0": SHELL}

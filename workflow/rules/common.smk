@@ -1,5 +1,6 @@
 # Shared by all stages: the checked configuration, the folders, and the functions that rules call.
 import os
+import re
 import shlex
 import sys
 import time
@@ -135,7 +136,8 @@ RESULTS_OF_SEARCHES = {
 
 
 wildcard_constraints:
-    sample="[A-Za-z0-9_-]+",
+    # The names themselves: with dots in names, a pattern would also take SAMPLE.UNIT for a sample.
+    sample="|".join(map(re.escape, SAMPLES)) or "(?!)",
     unit="[A-Za-z0-9_-]+",
     page="[0-9]+",
     piece="[0-9]+",

@@ -211,10 +211,8 @@ class _Run:
     def _begun(
         self, batch: ReadBatch, pool: ThreadPoolExecutor
     ) -> Iterator[tuple[Future[list[_Share]], Iterator[_Share]]]:
-        """Start work on a batch; yield the first shares that a thread makes, and the others, made when requested.
-
-        A card's batch is split between threads; reads that are searched again wait for the thread that owns the card.
-        """
+        """Start work on a batch; yield the first shares that a thread makes, and the others, made when requested."""
+        # A card's batch is split between threads; reads that are searched again wait for the thread that owns the card.
         if isinstance(self.finder, CpuFinder):
             task = self._search(self.finder, batch)
             yield pool.submit(_first_shares, task), task

@@ -229,10 +229,8 @@ def half_of(card: VisibleCard) -> int:
 
 
 def _share_of(card: VisibleCard, free: int, wanted: int, alone: bool) -> int | None:
-    """Return the bytes available to a job on a shared card; None if too few are free.
-
-    The first of two jobs requires enough for both, since the other may come before this one has allocated its memory.
-    """
+    """Return the bytes available to a job on a shared card; None if too few are free."""
+    # The first of two jobs requires enough for both, since the other may come before this one has allocated its memory.
     if free < (2 * wanted if alone else wanted):
         return None
     return min(half_of(card), free // 2 if alone else free)

@@ -92,11 +92,9 @@ def ranges(
 
 
 def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, largest: int) -> Iterator[Range]:
-    """Split a bucket into parts of at most `largest` bytes of records; records of one position stay together.
-
-    A part is read together with the neighbours of its records, which in a deep target can be many times larger than
-    the part. `Range.bytes` counts both, because the memory limit would otherwise be exceeded.
-    """
+    """Split a bucket into parts of at most `largest` bytes of records; records of one position stay together."""
+    # A part is read together with the neighbours of its records, which in a deep target can be many times larger than
+    # the part. `Range.bytes` counts both, because the memory limit would otherwise be exceeded.
     sizes, span = np.zeros((3, high - low), np.int64), 1
     for unit in units:
         for records in unit.file.read_each(unit.pieces):
@@ -194,11 +192,9 @@ def _end_of(data, starts, i):
 
 @compiled
 def _add_sizes(data, starts, fixed, contig_offsets, low, sizes):
-    """Add each record's bytes to `sizes` and return the longest unclipped span in bases.
-
-    Rows of `sizes` (int64[3, places], from `low` on) are the record's place, its unclipped start and its unclipped
-    end. Places outside are added at the nearer end.
-    """
+    """Add each record's bytes to `sizes` and return the longest unclipped span in bases."""
+    # Rows of `sizes` (int64[3, places], from `low` on) are the record's place, its unclipped start and its unclipped
+    # end. Places outside are added at the nearer end.
     longest, end = 0, sizes.shape[1] - 1
     for i in range(len(starts)):
         size = _end_of(data, starts, i) - starts[i]

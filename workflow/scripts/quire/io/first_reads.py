@@ -180,11 +180,9 @@ def _title(title: bytes) -> tuple[bytes, int]:
 
 
 def _first_interleaved(titles: list[tuple[bytes, int]]) -> int:
-    """Return the 1-based number of the first record whose mate follows it; 0 for none.
-
-    One pair is enough if titles mark the mates. Without marks (fasterq-dump writes the same title twice), all reads
-    must be in pairs of one name, and there must be several names.
-    """
+    """Return the 1-based number of the first record whose mate follows it; 0 for none."""
+    # One pair is enough if titles mark the mates. Without marks (fasterq-dump writes the same title twice), all reads
+    # must be in pairs of one name, and there must be several names.
     for number in range(1, len(titles)):
         (name, mate), (other, other_mate) = titles[number - 1 : number + 1]
         if name == other and (mate, other_mate) == (1, 2):

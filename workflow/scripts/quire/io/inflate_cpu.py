@@ -146,10 +146,8 @@ def _block_size(data, field, last):
 
 @compiled
 def _find_blocks(data, table):
-    """Fill rows of (start of the deflate data, their size, inflated size); return their number and the blocks' size.
-
-    If no block begins where one should, return -1 and that offset.
-    """
+    """Fill rows of (start of the deflate data, their size, inflated size); return their number and the blocks' size."""
+    # If no block begins where one should, return -1 and that offset.
     count, at = 0, 0
     while at + _GZIP_BYTES <= len(data):
         # Magic, deflate, an extra field.

@@ -191,10 +191,8 @@ def _tasks_of_query(
 def _of_stretch(
     strand: Prepared, reverse: bool, bounds: tuple[int, int, int], search: Search, candidates: list[Matches]
 ) -> Iterator[TextPiece]:
-    """Yield the matches that start in [begin, end) of a query; `bounds` are the start of the query, begin and end.
-
-    If matches must be unique in their query, they are appended to `candidates`, and the text is empty.
-    """
+    """Yield the matches that start in [begin, end) of a query; `bounds` are the start of the query, begin and end."""
+    # If matches must be unique in their query, they are appended to `candidates`, and the text is empty.
     first, begin, end = bounds
     cursor = Cursor(begin, 0)
     while cursor.start < end:

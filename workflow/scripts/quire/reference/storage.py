@@ -52,11 +52,9 @@ def checksum_of_file(path: Path) -> str:
 
 
 def _in_huge_pages(stream: BinaryIO) -> mmap.mmap:
-    """Map a file for reading, in pages of 2 MiB if the kernel and the file system support them for files.
-
-    The file stays in the page cache in such pages: look-ups in an index go to random places, and with pages of 4 KiB
-    most would also miss the TLB.
-    """
+    """Map a file for reading, in pages of 2 MiB if the kernel and the file system support them for files."""
+    # The file stays in the page cache in such pages: look-ups in an index go to random places, and with pages of 4 KiB
+    # most would also miss the TLB.
     content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a kernel without such pages

@@ -190,11 +190,9 @@ def _read_genotypes(
     sequence: ReferenceBases,
     keep: CallFilter = ALL_RECORDS,
 ) -> dict[str, Genotypes]:
-    """Read the normalised genotypes of a sample, None for the first, on the contigs of the regions.
-
-    All variants of these contigs that pass the filter are read, inside the regions or not. The other parameters and
-    the errors are those of `compare_files`.
-    """
+    """Read the normalised genotypes of a sample, None for the first, on the contigs of the regions."""
+    # All variants of these contigs that pass the filter are read, inside the regions or not. The other parameters and
+    # the errors are those of `compare_files`.
     require_known_contigs(path, contig_lengths)
     found: dict[str, Genotypes] = {}
     last = "its header"

@@ -99,10 +99,8 @@ def _reads(counted: CountedSample) -> dict[str, Any]:
 
 
 def _insert_sizes(counted: CountedSample) -> dict[str, int | float] | None:
-    """Return the `insert_size` of a sample, over pairs with both mates on one contig; None without pairs.
-
-    It has the quartiles, the median in mean read lengths, and the interquartile range over the median (`spread`).
-    """
+    """Return the `insert_size` of a sample, over pairs with both mates on one contig; None without pairs."""
+    # It has the quartiles, the median in mean read lengths, and the interquartile range over the median (`spread`).
     histogram, stats = counted.insert_sizes, counted.content["stats"]
     if not histogram.any():
         return None
@@ -121,11 +119,9 @@ def _insert_sizes(counted: CountedSample) -> dict[str, int | float] | None:
 
 
 def _coverage(depth: Depth) -> dict[str, Any]:
-    """Return the `coverage` of a sample over the target.
-
-    `fold_80` is Picard's FOLD_80_BASE_PENALTY: the mean depth over the depth that 80 % of positions reach, or None for
-    0.
-    """
+    """Return the `coverage` of a sample over the target."""
+    # `fold_80` is Picard's FOLD_80_BASE_PENALTY: the mean depth over the depth that 80 % of positions reach, or None
+    # for 0.
     reached = int(np.searchsorted(np.cumsum(depth.histogram), 0.2 * depth.positions))
     return {
         "positions": depth.positions,

@@ -135,10 +135,8 @@ def _consequence(text: str) -> Consequence:
 
 
 def _check_genes(gff3: str | Path, variants: str | Path) -> None:
-    """Refuse a GFF3 with names that would forge fields of BCSQ, or without any contig of the VCF.
-
-    Like csq, ignore `chr` in front of a contig's name. Of a line with a parent csq writes only the ID.
-    """
+    """Refuse a GFF3 with names that would forge fields of BCSQ, or without any contig of the VCF."""
+    # Like csq, ignore `chr` in front of a contig's name. Of a line with a parent csq writes only the ID.
     known = list(contig_ranks(read_head(variants)))
     plain = {name.removeprefix("chr").encode() for name in known}
     other, shared = "missing", False

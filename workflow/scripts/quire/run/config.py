@@ -33,7 +33,7 @@ from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_temporary_space, require_text, require_writable
 from quire.run.schema import SHEETS, complete_settings, read_schema
-from quire.run.sheets import Row, first_repeat, read_sheet
+from quire.run.sheets import Row, first_repeat, read_sheet, samples_of
 
 STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
 _FIRST_RECORDS = 1000  # records of a BAM or CRAM file whose names are checked
@@ -88,24 +88,27 @@ def check_before_jobs(run: Configuration) -> None:
 
 
 def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
-    """Return the rows of both sheets; in a run of exact tools only, return none and clear the sheets in `settings`.
-
-    Such a run sets both sheets to empty, or sets neither while the default sheets do not exist.
-    """
+    """Return the rows of both sheets; in a run of exact tools only, return none and clear the sheets in `settings`."""
+    # Such a run sets both sheets to empty, or sets neither while the default sheets do not exist.
     if any(settings[tool] for tool in EXACT_TOOLS):
         given = [settings[key] for key in SHEETS if key in raw]
         absent = not given and not any(os.path.exists(settings[key]) for key in SHEETS)
         if absent or not settings["reference"]["fasta"] or given == ["", ""]:
             settings.update(dict.fromkeys(SHEETS, ""))
             return [], []
+    of_samples, of_units = (read_schema(schemas / f"{key}.schema.yaml") for key in SHEETS)
+    if settings["units"] and (not raw.get("samples") or settings["samples"] == settings["units"]):
+        units = read_sheet(settings["units"], of_units)
+        if units[0].of_another_program:
+            settings["samples"] = settings["units"]
+            return samples_of(units, of_samples), units
     for key in SHEETS:
         if not settings[key]:
             raise InputError(
                 f"configuration: {key} is empty; name the sheet, or for a run of the exact tools alone leave samples "
                 f"and units both empty and name a search in {', '.join(EXACT_TOOLS)}."
             )
-    samples, units = (read_sheet(settings[key], read_schema(schemas / f"{key}.schema.yaml")) for key in SHEETS)
-    return samples, units
+    return read_sheet(settings["samples"], of_samples), read_sheet(settings["units"], of_units)
 
 
 def check_reference(settings: Mapping[str, Any]) -> None:
@@ -136,7 +139,13 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
                 "add it there or correct the name."
             )
     with_units = {row.values["sample"] for row in units}
+    taken = {f"{row.values['sample']}.{part}" for row in units for part in (row.values["unit"], "target")}
     for row in samples:
+        if row.values["sample"] in taken:
+            raise InputError(
+                f"{row.place}: files of sample {row.values['sample']} would have the names of files of another sample "
+                "(SAMPLE.UNIT or SAMPLE.target); rename it."
+            )
         if row.values["sample"] not in with_units:
             raise InputError(
                 f"{row.place}: sample {row.values['sample']} has no unit in {settings['units']}; "
@@ -161,7 +170,7 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
         columns = ("fq1", "fq2", "fq_umi", "bam")
         fq1, fq2, fq_umi, bam = (listed_files(row.values[column]) for column in columns)
         if bool(fq1) == bool(bam):
-            both = "both fq1 and bam" if bam else "neither fq1 nor bam"
+            both = ("both {fq1} and {bam}" if bam else "neither {fq1} nor {bam}").format(**row.names)
             raise InputError(f"{row.place}: {both} name files of {unit}; give its reads in one of the two columns.")
         if bam and (
             given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)
@@ -193,9 +202,10 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
             ("bam", bam, require_alignments),
         ):
             for path in paths:
-                require_file(path, f"{row.place}, column {column}")
-                require(path, f"{row.place}, column {column}")
-                here = f"{column} of {unit}"
+                where = f"{row.place}, column {row.names[column]}"
+                require_file(path, where)
+                require(path, where)
+                here = f"{row.names[column]} of {unit}"
                 if _identity(path) in seen:
                     other = seen[_identity(path)]
                     raise InputError(f"{row.place}: {path} is given as {here} but is the same file as {other}.")

@@ -1,5 +1,6 @@
 """Application of the configuration's schema: it fills in defaults and turns each violation into one sentence."""
 
+import difflib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from quire.run.inputs import require_text
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
 SHEETS = ("samples", "units")  # the keys that name the sheets
+ALIKE = 0.66  # least similarity at which a name counts as a misspelling of another, from 0 to 1
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 
 
@@ -53,6 +55,18 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
     return settings
 
 
+def as_spelled(value: Any, part: Mapping[str, Any]) -> Any:
+    """Return a word in the spelling of the schema's `enum` or `examples`, whatever its case."""
+    words = {str(word).lower(): word for word in (*part.get("enum", ()), *part.get("examples", ()))}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name of which this one may be a misspelling, or None."""
+    by_letters = {one.lower(): one for one in known}
+    return next((by_letters[alike] for alike in difflib.get_close_matches(name.lower(), by_letters, 1, ALIKE)), None)
+
+
 def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
     """Yield all texts of the configuration, each with its dotted name."""
     if isinstance(value, str):
@@ -69,14 +83,12 @@ def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> 
 
 
 def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
-    """Copy a value, or a block of keys, and add the defaults of missing keys; an empty block has no keys.
-
-    `around` holds the values of the keys on the same level and of the enclosing blocks.
-    """
+    """Copy a value, or a block of keys, and add the defaults of missing keys; an empty block has no keys."""
+    # `around` holds the values of the keys on the same level and of the enclosing blocks.
     if schema.get("type") == "array" and isinstance(value, list):
         return [_with_defaults(one, schema["items"]) for one in value]
     if schema.get("type") != "object":
-        return _as_typed(value, schema.get("type", ""))
+        return as_spelled(_as_typed(value, schema.get("type", "")), schema)
     if value is None:
         value = {}
     if not isinstance(value, Mapping):
@@ -103,17 +115,15 @@ def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
     """Return the default of a key, or that of `default_with` if another key has the value named there."""
     for other, by_value in part.get("default_with", {}).items():
         value = around.get(other)
-        if isinstance(value, str) and value in by_value:
-            return by_value[value]
+        if isinstance(value, str) and value.lower() in by_value:
+            return by_value[value.lower()]
     return part["default"]
 
 
 def _as_typed(value: Any, types: str | list[str]) -> Any:
-    """Convert `value` to the number or boolean that the schema requires if possible; else return it unchanged.
-
-    Snakemake passes the values of a block given as `--config rescore='{interval_size: 7000}'` as text. JSON schema
-    accepts 5e+6 as an integer, but Python does not.
-    """
+    """Convert `value` to the number or boolean that the schema requires if possible; else return it unchanged."""
+    # Snakemake passes the values of a block given as `--config rescore='{interval_size: 7000}'` as text. JSON schema
+    # accepts 5e+6 as an integer, but Python does not.
     if types == "boolean" and isinstance(value, str):
         return {"true": True, "false": False}.get(value.lower(), value)
     if {"integer", "number"}.isdisjoint([types] if isinstance(types, str) else types):
@@ -129,7 +139,9 @@ def _sentence(error: jsonschema.ValidationError) -> str:
     if error.validator == "additionalProperties":
         unknown = sorted(set(error.instance) - set(error.schema["properties"]), key=str)[0]
         known = ", ".join(error.schema["properties"])
-        return f"the key {_place([*error.absolute_path, unknown])} is unknown (known here: {known})"
+        meant = nearest(str(unknown), error.schema["properties"])
+        hint = f"; its nearest is {meant}" if meant else ""
+        return f"the key {_place([*error.absolute_path, unknown])} is unknown (known here: {known}){hint}"
     if error.validator == "required":
         missing = next(key for key in error.validator_value if key not in error.instance)
         return f"the key {_place([*error.absolute_path, missing])} is missing"

@@ -1,9 +1,13 @@
-"""The sheets of samples and units: tab-separated text as users save it, read into rows that know their line."""
+"""The sheets of samples and units: tables as users save them, read into rows that know their line.
 
-import difflib
+The sheet of units may be one of another program: its columns are translated here and nowhere else.
+"""
+
+import csv
 import itertools
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +17,21 @@ import jsonschema
 
 from quire.errors import InputError
 from quire.run.inputs import require_text
+from quire.run.schema import as_spelled, nearest
 
 # Names of the read files' columns in sheets of other programs, as lower-case letters and digits only.
 _OTHER_NAMES = {
     f"{word}{mate}": f"fq{mate}" for word in ("r", "read", "reads", "fastq", "fastqr", "mate") for mate in (1, 2)
 } | {"fastq": "fq1", "fq": "fq1", "reads": "fq1"}
-ALIKE = 0.66  # least similarity at which a column's name counts as a misspelling of another, from 0 to 1
+# What sheets of other programs call the columns of units, and columns that they have besides: nf-core/sarek's
+# samplesheet, and the fastq_list.csv of BCL Convert and DRAGEN.
+_SAREK = {column: column for column in ("patient", "sex", "status", "sample", "bam", "cram")} | {
+    "unit": "lane", "fq1": "fastq_1", "fq2": "fastq_2",
+}  # fmt: skip
+_FASTQ_LIST = {
+    "sample": "RGSM", "unit": "RGID", "library": "RGLB", "platform": "RGPL", "fq1": "Read1File", "fq2": "Read2File",
+}  # fmt: skip
+_NOT_USED = {"Lane", "RGCN", "RGDS", "RGDT", "RGPI", "RGPU", "bai", "crai"}
 
 
 @dataclass(frozen=True)
@@ -28,48 +41,86 @@ class Row:
     Attributes:
         path: the sheet, as configured.
         line: 1-based number of the row's line in the file.
-        values: text of each column of the schema, stripped, with defaults filled in.
+        values: text of each column of the schema, stripped, with defaults filled in, and of columns that only a sheet
+            of another program has.
         metadata: text of the other columns, which mean nothing to Quire.
+        names: what the sheet calls the columns of `values`.
     """
 
     path: str
     line: int
     values: dict[str, str]
     metadata: dict[str, str]
+    names: Mapping[str, str]
 
     @property
     def place(self) -> str:
         """Return the file and line, for messages."""
         return f"{self.path}, line {self.line}"
 
+    @property
+    def of_another_program(self) -> bool:
+        """Return True for a row of sarek's sheet or of a fastq_list.csv."""
+        return self.names.get("unit", "unit") != "unit"
+
 
 def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
     """Read a sheet, whatever its line ends, byte order mark, spaces around values, empty lines and comments.
 
-    A line that begins with `#` is a comment, unless it names the columns as in PED files (`#sample`). Columns that are
-    not in the schema of a row are kept as metadata; one whose name resembles that of a missing column is refused.
+    Fields are separated by tabs, or by commas as in CSV. A line that begins with `#` is a comment, unless it names the
+    columns as in PED files (`#sample`). Columns that are not in the schema of a row are kept as metadata; one whose
+    name resembles that of a missing column is refused.
 
     Raises:
-        InputError: the sheet is missing, is not tab-separated text, or has wrong columns, no rows or a value that the
-            schema does not allow; the message names the line.
+        InputError: the sheet is missing, is not such a table, or has wrong columns, no rows or a value that the schema
+            does not allow; the message names the line.
     """
     (_, header), *lines = _read_table(path, schema["required"])
-    _check_header(path, header, schema)
-    columns = schema["properties"]
-    rows = []
+    names = _names_of(header, list(schema["properties"]))
+    _check_header(path, header, names, schema["required"])
+    rows, units = list[Row](), Counter[str]()
     for line, fields in lines:
         given = dict(itertools.zip_longest(header, fields, fillvalue=""))
         if not any(given.values()):
             continue
+        parts = {column: schema["properties"].get(column, {}) for column in names}
         values = {
-            column: _one_of(given.get(column) or part.get("default", ""), part) for column, part in columns.items()
+            column: as_spelled(given.get(names[column]) or part.get("default", ""), part)
+            for column, part in parts.items()
         }
-        row = Row(path, line, values, {column: value for column, value in given.items() if column not in columns})
+        metadata = {column: value for column, value in given.items() if column not in names.values()}
+        row = Row(path, line, values, metadata, names)
+        units[values["sample"]] += 1
+        if row.of_another_program:
+            _translate(row, units[values["sample"]])
         _check_values(row, schema)
         rows.append(row)
     if not rows:
         raise InputError(f"{path}: the sheet has a header and no rows; add one row for each sample or unit.")
     return rows
+
+
+def samples_of(units: list[Row], schema: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of a sheet of samples that a sheet of another program stands for: ploidy 2, and sarek's sex.
+
+    Raises:
+        InputError: rows of one sample have different sexes or patients, or a sex that the schema does not allow.
+    """
+    samples = dict[str, Row]()
+    for row in units:
+        values = {
+            column: row.values.get(column) or part.get("default", "") for column, part in schema["properties"].items()
+        }
+        metadata = {column: row.values[column] for column in ("patient",) if column in row.values}
+        sample = Row(row.path, row.line, values, metadata, row.names)
+        _check_values(sample, schema)
+        first = samples.setdefault(values["sample"], sample)
+        if (first.values, first.metadata) != (values, metadata):
+            raise InputError(
+                f"{row.place}: sample {values['sample']} has another sex or patient than in line {first.line}; correct "
+                "one, or rename the sample."
+            )
+    return list(samples.values())
 
 
 def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, Row] | None:
@@ -82,70 +133,101 @@ def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, 
     return None
 
 
-def _one_of(value: str, part: Mapping[str, Any]) -> str:
-    """Return the value in the schema's spelling, if the schema lists upper-case words; case is ignored."""
-    return value.upper() if value.upper() in part.get("enum", ()) else value
+def _names_of(header: list[str], columns: list[str]) -> dict[str, str]:
+    """Return what a sheet with this header calls the columns of the schema, and those that only such a sheet has."""
+    own = {column: column for column in columns}
+    others = [own | other for other in (_SAREK, _FASTQ_LIST)] if {"unit", "fq1"}.isdisjoint(header) else []
+    others = others if "unit" in columns else []
+    return max((own, *others), key=lambda names: len(set(header).intersection(names.values())))
+
+
+def _translate(row: Row, number: int) -> None:
+    """Change the values of a row of another program's sheet, the sample's row of this number, to Quire's."""
+    values = row.values
+    if values.get("status", "") not in ("", "0"):
+        raise InputError(
+            f"{row.place}: status {values['status']} is a tumour sample, and Quire calls germline variants only; "
+            "remove the row (a normal sample has status 0)."
+        )
+    if values.get("cram") and values["bam"]:
+        raise InputError(f"{row.place}: both bam and cram name files; give the reads in one of the two columns.")
+    values["bam"] = values["bam"] or values.get("cram", "")
+    # RGIDs hold dots and more. sarek's sheet may lack lanes if it names BAM files.
+    values["unit"] = re.sub("[^A-Za-z0-9_-]", "_", values["unit"]) or (str(number) if "patient" in values else "")
 
 
 def _is_comment(line: str, required: list[str]) -> bool:
     """Return True if a line is a comment and not a header after a `#`."""
-    fields = [field.strip() for field in line.removeprefix("#").split("\t")]
+    fields = [field.strip() for field in re.split("[\t,]", line.removeprefix("#"))]
     return line.startswith("#") and not set(required) <= set(fields)
 
 
 def _read_table(path: str, required: list[str]) -> list[tuple[int, list[str]]]:
     """Return the lines without comments: their numbers, and their stripped fields, the header first."""
     try:
-        # Spreadsheets end lines with the tabs of deleted columns.
         text = [line.rstrip() for line in open(path, encoding="utf-8-sig")]
     except FileNotFoundError:
         raise InputError(f"{path}: the sheet does not exist; correct its path in the configuration.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: the sheet is not text; save it as tab-separated text (UTF-8).") from None
+        raise InputError(f"{path}: the sheet is not text; save it as tab-separated text or CSV (UTF-8).") from None
     except OSError as error:
         raise InputError(f"{path}: the sheet cannot be read ({error.strerror}).") from None
     lines = [(number, line) for number, line in enumerate(text, 1) if not _is_comment(line, required)]
-    while lines and not lines[0][1]:
+    while lines and not lines[0][1].strip(", "):
         lines.pop(0)
     if not lines:
         raise InputError(f"{path}: the sheet is empty; its first line must name the columns.")
     lines[0] = lines[0][0], lines[0][1].removeprefix("#")
-    table = [(number, [field.strip() for field in line.split("\t")]) for number, line in lines]
+    is_csv = "," in lines[0][1] and "\t" not in lines[0][1]
+    table = [(number, _fields(line, is_csv, f"{path}, line {number}")) for number, line in lines]
     for number, fields in table:
         if len(fields) > len(table[0][1]):
-            raise InputError(f"{path}, line {number}: the row has more fields than the header; remove the extra tab.")
+            raise InputError(f"{path}, line {number}: the row has more fields than the header; remove the extra one.")
         for field in fields:
             require_text(field, f"{path}, line {number}: the row")
     return table
 
 
-def _check_header(path: str, header: list[str], schema: Mapping[str, Any]) -> None:
-    known = list(schema["properties"])
+def _fields(line: str, is_csv: bool, place: str) -> list[str]:
+    """Return the stripped fields of a line; spreadsheets end it with the separators of deleted columns."""
+    try:
+        fields = next(csv.reader([line], skipinitialspace=True, strict=True), []) if is_csv else line.split("\t")
+    except csv.Error as error:
+        raise InputError(f"{place}: the row is not CSV ({error}); check its quotes.") from None
+    fields = [field.strip() for field in fields]
+    while fields and not fields[-1]:
+        fields.pop()
+    return fields
+
+
+def _check_header(path: str, header: list[str], names: Mapping[str, str], required: list[str]) -> None:
+    known = list(names.values())
     if len(header) == 1 and re.search("[,; ]", header[0]):
-        raise InputError(f"{path}: the columns are not separated by tabs; save the sheet as tab-separated text.")
-    lacking = {column.lower(): column for column in known if column not in header}
+        raise InputError(
+            f"{path}: the columns are not separated by tabs or commas; save the sheet as tab-separated text or CSV."
+        )
+    lacking = [column for column in known if column not in header]
     for column in header:
         meant = _OTHER_NAMES.get(re.sub("[^a-z0-9]", "", column.lower()))
-        if meant in lacking.values() and column not in known:
+        if meant in lacking and column not in known:
             raise InputError(f"{path}: the column {column} is unknown; did you mean {meant}?")
         if not column:
             raise InputError(f"{path}: a column has no name; name it or remove it (known: {', '.join(known)}).")
-        alike = difflib.get_close_matches(column.lower(), lacking, 1, ALIKE) if column not in known else []
-        if alike:
+        if column not in known and column not in _NOT_USED and (alike := nearest(column, lacking)):
             raise InputError(
-                f"{path}: the column {column} is unknown; correct it to {lacking[alike[0]]}, or give a column of your "
-                "own a name that is less like it."
+                f"{path}: the column {column} is unknown; correct it to {alike}, or give a column of your own a name "
+                "that is less like it."
             )
         if header.count(column) > 1:
             raise InputError(f"{path}: the column {column} occurs twice in the header; remove one.")
-    for column in schema["required"]:
+    for column in (names[column] for column in required if names[column] != "lane"):
         if column not in header:
             raise InputError(f"{path}: the column {column} is missing; the first line must name the columns.")
 
 
 def _check_values(row: Row, schema: Mapping[str, Any]) -> None:
     for column, part in schema["properties"].items():
-        value = row.values[column]
+        value, column = row.values[column], row.names.get(column, column)
         if jsonschema.Draft202012Validator(part).is_valid(value):
             continue
         if not value:
@@ -164,8 +246,9 @@ def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[s
         if sample not in units:
             lines.append(_leftover_line(sample, output))
     for ledger in sorted((output / "ledger").glob("*.*.json")):
-        sample, unit, _ = ledger.name.split(".", 2)
-        if sample in units and unit not in units[sample]:
+        name = ledger.name.removesuffix(".json")
+        sample, unit = name.rsplit(".", 1)
+        if name not in units and sample in units and unit not in units[sample]:
             lines.append(_leftover_line(f"{sample}.{unit}", output))
     return lines
 

@@ -54,10 +54,8 @@ def find_ends(
 
 
 def _windows(table: NDArray[np.int64], batch: BatchArrays, count: int | None) -> tuple[NDArray[np.uint64] | None, int]:
-    """Return the windows (uint64[]) of a batch, and the number of candidates found.
-
-    If several reads have more than MOST_CANDIDATES together, the search stops and returns None in place of windows.
-    """
+    """Return the windows (uint64[]) of a batch, and the number of candidates found."""
+    # If several reads have more than MOST_CANDIDATES together, the search stops and returns None in place of windows.
     kept = [np.empty(0, np.uint64)]
     found, held, most = 0, 0, MOST_CANDIDATES
     for pieces in lay_pieces(batch.offsets, int(batch.islands[-1]), batch.differences, count):

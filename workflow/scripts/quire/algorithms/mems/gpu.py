@@ -279,10 +279,8 @@ class _Search:
         return Cursor(start, place)
 
     def _list(self, chosen: _Chosen, wanted: _Range, limit: int) -> tuple[list[_Listed], int]:
-        """Return the matches of the chosen seeds in a range, page by page, and their number.
-
-        If the number is more than `limit`, no matches are returned.
-        """
+        """Return the matches of the chosen seeds in a range, page by page, and their number."""
+        # If the number is more than `limit`, no matches are returned.
         listed, total, hits = [], 0, iter(self.pages_hits)
         for page in self.pages:
             found, count = self._list_page(page, next(hits), chosen, wanted, limit - total)

@@ -17,11 +17,9 @@ FEW_STARTS_BITS = 48  # of a key: the axis position below the start within a ran
 
 @inlined
 def _reach(search, row, at):
-    """Return (left, most): how far the hit at `at` of a range's k-mer reaches to the left, and at most after the k-mer.
-
-    `left` counts from the k-mer's first base and is at most the number of starts of the range; if it reaches that, the
-    match belongs to an earlier range. `most` is negative if the hit is part of no match of `min_length` bases.
-    """
+    """Return (left, most): how far the hit at `at` of a k-mer reaches to the left, and at most after the k-mer."""
+    # `left` counts from the k-mer's first base and is at most the number of starts of the range; if it reaches that,
+    # the match belongs to an earlier range. `most` is negative if the hit is part of no match of `min_length` bases.
     runs, text = search.runs, search.text
     run = text.first_runs[at >> BLOCK_SHIFT]
     while text.runs[run, 1] <= at:

@@ -159,10 +159,8 @@ def gather_hits(search, room, leaves, state):
 
 @inlined
 def _gather_runs(search, room, leaf, letter, item, count):
-    """List the runs that begin with the k-mer of a leaf and have `letter` before them, from the `item`-th such run on.
-
-    Return (number of hits now listed, the item from which to continue if there is no more space).
-    """
+    """List runs that begin with the k-mer of a leaf and have `letter` before them, from the `item`-th such run on."""
+    # Return (number of hits now listed, the item from which to continue if there is no more space).
     hits, text = room.hits, search.text
     row = room.ranges.rows[room.ranges.leaves[leaf]]
     kmer = row.kmer_end - row.last

@@ -226,10 +226,8 @@ def _score(
     on_slice: Callable[[ScoredPiece, int], None],
     on_piece: Callable[[ScoredPiece], None],
 ) -> None:
-    """Score all tasks: call `on_slice` for each slice of a piece, and `on_piece` after the last.
-
-    Both may run out of memory. The piece is then repeated in halves, which are uploaded next.
-    """
+    """Score all tasks: call `on_slice` for each slice of a piece, and `on_piece` after the last."""
+    # Both may run out of memory. The piece is then repeated in halves, which are uploaded next.
     waiting = [_Load(None)] if len(batch.tasks) else []
     waiting += [load for piece in _cut(card, batch, pool) for load in _loads(piece)]
     waiting.reverse()

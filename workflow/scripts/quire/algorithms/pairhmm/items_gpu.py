@@ -281,10 +281,8 @@ def score_launches(card: Card, batch: CardBatch, planned: Plan, launches: Iterab
 def _item_words(
     card: Card, shapes: tuple[ReadShape, ...], dtype: np.dtype, words_before: np.ndarray, most_words: int
 ) -> np.ndarray:
-    """Return the approximate limit of an item's words (int64[classes]), so that all lanes get several items.
-
-    A class is a shape of a slice.
-    """
+    """Return the approximate limit of an item's words (int64[classes]), so that all lanes get several items."""
+    # A class is a shape of a slice.
     groups = np.array([card.multiprocessors * shape.blocks(dtype) * (_WARP // shape.lanes) for shape in shapes])
     words = np.diff(words_before).reshape(-1, len(shapes)) // (groups * _ITEMS_PER_GROUP)
     most: np.ndarray = np.clip(words, 1, most_words).reshape(-1)

@@ -102,10 +102,8 @@ def _run(tasks, first):
 
 @compiled
 def _prefix_tree(bases, offsets, first, count, edges, used):
-    """Write the edges of the tree of `count` haplotypes from edges[used] on; return the new `used`, and the levels.
-
-    An edge follows the edge that it continues, and precedes the next edge whose end is kept at the same level.
-    """
+    """Write the edges of the tree of `count` haplotypes from edges[used] on; return the new `used`, and the levels."""
+    # An edge follows the edge that it continues, and precedes the next edge whose end is kept at the same level.
     order, shared = _sorted_haplotypes(bases, offsets, first, count)
     kept = np.zeros(count + 1, np.int64)  # column kept at each level
     stops = np.empty(count, np.int64)

@@ -184,10 +184,8 @@ def score_together(inputs, tables, space, scored, group, edges):
 
 @compiled
 def _pack_read(inputs, tables, read, lane, height, space):
-    """Write a read's letters and factors into a lane, after padding rows, so that it ends at row `height`.
-
-    `_pack_vectors` writes the rest. Indices are unsigned, because Numba tests signed ones for counting from the end.
-    """
+    """Write a read's letters and factors into a lane, after padding rows, so that it ends at row `height`."""
+    # `_pack_vectors` writes the rest. Indices are unsigned, because Numba tests signed ones for counting from the end.
     start = np.uint64(inputs.read_offsets[read])
     size = np.uint64(inputs.read_offsets[read + 1]) - start
     padding = np.uint64(height) - size
@@ -227,10 +225,8 @@ def _pack_read(inputs, tables, read, lane, height, space):
 
 @compiled
 def _pack_vectors(space, height, start):
-    """Write the emissions of each letter, and the state of column 0 as level 0.
-
-    In column 0 only E differs from zero.
-    """
+    """Write the emissions of each letter, and the state of column 0 as level 0."""
+    # In column 0 only E differs from zero.
     zero, first = splat(start - start, LANES), splat(start, LANES)
     padding = vector_at(space.padding, 0)
     store(space.sums, 0, zero)
@@ -260,10 +256,8 @@ def _pack_vectors(space, height, start):
 
 @compiled
 def _sweep_two_rows(space, i, columns):
-    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1) in some columns.
-
-    `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
-    """
+    """Replace row i of `above` by row i + 2 (0-based: read bases i and i + 1) in some columns."""
+    # `upper` and `lower` name the two rows. Before column j, *_match and the like hold column j - 1.
     codes, emissions, factors, above, kept = space.codes, space.emissions, space.factors, space.above, space.kept
     begin, end, source, target = columns
     upper, lower = i * ROW, (i + 1) * ROW

@@ -142,11 +142,9 @@ def _range(tile):
 
 @inlined
 def _scale(tile, scoring, local, goal, lowest, highest):
-    """Return the `TileScale` of a tile, and whether all its scores fit in int16.
-
-    No H exceeds the border's largest H plus a match for each row or column. None is lower than a gap from the border's
-    smallest H, or than 0 in mode LOCAL. An I or D below every gap opened from an H cannot matter.
-    """
+    """Return the `TileScale` of a tile, and whether all its scores fit in int16."""
+    # No H exceeds the border's largest H plus a match for each row or column. None is lower than a gap from the
+    # border's smallest H, or than 0 in mode LOCAL. An I or D below every gap opened from an H cannot matter.
     shorter = min(len(tile.query), len(tile.target)) + 1
     highest += shorter * scoring.match
     lowest += scoring.gap_open + shorter * scoring.gap_extend

@@ -193,10 +193,8 @@ def _list_all(together, found, count):
 
 @compiled
 def _narrow(page, batch, together, found, count, wanted, enough):
-    """Take backward steps of the `count` listed intervals, one each per round, until all are empty or `wanted` deep.
-
-    From the depth `enough` on, intervals of at most LISTED_ROWS rows take no further step.
-    """
+    """Take backward steps of the `count` listed intervals, one each per round, until all are empty or `wanted` deep."""
+    # From the depth `enough` on, intervals of at most LISTED_ROWS rows take no further step.
     listed = together.listed
     while count > 0:
         kept = 0

@@ -221,11 +221,9 @@ def _band(space, lanes):
 
 @inlined
 def _surpasses_others(space, lane, low, high, match):
-    """Return True if a lane's best score in the band is higher than that of any alignment that leaves the band.
-
-    Such an alignment pairs at most as many bases as the matrix has on a diagonal just outside the band. All alignments
-    as good as the best then lie in the band, so ties are decided as in the whole matrix.
-    """
+    """Return True if a lane's best score in the band is higher than that of any alignment that leaves the band."""
+    # Such an alignment pairs at most as many bases as the matrix has on a diagonal just outside the band. All
+    # alignments as good as the best then lie in the band, so ties are decided as in the whole matrix.
     rows, columns = space.rows[lane], space.columns[lane]
     matched = max(min(rows, columns - (high + 1)), min(rows + (low - 1), columns))
     return space.end_scores[lane] > match * matched
@@ -262,10 +260,8 @@ def _all(value):
 
 @compiled
 def _fill(space, lanes, size, scoring, overhang, band):
-    """Fill the group's traceback bytes, and set the cell of each lane where its traceback starts.
-
-    Cells on diagonals (column - row) outside of `band` (the lowest and the highest) are not computed.
-    """
+    """Fill the group's traceback bytes, and set the cell of each lane where its traceback starts."""
+    # Cells on diagonals (column - row) outside of `band` (the lowest and the highest) are not computed.
     (height, width), (low, high) = size, band
     priced = overhang in (INDEL, LEADING_INDEL)
     for j in range(width + 1):
@@ -287,10 +283,8 @@ def _fill(space, lanes, size, scoring, overhang, band):
 
 @compiled
 def _fill_row(space, i, width, edge, scoring, first, last):
-    """Compute scores and traceback bytes of one row (reference base i) of all lanes, in columns [first, last].
-
-    `edge` is the score of column 0; to the left of any other first column there is no score.
-    """
+    """Compute scores and traceback bytes of one row (reference base i) of all lanes, in columns [first, last]."""
+    # `edge` is the score of column 0; to the left of any other first column there is no score.
     match, mismatch = _all(scoring.match), _all(scoring.mismatch)
     gap_open, gap_extend = _all(scoring.gap_open), _all(scoring.gap_extend)
     by_match, by_insertion, by_deletion = _all(CIGAR_MATCH), _all(CIGAR_INSERTION), _all(CIGAR_DELETION)

@@ -112,10 +112,8 @@ def _order_by_keys(card: Card, text: CardText, budget: int) -> CardArray:
 
 
 def _short_suffixes(card: Card, text: CardText, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions (uint32) and keys (uint64, padded with A) of the suffixes from `first` on, in their order.
-
-    Of two suffixes that are equal when padded, the shorter comes first, so (key, length) sorts them.
-    """
+    """Return positions (uint32) and keys (uint64, padded with A) of the suffixes from `first` on, in their order."""
+    # Of two suffixes that are equal when padded, the shorter comes first, so (key, length) sorts them.
     word = (text.start + first) // BASES_PER_WORD
     tail = card.download(text.words[word : word + 2])
     bases = [int(tail[i // 32]) >> (2 * (i % 32)) & 3 for i in range(BASES_PER_WORD * len(tail))]

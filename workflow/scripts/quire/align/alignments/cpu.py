@@ -92,10 +92,9 @@ def _count_good(part, read_offsets, offsets):
 
 @compiled
 def _put_in_order(part, read_offsets, name_hash, cigar_base, begins, ends, found):
-    """Insert the alignments of one round among the others of their reads in `found`, best first.
-
-    Those of read r are found[begins[r]:ends[r]]; `ends` is updated. `cigar_base` is where the round's operations begin.
-    """
+    """Insert the alignments of one round among the others of their reads in `found`, best first."""
+    # Those of read r are found[begins[r]:ends[r]]; `ends` is updated. `cigar_base` is where the round's operations
+    # begin.
     found = borrowed(found)
     read_offsets, name_hash = borrowed(read_offsets), borrowed(name_hash)
     begins, ends = borrowed(begins), borrowed(ends)

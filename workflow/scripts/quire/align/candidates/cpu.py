@@ -113,11 +113,10 @@ def find_candidates(
 
 @compiled
 def _cluster(hits, reads, axis, scratch, jobs):
-    """Write the candidates of each read as extension jobs, read after read; return their number.
-
-    Candidates on the primary assembly come first, then those on alternate contigs, both best first. The hits of several
-    reads are bundled before the first bundle is compared with the axis, so that prefetching it has time to finish.
-    """
+    """Write the candidates of each read as extension jobs, read after read; return their number."""
+    # Candidates on the primary assembly come first, then those on alternate contigs, both best first. The hits of
+    # several reads are bundled before the first bundle is compared with the axis, so that prefetching it has time to
+    # finish.
     hits, reads, axis = borrowed(hits), borrowed(reads), borrowed(axis)
     scratch, jobs = borrowed(scratch), borrowed(jobs)
     # Strands are found by offset, since a separate array for each would count references in each comparison.
@@ -232,10 +231,8 @@ def _choose(bundles, query, axis, scratch):
 
 @inlined
 def _raised(bound, best, found):
-    """Return the estimated score that further candidates need: once MOST_CANDIDATES are kept, at least the last one's.
-
-    A bound of 0 is returned unchanged.
-    """
+    """Return the estimate that further candidates need: once MOST_CANDIDATES are kept, at least the last one's."""
+    # A bound of 0 is returned unchanged.
     if bound > 0 and found == MOST_CANDIDATES:
         return max(bound, best[MOST_CANDIDATES - 1].estimated_score)
     return bound
@@ -249,10 +246,8 @@ def _is_alternate(alternate, island):
 
 @compiled
 def _reserve(bundles, query, axis, on_alternate, candidate, best):
-    """Replace the last kept candidate by the best whose part of the read differs from the first one's, if none does.
-
-    All are on the primary assembly, or all `on_alternate` contigs.
-    """
+    """Replace the last kept candidate by the best whose part of the read differs from the first one's, if none does."""
+    # All are on the primary assembly, or all `on_alternate` contigs.
     part = part_of(best[0], query)
     for i in range(1, MOST_CANDIDATES):
         if are_apart(part, part_of(best[i], query)):

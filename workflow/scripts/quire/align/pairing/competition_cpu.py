@@ -64,10 +64,8 @@ def _yield_to(alignments, i, j, competition):
 
 @compiled
 def _compete_by_score(alignments, first, primary_end, last, length, competition):
-    """Let all alignments of a read, on any contigs, compete by descending score.
-
-    Of equal scores, those on the primary assembly come first.
-    """
+    """Let all alignments of a read, on any contigs, compete by descending score."""
+    # Of equal scores, those on the primary assembly come first.
     score = alignments.score
     next_primary, next_alternate = first, primary_end
     while next_primary < primary_end or next_alternate < last:

@@ -191,10 +191,8 @@ def _complete(batch, read):
 
 @inlined
 def _pair_cost(alignments, i, j, lengths, template_lengths):
-    """Return the cost of the distance between alignments i and j of two mates; _NO_PAIR if they are not a proper pair.
-
-    `lengths` holds the lengths of both mates and the longest template length of a proper pair.
-    """
+    """Return the cost of distance between alignments i and j of two mates; _NO_PAIR if they are not a proper pair."""
+    # `lengths` holds the lengths of both mates and the longest template length of a proper pair.
     # A cheap test rejects most pairs of places in repeats as too far apart: a 5' end is no further from the start of
     # its alignment than the lengths of alignment and read together, and distances on the axis are never longer than on
     # a contig.
@@ -221,10 +219,8 @@ def _pair_score(alignments, i, j, lengths, template_lengths):
 
 @inlined
 def _pair(batch, read1, read2):
-    """Choose the alignments of two mates as a pair if the best proper pair outscores their best alignments.
-
-    Otherwise set `proper` if their best alignments form a proper pair. Alignments on alternate contigs form no pairs.
-    """
+    """Choose the alignments of two mates as a pair if the best proper pair outscores their best alignments."""
+    # Otherwise set `proper` if their best alignments form a proper pair. Alignments on alternate contigs form no pairs.
     alignments, competition, selection = batch.alignments, batch.competition, batch.selection
     template_lengths = batch.lengths
     first1, last1 = alignments.offsets[read1], alignments.offsets[read1 + 1]
@@ -285,11 +281,9 @@ def _pair(batch, read1, read2):
 
 @inlined
 def _telling_score(batch, read, chosen):
-    """Return the best score of a read that counts against a pair in which it has the chosen alignment.
-
-    Simple sequence in another part of the read does not count: the poly-A that a sequencer reads after an adapter
-    aligns somewhere, and may be longer than the sequenced part of the fragment.
-    """
+    """Return the best score of a read that counts against a pair in which it has the chosen alignment."""
+    # Simple sequence in another part of the read does not count: the poly-A that a sequencer reads after an adapter
+    # aligns somewhere, and may be longer than the sequenced part of the fragment.
     alignments, competition = batch.alignments, batch.competition
     first, better = alignments.offsets[read], competition.overlapped_by[chosen]
     part = chosen if better < 0 else better
@@ -320,10 +314,8 @@ def _other_pairs(alignments, span1, span2, best, lengths, template_lengths):
 
 @inlined
 def _choose_supplementary(batch, read):
-    """Choose the best alignments of other parts of the read; their quality is at most that of the primary alignment.
-
-    An alignment on an alternate contig is also chosen, with its own quality, if none that it overlaps is better.
-    """
+    """Choose the best alignments of other parts of the read; their quality is at most that of the primary alignment."""
+    # An alignment on an alternate contig is also chosen, with its own quality, if none that it overlaps is better.
     alignments, selection, length = batch.alignments, batch.selection, _length_of(batch, read)
     overlapped_by, alternate = batch.competition.overlapped_by, batch.alternate
     chosen = selection.primary[read]

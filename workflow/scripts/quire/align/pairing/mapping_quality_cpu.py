@@ -68,10 +68,8 @@ def is_simple_alignment(alignments, reads, read, i):
 
 @compiled
 def _is_simple(codes):
-    """Return True if fewer than one in SIMPLE_SHARE words of a sequence are different, as in poly-A or poly-G.
-
-    bwa mem instead lowers the quality of such reads by the share of their seeds that are too frequent.
-    """
+    """Return True if fewer than one in SIMPLE_SHARE words of a sequence are different, as in poly-A or poly-G."""
+    # bwa mem instead lowers the quality of such reads by the share of their seeds that are too frequent.
     seen = np.zeros(1 << (2 * SIMPLE_WORD), np.bool_)
     word, different = 0, 0
     for i in range(len(codes)):

@@ -25,11 +25,9 @@ def take_reported(
 
 @compiled
 def _choose(alignments, selection, alternate):
-    """Return first row and number of rows of each read, and alignment, quality and suboptimal score of every row.
-
-    Also return the number of rows of each read including rivals, and the rank of each row in its read; both are empty
-    if `alternate` is.
-    """
+    """Return first row and number of rows of each read, and alignment, quality and suboptimal score of every row."""
+    # Also return the number of rows of each read including rivals, and the rank of each row in its read; both are empty
+    # if `alternate` is.
     # Unpack once: each access to a tuple inside the loop would count references of all its arrays.
     primary, supplementary = selection.primary, selection.supplementary
     primary_quality, primary_suboptimal = selection.quality, selection.suboptimal_score
@@ -82,11 +80,9 @@ def _choose(alignments, selection, alternate):
 
 @inlined
 def _least_rival(score, contig, offsets, primary, supplementary, read, alternate):
-    """Return the least score of the alignments with which a read's reported ones are compared; -1 for none.
-
-    There are some if one of its good alignments, reported or not, is on an alternate contig; these come last, best
-    first.
-    """
+    """Return the least score of the alignments with which a read's reported ones are compared; -1 for none."""
+    # There are some if one of its good alignments, reported or not, is on an alternate contig; these come last, best
+    # first.
     if primary[read] < 0:
         return np.int64(-1)
     least = np.int64(score[primary[read]])

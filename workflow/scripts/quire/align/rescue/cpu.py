@@ -182,10 +182,8 @@ def _has_partner(alignments, anchor, side, lengths):
 
 @inlined
 def _window(alignments, anchor, side, orientation, lengths, island_axis):
-    """Return the `_Window` of one orientation beside an anchor.
-
-    FF and RR are named from the first mate: from the second mate's view, the first mate of an FF pair is before it.
-    """
+    """Return the `_Window` of one orientation beside an anchor."""
+    # FF and RR are named from the first mate: from the second mate's view, the first mate of an FF pair is before it.
     low, high, mean = lengths.low[orientation], lengths.high[orientation], lengths.mean[orientation]
     island = interval_of(island_axis, alignments.axis_begin[anchor])
     anchor_strand = np.int64(alignments.strand[anchor])

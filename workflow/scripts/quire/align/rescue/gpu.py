@@ -68,10 +68,8 @@ def rescue_jobs(
 def _scan(
     card: Card, tasks: _Tasks, count: int, reads: CardReads, reference: CardReference, spread: int
 ) -> tuple[CardArray, CardArray]:
-    """Return the best and second diagonal (int64[2 * count]) of each task, and 1 (uint8[2 * count]) if it exists.
-
-    A window has at most `spread` (largest range of template lengths of an orientation) bases plus a mate's length.
-    """
+    """Return the best and second diagonal (int64[2 * count]) of each task, and 1 (uint8[2 * count]) if it exists."""
+    # A window has at most `spread` (largest range of template lengths of an orientation) bases plus a mate's length.
     offsets: CardArray = reads.offsets
     longest = int((offsets[1:] - offsets[:-1]).max())
     slot_bits = max(SLOTS_PER_BASE * longest, 2).bit_length()

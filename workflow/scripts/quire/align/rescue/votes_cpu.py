@@ -111,11 +111,9 @@ def best_diagonals(bases, text, begin, end, target, scratch):
 
 @inlined
 def _vote(text, begin, end, scratch, most):
-    """Let the k-mers of a window vote, each for the diagonals of all its places in the mate.
-
-    Write the diagonals that reach FEWEST_KMERS to `scratch.reached` and return their number; -1 for more than `most`
-    votes, as in a long tandem repeat, whose k-mers occur many times in the mate.
-    """
+    """Let the k-mers of a window vote, each for the diagonals of all its places in the mate."""
+    # Write the diagonals that reach FEWEST_KMERS to `scratch.reached` and return their number; -1 for more than `most`
+    # votes, as in a long tandem repeat, whose k-mers occur many times in the mate.
     places, earlier, known = scratch.places, scratch.earlier, scratch.known
     votes, reached = scratch.votes, scratch.reached
     count = 0
@@ -182,10 +180,8 @@ def _compare(bases, text, begin, end, scratch):
 
 @inlined
 def _most(reached, count, votes, target, other, beyond):
-    """Return the diagonal with most votes, at least FEWEST_KMERS, more than `beyond` away from `other`; -1 for none.
-
-    Of equal ones the one closest to the target wins, then the lower one.
-    """
+    """Return the diagonal with most votes, at least FEWEST_KMERS, more than `beyond` away from `other`; -1 for none."""
+    # Of equal ones the one closest to the target wins, then the lower one.
     best, best_votes, best_distance = np.int64(-1), np.int64(FEWEST_KMERS), np.int64(1) << 62
     for item in range(count):
         diagonal = reached[item]

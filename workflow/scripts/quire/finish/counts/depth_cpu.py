@@ -112,10 +112,8 @@ def _blocks_behind(data, starts, fixed, carried, contig, border):
 
 @compiled
 def _larger(ring, origin, end):
-    """Return a copy of a ring of depth differences, enlarged to hold position `end`.
-
-    `ring` is int32[2^k]; the difference at position p is at index p & (2^k - 1), and none lies before `origin`.
-    """
+    """Return a copy of a ring of depth differences, enlarged to hold position `end`."""
+    # `ring` is int32[2^k]; the difference at position p is at index p & (2^k - 1), and none lies before `origin`.
     size = len(ring)
     while end - origin >= size:
         size *= 2
@@ -127,11 +125,9 @@ def _larger(ring, origin, end):
 
 @compiled
 def _close(ring, position, end, furthest, depth, runs, count):
-    """Turn the differences in [position, end) into runs; return the depth at `end` and the number of runs.
-
-    No difference lies after `furthest`. `runs` (int64[3, most]: start, end, depth) is filled from `count` on. The last
-    run ends at `end`.
-    """
+    """Turn the differences in [position, end) into runs; return the depth at `end` and the number of runs."""
+    # No difference lies after `furthest`. `runs` (int64[3, most]: start, end, depth) is filled from `count` on. The
+    # last run ends at `end`.
     first, mask = position, len(ring) - 1
     for at in range(position, min(end, furthest + 1)):
         difference = ring[at & mask]

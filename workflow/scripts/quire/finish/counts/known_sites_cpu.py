@@ -29,12 +29,10 @@ DEEPEST = 100  # most reads of a site; greater counts are scaled down
 
 @compiled
 def _count_alleles(records, first, positions, reference, alternate, reads):
-    """Add the alleles of records to the counts of sites.
-
-    `first` is int64[contigs + 1]: sites of contig c are [first[c], first[c + 1]). Of each site, `positions` has the
-    0-based position, `reference` and `alternate` the codes of the alleles (uint8), `reads` (int64[sites, 2]) the number
-    of reads with each.
-    """
+    """Add the alleles of records to the counts of sites."""
+    # `first` is int64[contigs + 1]: sites of contig c are [first[c], first[c + 1]). Of each site, `positions` has the
+    # 0-based position, `reference` and `alternate` the codes of the alleles (uint8), `reads` (int64[sites, 2]) the
+    # number of reads with each.
     data, starts, fixed = records.data, records.starts, records.fixed
     for r in range(len(starts)):
         fields, start = fixed[r], starts[r]

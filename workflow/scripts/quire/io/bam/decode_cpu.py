@@ -209,11 +209,9 @@ def _bases(data, starts, fixed, chosen, offsets):
 
 @inlined
 def _two_codes(byte):
-    """Return the codes (uint16, the first in the low half) of the two bases in a byte, equal to `layout.CODES_OF_BYTE`.
-
-    The compiler vectorises this arithmetic on both bases at once. A, C, G and T have one bit set, whose number is the
-    code.
-    """
+    """Return the codes (uint16, first in the low half) of the two bases in a byte, equal to `layout.CODES_OF_BYTE`."""
+    # The compiler vectorises this arithmetic on both bases at once. A, C, G and T have one bit set, whose number is the
+    # code.
     wide = np.uint16(byte)
     bits = wide >> np.uint16(4) | (wide & np.uint16(15)) << np.uint16(8)
     # The top bit of each half of `known` is set if the half has exactly one bit.

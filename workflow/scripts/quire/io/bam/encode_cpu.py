@@ -257,10 +257,8 @@ def _eight_letters(codes):
 
 @compiled
 def _put_read(out, at, bases, qualities, first, last, reverse):
-    """Write packed bases and qualities, reverse-complemented if `reverse`; return the position after them.
-
-    With unsigned indices, as in `copy_bytes`, the loop over qualities is vectorised.
-    """
+    """Write packed bases and qualities, reverse-complemented if `reverse`; return the position after them."""
+    # With unsigned indices, as in `copy_bytes`, the loop over qualities is vectorised.
     end = np.uint64(last - 1)
     eights = (last - first) // 8
     if reverse:

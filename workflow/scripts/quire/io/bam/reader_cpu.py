@@ -115,10 +115,8 @@ class BamReader:
         )
 
     def _expected_end(self, contig: int, end: int) -> int:
-        """Estimate from the index the byte where records at a position begin in the file; 0 if unknown.
-
-        The index resolves SPAN_OF_INDEX bases, in which records are assumed to be evenly distributed.
-        """
+        """Estimate from the index the byte where records at a position begin in the file; 0 if unknown."""
+        # The index resolves SPAN_OF_INDEX bases, in which records are assumed to be evenly distributed.
         before = self._index.first_offset(contig, end)
         if before is None:
             return 0
@@ -191,11 +189,9 @@ def _int32(data, at):
 
 @compiled
 def _choose(text, contig, start, end, contigs, runs):
-    """Find runs of consecutive records that overlap the span.
-
-    Fill `runs` (int64[n, 2]) with begin and end of each run in `text`. Return the first byte not examined, the number
-    of runs, and True at the end of the span. The number is _NO_RECORD if bytes are not a record on a known contig.
-    """
+    """Find runs of consecutive records that overlap the span."""
+    # Fill `runs` (int64[n, 2]) with begin and end of each run in `text`. Return the first byte not examined, the number
+    # of runs, and True at the end of the span. The number is _NO_RECORD if bytes are not a record on a known contig.
     at, count = 0, 0
     while at + FIXED_BYTES <= len(text):
         size = _int32(text, at) + SIZE_BYTES
@@ -220,11 +216,9 @@ def _choose(text, contig, start, end, contigs, runs):
 
 @compiled
 def _close_up(text, runs):
-    """Move runs (of `_choose`) in place to directly before the last one; return where the first begins.
-
-    Only records that begin before the span may not overlap it. Gaps are therefore before the span, and the last run is
-    the longest.
-    """
+    """Move runs (of `_choose`) in place to directly before the last one; return where the first begins."""
+    # Only records that begin before the span may not overlap it. Gaps are therefore before the span, and the last run
+    # is the longest.
     at = runs[-1, 0]
     for run in range(len(runs) - 2, -1, -1):
         first, last = runs[run, 0], runs[run, 1]

@@ -49,10 +49,8 @@ def profile(
 def _weights(
     samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int
 ) -> NDArray[np.float64]:
-    """Return the weights before smoothing of the positions from `start` on that `reference` covers.
-
-    Without evidence against the reference, it is the most likely genotype whatever the qualities, so the weight is 0.
-    """
+    """Return the weights before smoothing of the positions from `start` on that `reference` covers."""
+    # Without evidence against the reference, it is the most likely genotype whatever the qualities, so the weight is 0.
     doubted = np.zeros(len(reference), np.uint8)
     for reads in samples:
         mark_doubted(reads, reference, start, doubted)

@@ -154,11 +154,9 @@ def _spans(elements):
 
 @compiled
 def _grow_head(graph, head, nodes):
-    """Replace a head by `nodes` vertices that spell its own k-mer upwards, and return the uppermost.
-
-    Follows extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, and it is a base of
-    the head's k-mer. So each vertex points one base further back into the codes than the vertex below it.
-    """
+    """Replace a head by `nodes` vertices that spell its own k-mer upwards, and return the uppermost."""
+    # Follows extendDanglingPathAgainstReference. Only the last base of such a vertex is ever read, and it is a base of
+    # the head's k-mer. So each vertex points one base further back into the codes than the vertex below it.
     edge = np.int64(graph.vertices[head, FIRST_OUT])
     weight = graph.edges[edge, WEIGHT]
     below = np.int64(graph.edges[edge, TARGET])

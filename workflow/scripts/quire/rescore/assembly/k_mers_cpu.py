@@ -82,11 +82,9 @@ def _number_space(sequences, k):
 
 @inlined
 def _number_sequence(space, starts, ends, s, k):
-    """Assign numbers to the k-mers of a sequence.
-
-    `last_sequence` shows which k-mers the sequence repeats. K-mers of the reference are entered there only after the
-    sequence has gone back on the reference: while it moves forward, it cannot meet one of them twice.
-    """
+    """Assign numbers to the k-mers of a sequence."""
+    # `last_sequence` shows which k-mers the sequence repeats. K-mers of the reference are entered there only after the
+    # sequence has gone back on the reference: while it moves forward, it cannot meet one of them twice.
     codes, numbers, last_sequence = space.codes, space.numbers, space.last_sequence
     begin, stop = starts[s], ends[s] - k + 1
     reference_first, reference_size = starts[0], space.sizes[_OF_REFERENCE]

@@ -292,10 +292,8 @@ def _scores(through, leaves, taken):
 
 @compiled
 def _put_in_order(scores, count, order):
-    """Write the detours of each haplotype, as bits, in the order in which `paths.best_paths` finds the haplotypes.
-
-    The likeliest partial path is extended first. Ties go to the oldest; a detour is older than the reference's edge.
-    """
+    """Write the detours of each haplotype, as bits, in the order in which `paths.best_paths` finds the haplotypes."""
+    # The likeliest partial path is extended first. Ties go to the oldest; a detour is older than the reference's edge.
     most = 1 << _MOST_DETOURS
     score, level = np.zeros(2 * most, np.float64), np.zeros(2 * most, np.int64)
     taken, waiting = np.zeros(2 * most, np.uint8), np.zeros(2 * most, np.uint8)

@@ -221,10 +221,8 @@ def _shared_start(sequences: Sequence[bytes]) -> bytes:
 def _split_middles(
     graph: SequenceGraph, top: int, middles: Sequence[int], bottom: int | None, prefix: bytes, suffix: bytes
 ) -> None:
-    """Replace the middles by their common start, the rest of each, and their common end.
-
-    Follows SharedVertexSequenceSplitter. A middle without a rest becomes an edge with the sum of its edges' weights.
-    """
+    """Replace the middles by their common start, the rest of each, and their common end."""
+    # Follows SharedVertexSequenceSplitter. A middle without a rest becomes an edge with the sum of its edges' weights.
     ways: list[tuple[bytes, Edge, Edge]] = []  # rest of a middle (b"" if none), edge in, edge out
     for middle in middles:
         into = graph.preceding[middle][top]

@@ -110,10 +110,8 @@ def _least_error(period: int) -> float:
 
 
 def _likeliest(period: int, first_repeats: int, by_repeats: list[NDArray[np.int64]]) -> tuple[float, float]:
-    """Return the phreds of an error at a base and of an indel that maximise the likelihood; ties go to the smallest.
-
-    `by_repeats` has groups of (depth, indels, number of sites); each group has one repeat more than the one before.
-    """
+    """Return the phreds of an error at a base and of an indel that maximise the likelihood; ties go to the smallest."""
+    # `by_repeats` has groups of (depth, indels, number of sites); each group has one repeat more than the one before.
     cases = np.concatenate(by_repeats)
     bases = np.repeat(np.arange(first_repeats, first_repeats + len(by_repeats)), [len(part) for part in by_repeats])
     errors = _ERRORS[_least_error(period) <= _ERRORS]

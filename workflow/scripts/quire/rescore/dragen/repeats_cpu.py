@@ -47,10 +47,8 @@ def _runs_of_one(bases, repeats):
 
 @compiled
 def _runs_of_units(bases, period, runs):
-    """Write the units of the run that contains the unit at each base, counted from the first one of its phase.
-
-    As in GATK, a run at the start of the read counts one unit less at the read's first base.
-    """
+    """Write the units of the run that contains the unit at each base, counted from the first one of its phase."""
+    # As in GATK, a run at the start of the read counts one unit less at the read's first base.
     n = len(bases)
     matched = 0
     for i in range(n - 1, -1, -1):

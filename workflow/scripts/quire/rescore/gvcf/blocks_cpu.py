@@ -153,11 +153,9 @@ def _block_record(
 
 @compiled
 def _reference_blocks(depth, phreds, wanted, start, band_of):
-    """Return the blocks of wanted positions in one band (by GQ, `band_of`), cut at multiples of BLOCK_CUT.
-
-    Depth, PLs and `wanted` are those of consecutive positions from `start` on. The columns of the blocks are start and
-    end (int64, half-open), least and median depth (int32), and least PLs (int32[n, genotypes]).
-    """
+    """Return the blocks of wanted positions in one band (by GQ, `band_of`), cut at multiples of BLOCK_CUT."""
+    # Depth, PLs and `wanted` are those of consecutive positions from `start` on. The columns of the blocks are start
+    # and end (int64, half-open), least and median depth (int32), and least PLs (int32[n, genotypes]).
     size, genotypes = phreds.shape
     starts = np.empty(size, np.int64)
     ends = np.empty(size, np.int64)

@@ -88,11 +88,9 @@ def stretch_records(
 
 
 def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
-    """Return variants and confidence of some tiles of the job's one sample, and count their regions.
-
-    Only regions that overlap the intervals are handled, and active regions whose deletions may reach into them: the
-    bases that such a deletion removes belong to no block, wherever the genome is cut.
-    """
+    """Return variants and confidence of some tiles of the job's one sample, and count their regions."""
+    # Only regions that overlap the intervals are handled, and active regions whose deletions may reach into them: the
+    # bases that such a deletion removes belong to no block, wherever the genome is cut.
     window, reads, tiles, intervals = chunk
     ploidy = job.samples[0].ploidy
     active, borders = find_regions(reads, [ploidy], window, tiles)

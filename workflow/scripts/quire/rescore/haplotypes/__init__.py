@@ -114,10 +114,8 @@ def align_haplotypes(
 
 
 def _few_mismatches(reference: bytes, bases: bytes) -> bool:
-    """Return True if at most two substitutions separate the sequences.
-
-    No alignment with gaps scores better then: 2 x 350 < 2 x 260 + 200.
-    """
+    """Return True if at most two substitutions separate the sequences."""
+    # No alignment with gaps scores better then: 2 x 350 < 2 x 260 + 200.
     if len(reference) != len(bases):
         return False
     if reference == bases:
@@ -127,10 +125,8 @@ def _few_mismatches(reference: bytes, bases: bytes) -> bool:
 
 
 def _differing(one: bytes, other: bytes) -> Iterator[int]:
-    """Yield the positions, ascending, at which two byte strings of one length differ.
-
-    The strings are compared as integers, because few of some hundred bases differ.
-    """
+    """Yield the positions, ascending, at which two byte strings of one length differ."""
+    # The strings are compared as integers, because few of some hundred bases differ.
     if one == other:
         return
     left, at = int.from_bytes(one, "little") ^ int.from_bytes(other, "little"), 0

@@ -148,10 +148,8 @@ def _phase(values: Mapping[str, str]) -> Phase | None:
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:
-    """Return the index of the record's allele that represents an allele of the site.
-
-    Among several deletions over the site, it is the one whose homozygous genotype is the most likely.
-    """
+    """Return the index of the record's allele that represents an allele of the site."""
+    # Among several deletions over the site, it is the one whose homozygous genotype is the most likely.
     found = [i for i, name in enumerate(named) if i > 0 and name == allele]
     if not found:
         return named.index(NON_REFERENCE)

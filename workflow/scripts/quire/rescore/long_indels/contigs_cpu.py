@@ -117,10 +117,8 @@ def _k_mers(codes, offsets, k):
 
 @compiled
 def _walk(k_mers, counts, first, last, weight, longest):
-    """Return the bases after the k-mer `first` up to the end of the k-mer `last` (codes); none if it is not reached.
-
-    `k_mers` are ascending, a k-mer to continue with has a count of at least `weight`, and `longest` limits the walk.
-    """
+    """Return the bases after the k-mer `first` up to the end of the k-mer `last` (codes); none if it is not reached."""
+    # `k_mers` are ascending, a k-mer to continue with has a count of at least `weight`, and `longest` limits the walk.
     nothing = np.empty(0, np.uint8)
     k = len(first)
     mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)

@@ -169,11 +169,9 @@ def support(
 
 
 def _dilution(room: int, length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return log10 of the factor by which reads that fit both haplotypes are rarer on the one with the insertion.
-
-    If the inserted bases also occur next to it, as in a tandem duplication, that haplotype has these reads and reads
-    across the joint; only the smaller share of these reads distinguishes one copy from two.
-    """
+    """Return log10 of the factor by which reads that fit both haplotypes are rarer on the one with the insertion."""
+    # If the inserted bases also occur next to it, as in a tandem duplication, that haplotype has these reads and reads
+    # across the joint; only the smaller share of these reads distinguishes one copy from two.
     return DILUTION_POWER * log10((length + np.minimum(room, length)) / length)
 
 
@@ -231,10 +229,8 @@ def _fragments(
     by_side: NDArray[np.float64],
     sample: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
-    """Join the reads of a sample into fragments, the first four columns of `Support`.
-
-    Likelihoods of mates are summed, unless the mates count alone.
-    """
+    """Join the reads of a sample into fragments, the first four columns of `Support`."""
+    # Likelihoods of mates are summed, unless the mates count alone.
     keys = np.stack([reads.name_hash[index], np.where(alone, index + 1, 0).astype(np.uint64)], axis=1)
     _, first, fragment = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     matrix = np.zeros((len(first), 2))

@@ -162,10 +162,8 @@ def _high_quality_clips(cigar, cigar_offsets, qualities, base_offsets):
 
 @compiled
 def _revert_clips(cigar, offsets, revert, aligned_start):
-    """Revert the soft clips of reads with `revert` to M and remove all others and hard clips.
-
-    Return the columns of `AlignedReads` that depend on it: start, end, effective_offsets, effective, effective_first.
-    """
+    """Revert the soft clips of reads with `revert` to M and remove all others and hard clips."""
+    # Return the columns of `AlignedReads` that depend on it: start, end, effective_offsets, effective, effective_first.
     count = len(offsets) - 1
     start, end = np.empty(count, np.int64), np.empty(count, np.int64)
     effective_offsets, effective = np.zeros(count + 1, np.int64), np.empty(len(cigar), np.uint32)

@@ -180,10 +180,8 @@ def _allocate(reads, spans, longest):
 
 @inlined
 def _clip_read(reads, i, low, high, clipped, at):
-    """Write the bases of read i in [low, high) from base `at` on; as in GATK, an insertion at the edge stays.
-
-    Return the number of bases (0 if none is aligned), and the index of the first in the bases of all reads.
-    """
+    """Write the bases of read i in [low, high) from base `at` on; as in GATK, an insertion at the edge stays."""
+    # Return the number of bases (0 if none is aligned), and the index of the first in the bases of all reads.
     # Arrays are taken out of their tuples here, since in the loop a reference would be counted for each base.
     bases, qualities, effective = reads.bases, reads.qualities, reads.effective
     clipped_bases, clipped_qualities, clipped_positions = clipped.bases, clipped.qualities, clipped.positions

@@ -95,11 +95,9 @@ def _add_bases(read, near, table, likelihoods, depth):
 
 @compiled
 def _add_informative(read, near, plausible, baseline, informative):
-    """Count the read at every position where it excludes an indel that starts there.
-
-    Costs are summed from the read's end, so one pass per indel covers all columns. A pass ends once its cost exceeds
-    that of the whole alignment, since then the indel cannot explain any earlier column as well.
-    """
+    """Count the read at every position where it excludes an indel that starts there."""
+    # Costs are summed from the read's end, so one pass per indel covers all columns. A pass ends once its cost exceeds
+    # that of the whole alignment, since then the indel cannot explain any earlier column as well.
     bases, qualities, before_indel = read.bases, read.qualities, read.before_indel
     begin, shift = read.begin, read.shift
     columns, room = len(bases), len(near) - shift

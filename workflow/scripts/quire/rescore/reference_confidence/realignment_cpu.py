@@ -95,10 +95,8 @@ def _placement(
     window: Window,
     engine: CallingEngine,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Place reads `source` and return the fields of `Placement` after the first.
-
-    `chosen` (int64[n]) has the haplotype of each read, `spans` (int64[n, 2]) the span to which both are cut.
-    """
+    """Place reads `source` and return the fields of `Placement` after the first."""
+    # `chosen` (int64[n]) has the haplotype of each read, `spans` (int64[n, 2]) the span to which both are cut.
     bases, base_offsets = pack_bytes([haplotype.bases for haplotype in haplotypes])
     cigars = np.array(
         [length << CIGAR_SHIFT | op for haplotype in haplotypes for op, length in haplotype.cigar], np.uint32
@@ -116,10 +114,8 @@ def _placement(
 
 @compiled
 def _best_of_all(matrices, sizes, counts, priority):
-    """Return which reads of all regions a haplotype explains (bool[reads]), and their best haplotypes (int64[reads]).
-
-    `matrices` has each region's [reads, haplotypes] row by row, end to end; an unexplained read has NaN.
-    """
+    """Return which reads of regions a haplotype explains (bool[reads]), and their best haplotypes (int64[reads])."""
+    # `matrices` has each region's [reads, haplotypes] row by row, end to end; an unexplained read has NaN.
     explained, best = np.empty(sizes.sum(), np.bool_), np.empty(sizes.sum(), np.int64)
     at, read, haplotype = 0, 0, 0
     for r in range(len(sizes)):
@@ -178,11 +174,9 @@ def _cut_all(reads, source, spans):
 
 @compiled
 def _place_all(unmoved, cut, spans, alignments, haplotypes, reference, low):
-    """Return int64 per base: the reference positions of all reads.
-
-    `unmoved` are the positions of all bases of `RegionReads`, `haplotypes` the haplotype of each read, and the CIGARs
-    of all haplotypes to the reference with their offsets.
-    """
+    """Return int64 per base: the reference positions of all reads."""
+    # `unmoved` are the positions of all bases of `RegionReads`, `haplotypes` the haplotype of each read, and the CIGARs
+    # of all haplotypes to the reference with their offsets.
     first_base, read_bases, read_offsets = cut.first_base, cut.bases, cut.offsets
     offsets, cigars, cigar_offsets = alignments
     chosen, haplotype_cigars, haplotype_cigar_offsets = haplotypes

@@ -255,11 +255,9 @@ def _expand(page, pieces, trie, turn, which, work):
 
 @inlined
 def _make_children(page, pieces, trie, turn, which, work):
-    """Fill `turn.children` for a node; return a word with a bit set for each base on which a piece is alive.
-
-    A row without differences left and with one cell alive determines the rest of the string. Above the prefix table
-    such an item becomes a node at the depth of the table at once.
-    """
+    """Fill `turn.children` for a node; return a word with a bit set for each base on which a piece is alive."""
+    # A row without differences left and with one cell alive determines the rest of the string. Above the prefix table
+    # such an item becomes a node at the depth of the table at once.
     low, depth, first = turn.nodes[which, LOW], turn.nodes[which, DEPTH], turn.nodes[which, FIRST]
     limit, skipped, children = pieces.limit, trie.skipped, turn.children
     top = np.uint64(limit * limit)

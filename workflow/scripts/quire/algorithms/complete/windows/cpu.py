@@ -169,11 +169,9 @@ def _spread_bit(memory, item, shift):
 
 @inlined
 def _next(row, equal, above, beside):
-    """Return a row after one more base of the read.
-
-    `above` is the previous row with one difference less: a base of the read is substituted, or inserted, which moves to
-    the diagonal below. `beside` is this row with one difference less: a base of the axis is deleted.
-    """
+    """Return a row after one more base of the read."""
+    # `above` is the previous row with one difference less: a base of the read is substituted, or inserted, which moves
+    # to the diagonal below. `beside` is this row with one difference less: a base of the axis is deleted.
     same = bit_or(bit_and(row, equal), above)
     return bit_or(same, bit_or(shift_right(above, _all(1)), shift_left(beside, _all(1))))
 
