@@ -65,6 +65,8 @@ def primary(lines: list[str]) -> Answer:
         bits, bases, letters = int(fields[1]), fields[9], fields[10]
         if bits & 0x900:
             continue
+        if bases == "*":
+            bases = letters = ""
         if bits & 16:
             bases, letters = reverse_complement(bases), letters[::-1]
         found.append((fields[0], _four(bases), letters))

@@ -90,7 +90,7 @@ class Cram(BamReads):
         """Return the primary records of `samtools view`, first mates before second mates."""
         command = ["samtools", "view", "--no-PG", "-T", str(self._fasta), "--keep-tag", "ZZ", str(path)]
         try:
-            done = subprocess.run(command, capture_output=True, check=False, timeout=5)
+            done = subprocess.run(command, capture_output=True, check=False, timeout=2)
         except subprocess.TimeoutExpired:
             raise Refused("samtools does not end") from None
         if done.returncode or b"EOF marker is absent" in done.stderr or b"[E::" in done.stderr:

@@ -1,6 +1,7 @@
 """Runs the cases of a target in a process of their own, and sorts their outcomes."""
 
 import faulthandler
+import gc
 import json
 import math
 import os
@@ -24,6 +25,7 @@ from tests.fuzz.target import FINE, Outcome, Refused, Target
 from tests.support import guarded
 
 LONGEST_CASE = 60.0  # seconds
+COLLECTED = 100  # cases, whose errors hold the frames and arrays of their readers
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -92,7 +94,10 @@ def work(target: Target, seed: int, first: int, end: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = target.valid(folder)
+        gc.freeze()  # so that collections do not look at compiled kernels
         for number in range(first, end):
+            if number % COLLECTED == 0:
+                gc.collect()
             path = folder / f"case{target.suffix}"
             path.write_bytes(case(target, files, seed, number))
             faulthandler.dump_traceback_later(LONGEST_CASE * 0.8)

@@ -161,15 +161,16 @@ class GvcfInput(IndexedVcf):
         if not Path(f"{path}.tbi").exists():
             raise Refused("no index")
         lines = [line.split("\t") for line in text_of(path).decode(errors="surrogateescape").split("\n")]
+        lines = [fields for fields in lines if fields[0] in LENGTHS]
         found = []
-        for fields in lines:
-            if fields[0] in LENGTHS and not fields[0].startswith("#"):
-                if len(fields) != 10 or not fields[1].isdigit():
-                    raise Refused("fields")
-                plain = re.fullmatch("[A-Za-z]+", fields[3]) and re.fullmatch(ALTERNATES, fields[4])
-                if fields[4] != "<NON_REF>" and not plain:
-                    raise Refused("alleles")
-                found.append((fields[0], int(fields[1]) - 1, fields[3], tuple(fields[4].split(","))))
+        for fields, following in zip(lines, [*lines[1:], [""]], strict=True):
+            if len(fields) < 6 or not fields[1].isdigit():
+                raise Refused("fields")
+            plain = re.fullmatch("[A-Za-z]+", fields[3]) and re.fullmatch(ALTERNATES, fields[4])
+            counts = following[:2] != fields[:2]  # of records at the same position the last
+            if counts and (len(fields) != 10 or (fields[4] != "<NON_REF>" and not plain)):
+                raise Refused("fields or alleles")
+            found.append((fields[0], int(fields[1]) - 1, fields[3], tuple(fields[4].split(","))))
         return sorted(found, key=lambda one: (list(LENGTHS).index(one[0]), one[1]))
 
 
