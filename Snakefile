@@ -87,6 +87,7 @@ onstart:
                 [os.getcwd(), OUTPUT, workflow.main_snakefile, *given.configfiles, *(given.config_args or [])]
             )
         watch(logger)
+        write_json_atomic(KEPT_SETTINGS, NAMED_SETTINGS)
         keep_states({str(path) for job in jobs for path in job.input} - made, INPUT_STATES)
         if workflow.executor_plugin.name == "slurm":
             slurm = workflow.executor_settings

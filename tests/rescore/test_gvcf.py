@@ -18,7 +18,7 @@ from quire.rescore.gvcf.variants_cpu import with_other
 from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.builders import write_fasta
-from tests.support.calling import call_gvcf
+from tests.support.calling import call_gvcf, genotype_gvcfs
 from tests.support.defaults import default_settings
 from tests.support.examples import examples
 from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
@@ -95,6 +95,21 @@ def test_pieces_make_no_difference(world: Path, whole: Path, tmp_path: Path) -> 
             piece = [(CONTIG, borders[number], borders[number + 1])]
             lines += lines_of(called(world, tmp_path / f"{number}.g.vcf.gz", "A", piece))
         assert lines == lines_of(whole)
+
+
+@pytest.mark.full
+def test_a_lowest_quality_that_bites_changes_only_joint_calls(world: Path, whole: Path, tmp_path: Path) -> None:
+    entry = {"sample": "A", "ploidy": 2, "bam": world / "A.bam"}
+    limited = default_settings("rescore") | {"minimum_quality": 3000.0}
+    output, calls = tmp_path / "A.g.vcf.gz", list[int]()
+    call_gvcf(world / "reference", [entry], [(CONTIG, 0, LENGTH)], output, limited, tmp_path / "A.json")
+    assert lines_of(output) == lines_of(whole)
+    pysam.tabix_index(str(output), preset="vcf", force=True)
+    for quality in (30.0, 3000.0):
+        joint = tmp_path / "joint.vcf.gz"
+        genotype_gvcfs(world / "reference", [output], [(CONTIG, 0, LENGTH)], joint, quality)
+        calls.append(len(lines_of(joint)))
+    assert calls[0] > 2 * calls[1]
 
 
 def test_a_deletion_over_the_border_of_a_piece_is_in_no_block(tmp_path: Path) -> None:

@@ -29,7 +29,6 @@ rule map_unit:
         runtime=1440,
         gpu=CARDS,
     params:
-        reads_per_batch=SETTINGS["align"]["reads_per_batch"],
         device=DEVICE,
         read_group=read_group,
         reads=about_reads,

@@ -17,7 +17,7 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from quire import sources
 from quire.device.backend import may_have_card
 from quire.errors import InputError, QuireError
-from quire.io.files import read_json
+from quire.io.files import read_json, write_json_atomic
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
 from quire.report.terminal import print_lines, print_searches, print_summary
@@ -29,6 +29,7 @@ from quire.run.inputs import require_words
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failure_sentences
 from quire.run.sheets import leftover_lines
+from quire.run.plan import lines_of_plan, named_settings
 from quire.run.short_log import shorten, watch
 from quire.run.slurm import require_slurm, watch_slurm
 
@@ -46,7 +47,7 @@ def ends_in_a_sentence():
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
     # These options run no job; their answers are messages like those that are left out.
     runs_no_job = not {"--unlock", "--lint", "--report"}.isdisjoint(sys.argv)
-    shorten(logger, lambda: workflow.dryrun or runs_no_job, NOTHING_TO_BE_DONE_MSG)
+    shorten(logger, lambda: workflow.dryrun or runs_no_job, NOTHING_TO_BE_DONE_MSG, lambda: plan_of_dry_run())
 
 
 with ends_in_a_sentence():
@@ -102,10 +103,14 @@ LEDGER = OUTPUT / "ledger"
 LOGS = OUTPUT / "logs"
 BENCHMARKS = OUTPUT / "benchmarks"
 
+# What the run is told, kept when it starts, so that a dry run can say what changed.
+NAMED_SETTINGS = named_settings(SETTINGS, RUN.samples.to_dict("records"), RUN.units.to_dict("records"))
+KEPT_SETTINGS = OUTPUT / ".checks/settings.json"
+
 TRUTH = SETTINGS["report"]["truth"]
-# A namespace and not a dict: a change of a namespace does not trigger reruns in Snakemake. The backend changes no
+# A namespace and not a dict: a change of a namespace does not trigger reruns in Snakemake. These keys change no
 # answer, and runs with and without a card may share an index.
-DEVICE = SimpleNamespace(**SETTINGS["device"])
+DEVICE = SimpleNamespace(**SETTINGS["device"], reads_per_batch=SETTINGS["align"]["reads_per_batch"])
 # Cards that a job asks a cluster for, or counts against `--resources gpu=N` (docs/gpu.md). `auto` asks for none, since
 # clusters without cards would refuse it; it uses a card of the machine that it runs on.
 CARDS = 1 if DEVICE.backend == "gpu" else 0
@@ -114,7 +119,6 @@ FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
 # Keys of the block `rescore` that decide a call; the other keys decide the pieces.
 CALLER_KEYS = (
-    "minimum_quality",
     "minimum_mapping_quality",
     "maximum_reads_per_start",
     "minimum_support",
@@ -141,6 +145,14 @@ wildcard_constraints:
     unit="[A-Za-z0-9_-]+",
     page="[0-9]+",
     piece="[0-9]+",
+
+
+def plan_of_dry_run():
+    """Return the lines that end a dry run."""
+    dag = workflow.dag
+    order = {rule.name: number for number, rule in enumerate(workflow.rules)}
+    jobs = sorted((*dag.finished_jobs, *dag.needrun_jobs()), key=lambda job: order[job.rule.name])
+    return lines_of_plan({job: dag.reason(job) for job in jobs}, workflow.resource_settings.cores or 1, KEPT_SETTINGS, NAMED_SETTINGS)
 
 
 def page_manifests(wildcards):

@@ -198,7 +198,7 @@ else:
             runtime=480,
             gpu=CARDS,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "filters")},
+            rescore={key: SETTINGS["rescore"][key] for key in ("minimum_quality", *CALLER_KEYS, "filters")},
             device=DEVICE,
             samples=called_samples(),
             output="variants",

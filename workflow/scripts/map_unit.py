@@ -35,7 +35,7 @@ def main(job) -> None:
     kept = Path(earlier.units), Path(earlier.alignments), read_group.identifier, job.wildcards.unit
     if not earlier.forced and take_back(*kept, origin, files, job.threads):
         return
-    settings = MappingSettings(job.threads, device.backend, device.memory, job.params.reads_per_batch)
+    settings = MappingSettings(job.threads, device.backend, device.memory, device.reads_per_batch)
     outputs = UnitOutputs(**files._asdict(), mapped_from=origin)
     map_unit(inputs, outputs, read_group, settings, clipping, umis=umi == "name")
 

@@ -84,14 +84,8 @@ def take_back(
 ) -> bool:
     """Recover the output files of mapping a unit from the finished file of its sample.
 
-    Args:
-        path: JSON file written by `keep_units`; it need not exist.
-        alignments: the finished BAM.
-        read_group: of the unit's records.
-        unit: name of the unit.
-        mapped_from: identity of the unit's current input.
-        outputs: files to write, each atomically.
-        threads: number of threads.
+    `path` is the JSON file of `keep_units`, which need not exist, for the finished BAM `alignments`; `read_group` is
+    that of the unit's records, and `mapped_from` the identity of its current input.
 
     Returns:
         True if the unit was recovered. False if the finished file is missing or was modified, if the unit is not in it

@@ -25,13 +25,7 @@ def read_alignments(
 ) -> Iterator[PairBatch]:
     """Yield the reads or pairs of a BAM or CRAM file in batches; see `quire.io.bam.reads_cpu.bam_batches`.
 
-    Args:
-        path: BAM or CRAM file.
-        reads_per_batch: reads, or pairs, in a batch.
-        counts: receives the numbers of records.
-        fasta: reference of a CRAM file, if it needs one.
-        temporary: folder for temporary files.
-        threads: number of threads for samtools.
+    `counts` receives the numbers of records; `fasta` is the reference of a CRAM that needs one.
 
     Raises:
         InputError: the file is damaged, has several samples or libraries, mixes pairs and single reads, or is a CRAM
@@ -69,11 +63,9 @@ def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Pa
 
 
 def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
-    """Return True if the header says that the file is sorted by coordinate.
-
-    Raises:
-        InputError: the header cannot be read, or names several samples or libraries, which a unit cannot separate.
-    """
+    """Return True if the header says that the file is sorted by coordinate."""
+    # Raises: InputError: the header cannot be read, or names several samples or libraries, which a unit cannot
+    # separate.
     try:
         text = samtools.header_text(path, reference) if is_cram(path) else BamStream(path).header_text
         header: dict[str, Any] = pysam.AlignmentHeader.from_text(text).to_dict()

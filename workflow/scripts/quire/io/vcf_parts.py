@@ -32,12 +32,8 @@ def join(
 ) -> int:
     """Join parts, in genome order, to one indexed bgzip VCF.
 
-    Args:
-        parts: files from `write_part`, at least one; the header is that of the first.
-        output: the VCF (.vcf.gz).
-        index: the index, .csi or .tbi; its content is CSI if a contig is too long for TBI.
-        takes_lines: called with the lines of all records, or None.
-        samples: those that the parts must have, or None.
+    The header is that of the first part. The content of the index is CSI if a contig is too long for TBI. `takes_lines`
+    is called with the lines of all records; `samples` are those that the parts must have.
 
     Returns:
         The number of records.
@@ -110,11 +106,8 @@ def _last_place(part: str | Path, lines: bytes, ranks: dict[bytes, int], last: t
 
 
 def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Yield runs of a part's blocks with the record lines that end in them; first the header's blocks if `with_head`.
-
-    Raises:
-        QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
-    """
+    """Yield runs of a part's blocks with the record lines that end in them; first the header's if `with_head`."""
+    # QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
     with Path(part).open("rb") as stream:
         head, text = list[bytes](), b""  # text: from the start of the last line of the blocks before
         while not _HEAD_END.search(text):

@@ -44,14 +44,8 @@ def compare_with_truth(
 ) -> None:
     """Compare calls with a truth set and write the counts as JSON (`truth` of summary.json, docs/formats.md).
 
-    Args:
-        output: path of the JSON file.
-        samples: sample names of the sheet.
-        vcf: bgzip-compressed, indexed VCF with the calls of all samples.
-        reference_directory: folder written by `quire.reference.build`.
-        truth: `vcf`, optionally `bed` (regions where the truth is complete; the target if empty) and `sample` (the
-            sample to compare).
-        intervals_bed: BED file of the target; None or empty takes the islands of the reference.
+    `truth` has `vcf`, optionally `bed` (regions where the truth is complete; the target if empty) and `sample` (to
+    compare). Without `intervals_bed` the target is the islands of the reference.
 
     Raises:
         InputError: if the truth or a BED file cannot be used; the message names the file and the contig.
@@ -122,14 +116,7 @@ def compare_files(
 ) -> Comparison:
     """Compare one sample's calls with the first sample of a truth VCF; both bgzip-compressed and indexed.
 
-    Args:
-        truth_vcf: the known variants, all of which count.
-        calls_vcf: the calls.
-        sample: the sample of the calls.
-        regions: where the truth is complete.
-        contig_lengths: the contigs of the reference.
-        sequence: returns upper-case reference bases of (contig, start, end).
-        keep: calls to compare.
+    `regions` are where the truth is complete; `sequence` returns upper-case reference bases of (contig, start, end).
 
     Raises:
         InputError: if a file cannot be read, is not indexed, has variants on unknown contigs, or lacks the sample.

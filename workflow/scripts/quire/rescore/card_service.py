@@ -38,14 +38,10 @@ class CardService:
     """
 
     def __init__(self, open_backend: OpenBackend, works: dict[str, Work], demanded: bool) -> None:
-        """Fork the process and wait until it has opened the card.
-
-        The process calls `open_backend`, and `works` by the name that `ask` takes. If the card is `demanded`, a batch
-        without an answer is an error.
-
-        Raises:
-            QuireError: opening the card failed, or the process ended and the card is demanded.
-        """
+        """Fork the process and wait until it has opened the card."""
+        # The process calls `open_backend`, and `works` by the name that `ask` takes. If the card is `demanded`, a batch
+        # without an answer is an error.
+        # Raises: QuireError: opening the card failed, or the process ended and the card is demanded.
         self._demanded = demanded
         self._turn, self._said, self._lost = _FORK.Lock(), _FORK.Value("b", 0), _FORK.Value("b", 0)
         self._connection, its_end = _FORK.Pipe()

@@ -77,7 +77,7 @@ class CallingParameters:
     def from_settings(cls, settings: Mapping[str, Any]) -> "CallingParameters":
         """Take the settings from a validated `rescore` block, whose other keys (intervals, ...) are the workflow's."""
         return cls(
-            float(settings["minimum_quality"]),
+            float(settings.get("minimum_quality", 0)),  # gVCFs hold all sites of whatever QUAL
             int(settings["minimum_mapping_quality"]),
             int(settings["maximum_reads_per_start"]),
             int(settings["minimum_support"]),

@@ -40,11 +40,8 @@ def in_processes(
 
     At most AHEAD units for each process are begun, or done and held, beyond the yielded ones.
 
-    Args:
-        function: called in the processes; its result, and a QuireError that it raises, must pickle.
-        units: its arguments.
-        processes: their number; with one process or one unit, this process does everything.
-        prepare: called once before the fork, for work that each process would otherwise repeat.
+    Results, and a QuireError that the function raises, must pickle. With one process or one unit, this process does
+    everything. `prepare` is called once before the fork, for work that each process would otherwise repeat.
 
     Raises:
         QuireError: raised by the function, or a process was killed.

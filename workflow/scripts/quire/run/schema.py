@@ -103,7 +103,8 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
             filled[key] = _with_defaults(filled[key], part, around)
         elif "default" in part:
             filled[key] = _with_defaults(_default(part, around), part, around)
-    return filled
+    # In the schema's order: Snakemake takes values in another order for changed ones.
+    return {key: filled[key] for key in (*parts, *filled) if key in filled}
 
 
 def _may_be_null(part: Mapping[str, Any] | None) -> bool:

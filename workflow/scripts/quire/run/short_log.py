@@ -32,12 +32,17 @@ class ShortFormatter(logging.Formatter):
     """Formatter that shortens Snakemake's records about jobs, and leaves all others to the previous formatter."""
 
     def __init__(
-        self, handler: logging.Handler, whole_words: Callable[[], bool] = lambda: False, kept: str = ""
+        self,
+        handler: logging.Handler,
+        whole_words: Callable[[], bool] = lambda: False,
+        kept: str = "",
+        plan: Callable[[], list[str]] = list,
     ) -> None:
         """Replace the formatter of a handler, except while `whole_words` asks for the full output."""
         super().__init__()
         self.whole_words = whole_words
         self.kept = kept  # the message that ends a run without jobs
+        self.plan = plan  # the lines that end a dry run
         self.handler = handler
         self.whole = handler.formatter or logging.Formatter()
         self.begun: dict[int, logging.LogRecord] = {}  # by number of the job
@@ -48,7 +53,8 @@ class ShortFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, or nothing."""
         if self.whole_words():
-            return self.whole.format(record)
+            ends = str(record.msg).startswith("This was a dry-run")
+            return "\n".join([self.whole.format(record), *(self.plan() if ends else ())])
         # Keeps Snakemake from printing an empty line before a job.
         self.handler.__dict__["last_msg_was_job_info"] = True
         event, clock = str(getattr(record, "event", "")), time.strftime("%H:%M:%S", time.localtime(record.created))
@@ -139,16 +145,21 @@ def _short_name(record: logging.LogRecord) -> str:
     return f"{record.__dict__['rule_name']} {'.'.join(record.__dict__['wildcards'].values())}".rstrip()
 
 
-def shorten(logger: logging.Logger, whole_words: Callable[[], bool] = lambda: False, kept: str = "") -> None:
+def shorten(
+    logger: logging.Logger,
+    whole_words: Callable[[], bool] = lambda: False,
+    kept: str = "",
+    plan: Callable[[], list[str]] = list,
+) -> None:
     """Make the terminal's handler print short lines from now on.
 
-    `whole_words` returns True while the full output is wanted (a dry run). `kept` is Snakemake's message for a run
-    without jobs, which is printed.
+    `whole_words` returns True while the full output is wanted (a dry run), which `plan` ends. `kept` is Snakemake's
+    message for a run without jobs, which is printed.
     """
     for handler in logger.handlers:
         to_terminal = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
         if to_terminal and handler.formatter is not None and not isinstance(handler.formatter, ShortFormatter):
-            handler.setFormatter(ShortFormatter(handler, whole_words, kept))
+            handler.setFormatter(ShortFormatter(handler, whole_words, kept, plan))
 
 
 def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> None:

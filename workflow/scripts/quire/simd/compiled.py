@@ -54,20 +54,16 @@ class _Kernel(CPUDispatcher):
     part: Any
 
     def compile(self, sig: Any) -> Any:
-        """Compile for new argument types; Numba calls this method.
-
-        Threads that call a kernel for the first time at the same time wait for one of them. Numba alone would let each
-        compile it.
-        """
+        """Compile for new argument types; Numba calls this method."""
+        # Threads that call a kernel for the first time at the same time wait for one of them. Numba alone would let
+        # each compile it.
         with global_compiler_lock:
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the types of a call in another function; Numba calls this method.
-
-        Numba would specialise the function for each constant argument. LLVM sees constants where it inlines, so one
-        version per type is enough here, which saves a tenth of the functions to compile.
-        """
+        """Return the types of a call in another function; Numba calls this method."""
+        # Numba would specialise the function for each constant argument. LLVM sees constants where it inlines, so one
+        # version per type is enough here, which saves a tenth of the functions to compile.
         unliteral = numba.types.unliteral
         return self.part.get_call_template(
             tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()}
@@ -175,11 +171,8 @@ class _KernelCache(FunctionCache):
             self.disable()
 
     def save_overload(self, signature: object, data: object) -> None:
-        """Store compiled code; Numba calls this method.
-
-        Raises:
-            QuireError: the folder of the kernels is full or cannot be written.
-        """
+        """Store compiled code; Numba calls this method."""
+        # Raises: QuireError: the folder of the kernels is full or cannot be written.
         if (changed := changed_source(self._py_func.__code__.co_filename)) is not None:
             _say_changed(changed)
             return

@@ -94,10 +94,8 @@ class Counting:
     """Counter of a sample's records in the order of the genome; the depth is counted in separate threads."""
 
     def __init__(self, header: str, reference: Reference, regions: Regions, threads: int, low: LowCoverage) -> None:
-        """Start counting; threads count the depth over the regions, and `low` receives those of low depth, in order.
-
-        The header is the file's, for its read groups; the reference has the same contigs in the same order.
-        """
+        """Start counting; threads count the depth over the regions, and `low` receives those of low depth, in order."""
+        # The header is the file's, for its read groups; the reference has the same contigs in the same order.
         groups = read_groups(header) or [("", "unknown")]
         self._contigs, self._libraries = reference.contig_names, list(dict.fromkeys(library for _, library in groups))
         names, offsets = pack_bytes([identifier.encode() for identifier, _ in groups])

@@ -246,11 +246,8 @@ def _fragments(pairs):
 
 @compiled
 def _mark(records, library, pairs, ends, duplicate):
-    """Fill `duplicate` and two tables, of pairs and of 5' ends.
-
-    Returns:
-        The fault and number of a record that cannot be compared; (0, 0) without a fault.
-    """
+    """Fill `duplicate` and two tables, of pairs and of 5' ends."""
+    # Returns: The fault and number of a record that cannot be compared; (0, 0) without a fault.
     data, starts, fixed = records.data, records.starts, records.fixed
     pairs, ends = borrowed(pairs), borrowed(ends)
     for i in range(len(starts)):

@@ -36,12 +36,9 @@ class BamReader:
     """Reader of a coordinate-sorted and indexed BAM file; several threads may use it at a time."""
 
     def __init__(self, path: str | Path, contigs: int | None = None) -> None:
-        """Open the file and its index, which must have the `contigs` of the file's header, if given.
-
-        Raises:
-            InputError: the file, its index or its closing block is missing. Without the check for the closing block, a
-                file truncated after a block would be read as complete.
-        """
+        """Open the file and its index, which must have the `contigs` of the file's header, if given."""
+        # Raises: InputError: the file, its index or its closing block is missing. Without the check for the closing
+        # block, a file truncated after a block would be read as complete.
         self.path = Path(path)
         self._index = open_index(self.path)
         if contigs not in (None, len(self._index)):

@@ -35,14 +35,8 @@ def read_batches(
 ) -> Generator[PairBatch, None, None]:
     """Yield batches of `reads_per_batch` reads or pairs of one or two FASTQ files; the last may be smaller.
 
-    Args:
-        fq1: FASTQ, plain, gzip or bgzip.
-        fq2: the mates, or None for single-end reads.
-        reads_per_batch: reads, or pairs, in a batch.
-        maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: bytes of text in memory at a time; more for larger records.
-        interleaved: `fq1` has interleaved mates, and `fq2` is None.
-        phred64: qualities are Phred+64.
+    `chunk_bytes` of text are in memory at a time, more for larger records. Without `fq2` the reads are single, or
+    `interleaved` mates; with `phred64` qualities are Phred+64.
 
     Raises:
         InputError: a file or record is wrong; the message names file, record, error and remedy.

@@ -54,14 +54,7 @@ def calibrate_sample(
 ) -> None:
     """Write a sample's tables in GATK's text format, and their provenance as JSON.
 
-    Args:
-        reference_directory: directory written by the reference stage.
-        sample: name.
-        alignment: its indexed BAM or CRAM.
-        intervals: called intervals (contig, start, end), 0-based, half-open, in genome order.
-        outputs: paths to write.
-        fasta: the reference as FASTA, to decode CRAM.
-        threads: number of worker processes.
+    `intervals` are the called ones, 0-based, half-open, in genome order; a CRAM is decoded with `fasta`.
 
     Raises:
         InputError: an alignment that cannot be read.

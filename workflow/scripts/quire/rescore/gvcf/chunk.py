@@ -53,10 +53,8 @@ class _ChunkConfidence:
     def add_aligned(
         self, reads: RegionReads, regions: NDArray[np.int64], bounds: NDArray[np.int64], spans: NDArray[np.int64]
     ) -> None:
-        """Compute spans (int64[n, 2]) from the reads of their `regions` (int64[n]) as they were aligned.
-
-        `bounds` (int64[n, 2]) are the padded spans of the regions, to which their reads were clipped.
-        """
+        """Compute spans (int64[n, 2]) from the reads of their `regions` (int64[n]) as they were aligned."""
+        # `bounds` (int64[n, 2]) are the padded spans of the regions, to which their reads were clipped.
         if len(spans):
             padded = padded_spans(spans, self._window)
             padded = np.stack([np.maximum(padded[:, 0], bounds[:, 0]), np.minimum(padded[:, 1], bounds[:, 1])], 1)
