@@ -3,6 +3,8 @@
 import random
 import re
 import resource
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from tests.support.builders import paired_lines, write_bam
 
 CONTIGS = {"one": 300_000, "two": 45_000, "three": 100}
 WIDTH = 20_000
+Opened = Callable[[Path], BucketFile]
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +34,13 @@ def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket_file, "PIECE_BYTES", 1 << 10)
     monkeypatch.setattr(bucket_file, "LEAST_STRETCH", 1 << 14)
     monkeypatch.setattr(bucket_file, "UNPLACED_BYTES", 3000)
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Return a function that opens buckets until the test ends."""
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(BucketFile(path))
 
 
 def unit_folder(folder: Path, pairs: int, batch: int = 100, writers: int = 3) -> Path:
@@ -58,9 +68,9 @@ def names_and_places(file: BucketFile, bucket: int) -> list[tuple[int, int, int]
     return rows
 
 
-def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
+def test_every_record_is_where_it_belongs(tmp_path: Path, opened: Opened) -> None:
     """Each bucket has its own records and those nearby, in the order of the reads, and each record belongs to one."""
-    file = BucketFile(unit_folder(tmp_path, 1000))
+    file = opened(unit_folder(tmp_path, 1000))
     assert file.records == 2000
     assert (file.genome.width, file.genome.buckets) == (WIDTH, 18)
     everything = [names_and_places(file, bucket) for bucket in range(file.genome.buckets + 1)]
@@ -74,11 +84,11 @@ def test_every_record_is_where_it_belongs(tmp_path: Path) -> None:
         assert all(b * WIDTH - SPAN - 50 <= place < (b + 1) * WIDTH + SPAN + 50 for _, place, _ in rows)
 
 
-def test_batches_do_not_show(tmp_path: Path) -> None:
+def test_batches_do_not_show(tmp_path: Path, opened: Opened) -> None:
     """Buckets and pieces do not depend on how records are grouped, nor on the number of writing threads."""
-    files = [BucketFile(unit_folder(tmp_path, 700, 100, 1))]
+    files = [opened(unit_folder(tmp_path, 700, 100, 1))]
     assert [len(list(tmp_path.glob("unit.buckets/*")))] == [3]
-    files.append(BucketFile(unit_folder(tmp_path, 700, 7, 5)))
+    files.append(opened(unit_folder(tmp_path, 700, 7, 5)))
     written = [path.stat().st_size > 0 for path in sorted(tmp_path.glob("unit.buckets/records.*"))]
     assert sum(written[:-1]) > 1, "one thread alone has written"
     for bucket in range(files[0].genome.buckets + 1):
@@ -89,8 +99,8 @@ def test_batches_do_not_show(tmp_path: Path) -> None:
     assert max(unplaced[0]) < 3000 + 100
 
 
-def test_joined_parts_are_dealt_as_one(tmp_path: Path) -> None:
-    file = BucketFile(unit_folder(tmp_path, 60))
+def test_joined_parts_are_dealt_as_one(tmp_path: Path, opened: Opened) -> None:
+    file = opened(unit_folder(tmp_path, 60))
     data = np.concatenate([file.read(file.pieces(bucket)).data for bucket in (2, 18, 3)])
     records = records_of(data)
     whole = deal(records, file.genome)
@@ -106,9 +116,9 @@ def test_joined_parts_are_dealt_as_one(tmp_path: Path) -> None:
 
 
 def read_all(path: Path) -> None:
-    file = BucketFile(path)
-    for bucket in range(file.genome.buckets + 1):
-        file.read(file.pieces(bucket))
+    with BucketFile(path) as file:
+        for bucket in range(file.genome.buckets + 1):
+            file.read(file.pieces(bucket))
 
 
 @pytest.mark.parametrize(
@@ -169,18 +179,18 @@ def test_what_an_earlier_version_left_is_refused(tmp_path: Path) -> None:
         BucketFile(tmp_path / "unit.buckets")
 
 
-def test_cut_while_it_is_read(tmp_path: Path) -> None:
+def test_cut_while_it_is_read(tmp_path: Path, opened: Opened) -> None:
     folder = unit_folder(tmp_path, 300, writers=1)
-    file = BucketFile(folder)
+    file = opened(folder)
     with (folder / "records.0").open("r+b") as stream:
         stream.truncate(2000)
     with pytest.raises(QuireError, match=r"the piece at byte \d+ of records\.0 is damaged"):
         file.read(file.pieces(12))
 
 
-def test_other_records_than_the_contents_say(tmp_path: Path) -> None:
+def test_other_records_than_the_contents_say(tmp_path: Path, opened: Opened) -> None:
     """Valid pieces of another size than in a valid table of contents are refused."""
-    file = BucketFile(unit_folder(tmp_path, 300))
+    file = opened(unit_folder(tmp_path, 300))
     wanted = file.pieces(12)
     wanted[-1] = wanted[-1]._replace(size=wanted[-1].size + 1)
     with pytest.raises(QuireError, match=r"\(its pieces do not match its table of contents\); delete it"):
@@ -194,19 +204,19 @@ def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         BucketFile(path)
 
 
-def test_no_records(tmp_path: Path) -> None:
+def test_no_records(tmp_path: Path, opened: Opened) -> None:
     with BucketWriter(tmp_path / "none.buckets", "@HD\tVN:1.6\n", ["c"], [10]):
         pass
-    file = BucketFile(tmp_path / "none.buckets")
+    file = opened(tmp_path / "none.buckets")
     assert (file.records, file.contig_names, file.contig_lengths) == (0, ["c"], [10])
     assert file.pieces(0) == file.pieces(1) == []
     assert [len(part) for part in file.read([])] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("writers", [1, 4])
-def test_a_full_disk_is_one_sentence(tmp_path: Path, writers: int) -> None:
+def test_a_full_disk_is_one_sentence(tmp_path: Path, opened: Opened, writers: int) -> None:
     """A full disk, here a limit on file sizes, leaves nothing."""
-    file = BucketFile(unit_folder(tmp_path, 300))
+    file = opened(unit_folder(tmp_path, 300))
     dealt = deal(file.read(file.pieces(12)), file.genome)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
@@ -233,10 +243,10 @@ def test_layout() -> None:
     assert np.array_equal(genome.contig_offsets, np.arange(14) * 250_000_000)
 
 
-def test_pieces_are_read_and_checked(tmp_path: Path) -> None:
+def test_pieces_are_read_and_checked(tmp_path: Path, opened: Opened) -> None:
     """The kernel refuses a piece that was changed, or is longer than its memory."""
     folder = unit_folder(tmp_path, 300)
-    file = BucketFile(folder)
+    file = opened(folder)
     wanted = [piece for bucket in range(file.genome.buckets + 1) for piece in file.pieces(bucket)]
     table, files = np.array(wanted, np.int64), file._descriptors
     assert (table[:, 2] < table[:, 4]).any()

@@ -5,6 +5,7 @@ records of `samtools view` for the span, in the same order.
 """
 
 import os
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ _NO_RECORD = -1  # returned instead of the number of runs
 
 
 class BamReader:
-    """Reader of a coordinate-sorted and indexed BAM file; several threads may use it at a time."""
+    """Reader of a coordinate-sorted and indexed BAM file for several threads, which is closed when it is dropped."""
 
     def __init__(self, path: str | Path, contigs: int | None = None) -> None:
         """Open the file and its index, which must have the `contigs` of the file's header, if given."""
@@ -47,11 +48,12 @@ class BamReader:
             )
         self._most = FIRST_READ
         try:
-            self._file = open(self.path, "rb")
+            self._file = os.open(self.path, os.O_RDONLY)
         except OSError as error:
             raise InputError(
                 f"{path}: cannot be read ({error.strerror}); check the path and its permissions."
             ) from None
+        weakref.finalize(self, os.close, self._file)
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
 
@@ -150,7 +152,7 @@ class BamReader:
         """Return up to `size` bytes of the file."""
         try:
             content = np.empty(size, np.uint8)
-            return content[: os.preadv(self._file.fileno(), [content.data], place)]
+            return content[: os.preadv(self._file, [content.data], place)]
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror}); check the disk.") from None
 
