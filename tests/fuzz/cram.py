@@ -75,11 +75,7 @@ class Cram(BamReads):
         """Change the content of a block or the header of a container, with right checksums; or any bytes."""
         if generator.random() < (0.5 if content[4] < 3 else 0.1):
             return mutate_bytes(generator, content)
-        containers = list(split(content))
-        at = generator.randrange(len(containers) - 1)
-        return content[:FILE_DEFINITION] + b"".join(
-            joined(containers[i], generator if i == at else None, content[4]) for i in range(len(containers))
-        )
+        return changed_container(generator, content)
 
     def read(self, path: Path) -> Answer:
         """Return the reads in the order of the file."""
@@ -96,6 +92,15 @@ class Cram(BamReads):
         if done.returncode or b"EOF marker is absent" in done.stderr or b"[E::" in done.stderr:
             raise Refused(done.stderr.decode(errors="replace").strip().replace("\n", " "))
         return primary(done.stdout.decode("latin-1").split("\n")[:-1])
+
+
+def changed_container(generator: random.Random, content: bytes) -> bytes:
+    """Return a valid file with a change of a container's header or of the content of one of its blocks."""
+    containers = list(split(content))
+    at = generator.randrange(len(containers) - 1)
+    return content[:FILE_DEFINITION] + b"".join(
+        joined(containers[i], generator if i == at else None, content[4]) for i in range(len(containers))
+    )
 
 
 class Block(NamedTuple):

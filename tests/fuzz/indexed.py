@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pysam
 from quire.io.bam.regions import IndexedAlignments
+from quire.io.bed import Interval
 
 from tests.fuzz.bam import mutate_plain, samtools_view
 from tests.fuzz.blocks import change
@@ -33,6 +34,7 @@ class ByRegion(Target):
     """
 
     neighbour = "case.bam"
+    regions: tuple[Interval, ...] = REGIONS
 
     def valid(self, folder: Path) -> list[bytes]:
         """Write the BAM file and its indexes, and one of other reads; return their indexes."""
@@ -48,15 +50,18 @@ class ByRegion(Target):
     def read(self, path: Path) -> Answer:
         """Return the records of the regions, one region after another."""
         self._found: Answer | None = None
-        alignments = IndexedAlignments(self._bam)
+        self._found = self.found(IndexedAlignments(self._bam))
+        return self._found
+
+    def found(self, alignments: IndexedAlignments) -> Answer:
+        """Return name and position of the records of the regions."""
         found: Answer = []
-        for region in REGIONS:
+        for region in self.regions:
             data, starts, fixed = alignments.records(*region)
             for start, size, position in zip(
                 starts.tolist(), fixed["name_bytes"].tolist(), fixed["position"].tolist(), strict=True
             ):
                 found.append((data[start + 36 : start + 35 + size].tobytes().decode("latin-1"), position))
-        self._found = found
         return found
 
     def judge(self, path: Path) -> Answer:
@@ -135,26 +140,26 @@ def record_of(line: str) -> Record:
     return contig, name, int(position) - 1, int(position) - 1 + max(aligned, 1)
 
 
-def in_regions(records: list[Record]) -> Answer:
+def in_regions(records: list[Record], regions: tuple[Interval, ...] = REGIONS) -> Answer:
     """Return name and start of the records in the regions, one region after another."""
     return [
         (name, start)
-        for wanted, first, last in REGIONS
+        for wanted, first, last in regions
         for contig, name, start, end in records
         if contig == wanted and start < last and end > first
     ]
 
 
-def by_samtools(bam: Path) -> Answer:
+def by_samtools(bam: Path, given: tuple[Interval, ...] = REGIONS, options: tuple[str, ...] = ()) -> Answer:
     """Return the records of the regions by `samtools view` with the index.
 
     Raises:
         Refused: it fails.
     """
-    regions = [f"{contig}:{first + 1}-{last}" for contig, first, last in REGIONS]
-    command = ["samtools", "view", "--no-PG", "--keep-tag", "ZZ", str(bam), *regions]
+    regions = [f"{contig}:{first + 1}-{last}" for contig, first, last in given]
+    command = ["samtools", "view", "--no-PG", "--keep-tag", "ZZ", *options, str(bam), *regions]
     try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=10)
+        done = subprocess.run(command, capture_output=True, check=False, timeout=2)
     except subprocess.TimeoutExpired:
         raise Refused("samtools does not end") from None
     if done.returncode or b"[E::" in done.stderr:

@@ -3,6 +3,7 @@
 from tests.fuzz.bam import BamReads
 from tests.fuzz.blocks import Bgzf, Gzip
 from tests.fuzz.cram import Cram, Sorted
+from tests.fuzz.cram_regions import Crai, CramRegions
 from tests.fuzz.fastq import Fastq
 from tests.fuzz.genes import Gff
 from tests.fuzz.indexed import Bai, Csi, Regions
@@ -16,12 +17,12 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         BamReads(), Fastq(), Fasta(), FastaIndex(), Bed(), Ploidy(), KnownSites(), Alternate(), Sheet(), Config(),
-        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(), Cram(), Sorted(), Pairs(),
-        Interleaved(), Umis(), QueriesFile(), Gff(),
+        Bgzf(), Gzip(), Bai(), Csi(), Regions(), Truth(), GvcfInput(), Tbi(), Cram(), CramRegions(), Crai(), Sorted(),
+        Pairs(), Interleaved(), Umis(), QueriesFile(), Gff(),
         *OwnFiles.parts, OwnFiles(),
     )
 }  # fmt: skip
 PROGRAMS = {
-    **dict.fromkeys(("bam", "bai", "csi", "regions", "cram", "sorted"), "samtools"),
+    **dict.fromkeys(("bam", "bai", "csi", "regions", "cram", "cram_regions", "crai", "sorted"), "samtools"),
     **dict.fromkeys(("truth", "gff"), "bcftools"),
 }

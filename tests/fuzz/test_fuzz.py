@@ -9,7 +9,16 @@ from tests.fuzz.own_files import OwnFiles
 from tests.fuzz.targets import PROGRAMS, TARGETS
 
 CASES, FEWER = 100, 30
-SLOW = {"cram", "sorted", "gff", "gvcf", "truth", "regions"}  # most start a process for each file
+SLOW = {
+    "cram",
+    "cram_regions",
+    "crai",
+    "sorted",
+    "gff",
+    "gvcf",
+    "truth",
+    "regions",
+}  # most start a process for each file
 IN_ONE_RUN = {part.name for part in OwnFiles.parts}  # by "own_files", since each would take longer to start than to run
 
 

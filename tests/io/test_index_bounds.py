@@ -18,6 +18,7 @@ from quire.io.inflate_cpu import NoBlock, whole_blocks
 from quire.io.samtools import open_alignments
 
 from tests.fuzz.mutations import BGZF_END, bgzf, bgzf_block
+from tests.fuzz.targets import TARGETS
 from tests.support.builders import write_bam
 
 CONTIGS = {"one": 200_000, "two": 50_000}
@@ -132,6 +133,31 @@ def test_lost_offsets_lose_no_records(bam: Path) -> None:
         for start in range(0, 190_000, 9_500):
             found = IndexedAlignments(bam).records("one", start, start + 1000)
             assert found.fixed["position"].tolist() == list(range(start, start + 1000, 500))
+
+
+@pytest.mark.parametrize("version", ["2.1", "3.0", "3.1"])
+def test_a_crai_that_lacks_a_slice_is_one_sentence(version: str, tmp_path: Path) -> None:
+    """Samtools finds none of the records of a lost slice, and says nothing."""
+    target = TARGETS["cram_regions"]
+    target.valid(tmp_path)
+    cram = tmp_path / "case.cram"
+    cram.write_bytes((tmp_path / version).read_bytes())
+    pysam.index(str(cram))
+    index = Path(f"{cram}.crai")
+    whole = gzip.decompress(index.read_bytes())
+    assert len(IndexedAlignments(cram, tmp_path / "genome.fa").contigs) == 4
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) > 6
+    lost = [lines[:number] + lines[number + 1 :] for number in range(len(lines))]
+    wrong = [[line.replace(b"\t", b"\tx", 1) for line in lines], [b"\n", *lines], []]
+    packed = [index.read_bytes()[:-9], *(gzip.compress(b"".join(some)) for some in (*lost, *wrong))]
+    for content in packed:
+        index.write_bytes(content)
+        with pytest.raises(
+            InputError,
+            match=r"case\.cram\.crai: (is not a whole CRAI index of this file|the gzip stream ends too early)",
+        ):
+            IndexedAlignments(cram, tmp_path / "genome.fa")
 
 
 def test_htslib_does_not_read_a_damaged_index(bam: Path) -> None:

@@ -12,6 +12,7 @@ from quire.errors import InputError, QuireError
 from quire.io import samtools
 from quire.io.alignment_reads import read_alignments
 from quire.io.bam.reads_cpu import RecordCounts
+from quire.io.bam.regions import IndexedAlignments
 from quire.io.samtools import StepFailed, run_apart
 from quire.io.samtools import names as first_names
 
@@ -38,6 +39,22 @@ def test_a_signal_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match=r"x\.cram: .*SIGSEGV.*"):
         list(read_alignments(path, 5, RecordCounts(), None, tmp_path, 1))
     assert first_names(path, 3) == []
+
+
+def test_a_signal_while_a_region_of_a_cram_is_read_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = TARGETS["cram_regions"]
+    path = tmp_path / "case.cram"
+    path.write_bytes(target.valid(tmp_path)[0])
+    alignments = IndexedAlignments(path, tmp_path / "genome.fa")
+    monkeypatch.setattr(samtools, "_CHILD", "import os; os.kill(os.getpid(), 11)")
+    with pytest.raises(
+        InputError, match=r"case\.cram: cannot be read at two:1-10 \(it ended by SIGSEGV\); is it damag"
+    ):
+        alignments.records("two", 0, 10)
+    with pytest.raises(InputError, match=r"case\.cram: cannot be read as BAM or CRAM \(.*SIGSEGV.*make the alignment"):
+        IndexedAlignments(path, tmp_path / "genome.fa")
 
 
 def test_a_signal_is_named_and_an_error_is_the_last_line(tmp_path: Path) -> None:

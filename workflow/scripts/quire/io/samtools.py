@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
-from typing import Any
 
 from pysam import AlignmentFile
 
@@ -25,13 +24,12 @@ FULL_BYTES = 1 << 20  # when a step fails, a disk with less free space counts as
 
 
 @contextmanager
-def open_alignments(path: str | Path, reference: str | Path | None = None, **options: Any) -> Iterator[AlignmentFile]:
-    """Open a BAM or CRAM file without its index.
+def open_alignments(path: str | Path) -> Iterator[AlignmentFile]:
+    """Open a BAM file without its index.
 
     pysam loads the index of a file that it knows by name, and htslib crashes on a damaged one.
     """
-    given = None if reference is None else htslib_path(reference)
-    with open(path, "rb") as stream, AlignmentFile(stream.fileno(), reference_filename=given, **options) as file:
+    with open(path, "rb") as stream, AlignmentFile(stream.fileno()) as file:
         yield file
 
 

@@ -8,7 +8,10 @@ htslib crashes on damaged indexes, so files are opened with it only after `open_
 """
 
 import os
+import re
 import struct
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,9 @@ from quire.io.bai import BAI_DEPTH, WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
 
 _MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
+_CRAM_HEADER, _CRAM_END, _CRAM_2_END = 26, 38, 30  # place of the first container; sizes of the last one
+_LARGEST_HEADER = 61  # bytes of a container's header besides the places of its slices
+_CRAI_LINE = re.compile(rb"-?\d+\t-?\d+\t-?\d+\t\d+\t\d+\t\d+")
 _TABIX_FORMATS = (2, 1, 2), (0, 1, 4)  # of VCF and GFF3: format, columns of contig and start
 
 
@@ -100,6 +106,30 @@ def open_index(path: str | Path, kind: str = "bai") -> LinearIndex | BinIndex:
         raise InputError(
             f"{found}: is not a whole {kind.upper()} or CSI index; run {command} on {path} again."
         ) from None
+
+
+def require_crai(cram: str | Path) -> None:
+    """Refuse a CRAI that is damaged or lacks a slice, whose records samtools would leave out without a word.
+
+    A container has a header and slices; the next one follows the last slice (CRAM specification, sections 7 and 12).
+    """
+    found = find_index(cram, "crai") or Path(f"{cram}.crai")
+    with read_errors(found), open_input(found) as stream:
+        lines = stream.read().splitlines()
+    with open(cram, "rb") as stream:
+        start = stream.read(_CRAM_HEADER + 4)
+    slices = sorted({tuple(map(int, line.split(b"\t")[3:])) for line in lines if _CRAI_LINE.fullmatch(line)})
+    counts = Counter(container for container, *_ in slices)
+    end = os.path.getsize(cram) - (_CRAM_END if start[4] > 2 else _CRAM_2_END)
+    places = [(_CRAM_HEADER, 0, *struct.unpack_from("<i", start, _CRAM_HEADER)), *slices, (end, 0, 0)]
+    whole = all(map(_CRAI_LINE.fullmatch, lines))
+    for (container, offset, size), (following, its_offset, _) in pairwise(places):
+        if container == following:
+            whole &= its_offset == offset + size
+        else:
+            whole &= 0 < following - container - offset - size <= _LARGEST_HEADER + 5 * counts[container]
+    if not whole:
+        raise InputError(f"{found}: is not a whole CRAI index of this file; run samtools index on {cram} again.")
 
 
 def _parsed(data: bytes) -> LinearIndex | BinIndex:

@@ -7,19 +7,19 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
-import pysam
 from isal import igzip
 from numpy.typing import NDArray
-from pysam.utils import SamtoolsError
+from pysam import AlignmentHeader
 
-from quire.errors import InputError
+from quire.errors import InputError, QuireError
 from quire.io.bam.bounds_cpu import WrongRecord, checked_records
 from quire.io.bam.decode_cpu import Records, header_bytes, records_of
-from quire.io.bam.index import find_index
+from quire.io.bam.index import find_index, require_crai
 from quire.io.bam.reader_cpu import BamReader
 from quire.io.bed import Interval
 from quire.io.files import htslib_path, lacks_bgzip_end, lacks_cram_end
-from quire.io.samtools import open_alignments
+from quire.io.samtools import StepFailed, header_text, open_alignments, run_apart
+from quire.io.sniff import is_cram
 
 _BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM
 # Contigs of a CRAM that are decoded together: samtools reads the header, and a container of many contigs, each time.
@@ -51,20 +51,25 @@ class IndexedAlignments:
         self.fasta = fasta
         _require_whole(path)
         try:
-            with open_alignments(path, fasta) as file:
-                self.contigs: Mapping[str, int] = dict(zip(file.references, file.lengths, strict=True))
-                is_bam, is_cram = file.is_bam, file.is_cram
-                header = file.header.to_dict()
-        except (OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises all of these for a header
+            if cram := is_cram(path):
+                is_bam, parsed = False, AlignmentHeader.from_text(header_text(Path(path), None))
+            else:
+                with open_alignments(path) as file:
+                    is_bam, parsed = file.is_bam, file.header
+            self.contigs: Mapping[str, int] = dict(zip(parsed.references, parsed.lengths, strict=True))
+            header = parsed.to_dict()
+        except (QuireError, OSError, ValueError, AssertionError, KeyError) as error:  # pysam raises four for a header
             raise InputError(f"{path}: cannot be read as BAM or CRAM ({error}); make the alignment again.") from error
         order = header.get("HD", {}).get("SO", "unknown")
-        indexed = find_index(path, "crai" if is_cram else "bai") is not None
+        indexed = find_index(path, "crai" if cram else "bai") is not None
         if order == "queryname" or (not indexed and order == "unsorted"):
             raise InputError(f"{path}: is not sorted by coordinate (SO:{order}); run samtools sort and samtools index.")
         if not indexed:
             raise InputError(f"{path}: has no index beside it; run samtools index on it.")
-        if is_cram and fasta is None:
+        if cram and fasta is None:
             raise InputError(f"{path}: is a CRAM, which is read with its reference; give the reference's FASTA too.")
+        if cram:
+            require_crai(path)
         self.samples: Mapping[str, str | None] = {group["ID"]: group.get("SM") for group in header.get("RG", ())}
         self._numbers = {name: number for number, name in enumerate(self.contigs)}
         self._reader = BamReader(path, len(self.contigs)) if is_bam else None
@@ -143,11 +148,10 @@ class IndexedAlignments:
                 bed.write_text("".join(f"{name}\t{start}\t{end}\n" for name, start, end in spans))
                 options, regions = [*options, "-M", "-L", str(bed)], []
             try:
-                pysam.samtools.view(*options, htslib_path(self.path), *regions, catch_stdout=False)
+                run_apart("samtools.view", *options, Path(self.path), *regions)
                 content = igzip.decompress(Path(target).read_bytes())
-            except SamtoolsError as error:
-                reason = str(error).splitlines()[-1]
-                raise InputError(f"{self.path}: cannot be read at {where} ({reason}); is it damaged?") from error
+            except StepFailed as error:
+                raise InputError(f"{self.path}: cannot be read at {where} ({error}); is it damaged?") from error
         return self._checked(np.frombuffer(content, np.uint8)[header_bytes(content) :], where)
 
     def _checked(self, data: NDArray[np.uint8], region: str) -> Records:
