@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from quire.report.contamination import FEWEST_SITES, from_called_sites, from_known_sites
+from quire.report.contamination import FEWEST_SITES, from_called_sites, from_known_sites, likely_source
 from quire.report.relatedness import relate, relation
 from quire.rescore.cohort_counts import PAIR_COUNTS, PairCounter
 
@@ -111,6 +111,52 @@ def test_families_and_strangers() -> None:
     assert rows["mother", "son"]["kinship"] == pytest.approx(0.25, abs=0.02)
     assert rows["son", "again"]["kinship"] == pytest.approx(0.5, abs=0.02)
     assert rows["son", "again"]["concordance"] > 0.99
+
+
+@pytest.mark.parametrize(("share", "sites"), [(0.03, 20_000), (0.15, 4000)])
+def test_the_source_of_a_mixture_is_named(share: float, sites: int) -> None:
+    """Of four people, the one whose reads are mixed in; nobody if it is none of them."""
+    generator = np.random.default_rng(3)
+    frequency = generator.uniform(0.05, 0.95, sites)
+    people = (generator.random((5, 2, sites)) < frequency).sum(axis=1)
+    depth = generator.poisson(30, sites)
+    for source in (1, 3, 4):
+        expected = ((1 - share) * people[0] + share * people[source]) / 2
+        alternate = generator.binomial(depth, expected * 0.998 + 0.001)
+        counter = PairCounter(4)
+        for number in range(sites):
+            read = int(depth[number] - alternate[number]), int(depth[number])
+            counter.add([1 + int(person[number]) for person in people[:4]], [read, (0, 0), (0, 0), (0, 0)])
+        rows = dict(zip(range(4), counter.foreign(0), strict=True))
+        named = likely_source({f"s{number}": row for number, row in rows.items() if number})
+        assert named == (f"s{source}" if source < 4 else None)
+
+
+@pytest.mark.parametrize("sites", [100, 300, 1000, 3000])
+def test_relatives_are_never_called_unrelated(sites: int) -> None:
+    """With few sites, siblings and cousins are relatives or unclear; with many, strangers are unrelated."""
+    generator = np.random.default_rng(sites)
+    said = Counter[tuple[str, str | None]]()
+    for _ in range(60):
+        frequency = generator.uniform(0.1, 0.9, sites)
+        first, second, third = (generator.random((3, 2, sites)) < frequency).astype(int)
+
+        def child(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+            picked = generator.integers(2, size=(2, sites)), np.arange(sites)
+            return np.stack([one[picked[0][0], picked[1]], other[picked[0][1], picked[1]]])
+
+        son, daughter = child(first, second), child(first, second)
+        counter = PairCounter(4)
+        codes = np.stack([1 + person.sum(axis=0) for person in (son, daughter, child(son, third), third)])
+        for site in codes.T.tolist():
+            counter.add(site)
+        names = ["son", "daughter", "niece", "stranger"]
+        said.update((f"{row['first']} {row['second']}", row["relation"]) for row in relate(names, counter.counts()))
+    assert not said["son daughter", "unrelated"]
+    assert said["daughter niece", "unrelated"] <= 1
+    if sites == 3000:
+        assert said["son stranger", "unrelated"] > 30
+        assert said["son daughter", "first degree"] > 55
 
 
 def test_degrees_and_too_few_sites() -> None:

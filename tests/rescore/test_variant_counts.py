@@ -46,6 +46,20 @@ def test_reads_behind_genotypes() -> None:
     assert second["counts"]["missing"] == 1
 
 
+def test_reads_of_the_reference_are_counted_by_who_has_it() -> None:
+    """Only sites where a sample is homozygous for the alternate count, by the genotype of each other sample."""
+    records = [
+        ("1", "A", "G", "PASS", "GT:AD", "1/1:3,20", "0/1:10,11", "1/1:0,9"),
+        ("1", "A", "G", "PASS", "GT:AD", "1/1:1,30", "1/1:2,10", "./.:."),
+        ("1", "A", "G", "PASS", "GT:AD", "0/1:9,9", "0/0:20,0", "0/0:7,0"),
+        ("chrX", "A", "G", "PASS", "GT:AD", "1/1:9,9", "0/0:20,0", "0/0:7,0"),
+    ]
+    samples = counted(["a", "b", "c"], records)["samples"]
+    assert samples["a"]["foreign"] == {"b": [1, 31, 3, 23], "c": [3, 23, 0, 0]}
+    assert samples["b"]["foreign"] == {"a": [2, 12, 0, 0], "c": [0, 0, 0, 0]}
+    assert samples["c"]["foreign"] == {"a": [0, 9, 0, 0], "b": [0, 0, 0, 9]}
+
+
 @pytest.mark.parametrize("at_a_time", [7, 1000])
 def test_pairs_are_counted_as_one_by_one(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
     """Compare with counting each pair at each site, with genotypes of all kinds."""

@@ -1082,6 +1082,45 @@ def test_umis_are_looked_at_before_any_job(turn: str, run: Run) -> None:
             config.check_before_jobs(load(run))
 
 
+def renamed_reads(run: Run, name: str, change: Callable[[int, bytes], bytes]) -> None:
+    """Replace the lines of a FASTQ.gz, given with their numbers in the record."""
+    lines = gzip.decompress((run.folder / name).read_bytes()).splitlines(keepends=True)
+    replace(run, name, gzip.compress(b"".join(change(number % 4, line) for number, line in enumerate(lines))))
+
+
+def test_the_same_reads_in_two_lanes(run: Run) -> None:
+    """Copies of a lane's files under other names, packed anew or cut, are found before any job; other reads are not."""
+    second_unit(run)
+    run.write()
+    renamed_reads(run, "other_R1.fastq.gz", lambda number, line: line)
+    place = "units.tsv, NA12878.lane_2, column fq1: other_R1.fastq.gz of NA12878.lane_2 begins with the same reads as"
+    with pytest.raises(InputError, match=f"{place} NA12878_R1.fastq.gz of NA12878.lane_1, by their names and bases"):
+        config.check_first_reads(load(run))
+    for mate in "12":  # the names of a simulator in both lanes
+        renamed_reads(
+            run, f"other_R{mate}.fastq.gz", lambda number, line: line[::-1].strip() + b"\n" if number == 1 else line
+        )
+    config.check_first_reads(load(run))
+
+
+@pytest.mark.parametrize("marks", [(b"/1", b"/2"), (b" 1:N:0:ACGT", b" 2:N:0:ACGT")])
+def test_mates_in_exchanged_columns(marks: tuple[bytes, bytes], run: Run) -> None:
+    """Names that mark the mates tell that fq1 and fq2 are exchanged."""
+    for mate, mark in zip("12", marks, strict=True):
+        renamed_reads(
+            run,
+            f"NA12878_R{mate}.fastq.gz",
+            lambda number, line, mark=mark: line if number else line.split()[0] + mark + b"\n",
+        )
+    config.check_first_reads(load(run))
+    set_unit(fq1="NA12878_R2.fastq.gz", fq2="NA12878_R1.fastq.gz")(run)
+    run.write()
+    with pytest.raises(
+        InputError, match=r"lane_1, column fq1: by their names the reads of NA12878_R2.fastq\.gz are second"
+    ):
+        config.check_first_reads(load(run))
+
+
 def test_umis_of_a_bam_are_looked_at_before_any_job(run: Run) -> None:
     set_key("align.umi", "name")(run)
     run.units = [{**run.units[0], "fq1": "", "fq2": "", "bam": "r.bam"}]

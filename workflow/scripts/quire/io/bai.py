@@ -17,11 +17,7 @@ def first_bin(level: int) -> int:
 def require_index_fits(alignment_format: str, index_format: str, names: Sequence[str], lengths: Sequence[int]) -> None:
     """Refuse a BAI index over contigs that are too long for it.
 
-    Args:
-        alignment_format: align.format of the configuration; the index of CRAM has no such limit.
-        index_format: align.index_format of the configuration.
-        names: names of the contigs.
-        lengths: lengths of the contigs in bases.
+    The formats are those of the configuration; the index of CRAM has no such limit.
 
     Raises:
         QuireError: names the first contig that is too long and the key to change.

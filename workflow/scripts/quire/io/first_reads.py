@@ -56,8 +56,8 @@ def examine(path: str | Path) -> FirstReads:
         InputError: the file is missing or cannot be read.
     """
     records = list(_records(_text(path)))
-    titles = [_title(title) for title, _ in records]
-    qualities = b"".join(letters for _, letters in records)
+    titles = [_title(title) for title, _, _ in records]
+    qualities = b"".join(letters for _, _, letters in records)
     record = _first_interleaved(titles)
     name = titles[record - 1][0].decode("ascii", "replace") if record else ""
     return FirstReads(len(records), record, name, min(qualities, default=0), max(qualities, default=0))
@@ -71,22 +71,24 @@ def flowcell_and_lane(name: str) -> str:
 
 def first_name(path: str | Path) -> str:
     """Return the name of the first read of a FASTQ file; empty if there is none."""
-    title = next((title for title, _ in _records(_text(path, PIECE))), b"@")
+    title = next((title for title, _, _ in _records(_text(path, PIECE))), b"@")
     return _title(title)[0].decode("ascii", "replace")
 
 
 def first_names(path: str | Path) -> list[str]:
     """Return the names of the first reads of a FASTQ file, in order, without /1 or /2."""
-    return [_title(title)[0].decode("ascii", "replace") for title, _ in _records(_text(path))]
+    return [_title(title)[0].decode("ascii", "replace") for title, _, _ in _records(_text(path))]
+
+
+def first_records(path: str | Path) -> tuple[tuple[bytes, int, bytes], ...]:
+    """Return name, mate by the title (1, 2, or 0 if unknown) and bases of the first reads, at most ten."""
+    return tuple((*_title(title), bases) for title, bases, _ in _records(_text(path, PIECE)))[:10]
 
 
 def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> None:
     """Raise InputError if a name does not end in a UMI.
 
-    Args:
-        path: file of the reads, for the message.
-        names: names of its first reads, in order.
-        what: where the user named the file, for the message.
+    `names` are those of the first reads; `what` says where the user named the file.
     """
     for number, name in enumerate(names, 1):
         if not _UMI_OF_NAME.search(name):
@@ -99,13 +101,9 @@ def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> 
 def require_umis_of_reads(path: str | Path, reads: str | Path, interleaved: bool, what: str) -> None:
     """Raise InputError if the first records of a UMI file have no bases, or names that differ from the first reads'.
 
-    Args:
-        path: FASTQ of the UMIs.
-        reads: FASTQ of the reads.
-        interleaved: True if `reads` has interleaved mates, which share a UMI.
-        what: where the user named the file of UMIs, for the message.
+    With `interleaved` mates in `reads`, two share a UMI. `what` says where the user named the file of UMIs.
     """
-    umis = [(*_title(title), len(letters)) for title, letters in _records(_text(path))]
+    umis = [(*_title(title), len(letters)) for title, letters, _ in _records(_text(path))]
     for number, ((umi, _, length), name) in enumerate(
         zip(umis, first_names(reads)[:: 1 + interleaved], strict=False), 1
     ):
@@ -121,12 +119,8 @@ def require_umis_of_reads(path: str | Path, reads: str | Path, interleaved: bool
 def require_as_declared(path: str | Path, interleaved: bool, qualities: str, has_mates: bool, what: str = "") -> None:
     """Raise InputError if the first reads of a file are not as the sheet of units describes them.
 
-    Args:
-        path: FASTQ, plain, gzip or bgzip.
-        interleaved: True if the sheet says that mates are interleaved.
-        qualities: "phred33", "phred64", or "" if the sheet says nothing and Phred+33 is expected.
-        has_mates: True if the other mates have their own file.
-        what: where the user named the file, for the message.
+    `qualities` are "phred33", "phred64", or "" for Phred+33 that is not declared; with `has_mates` the mates have their
+    own file. `what` says where the user named the file.
     """
     first, place = examine(path), f"{what}: {path}" if what else str(path)
     if first.interleaved_at and not interleaved:
@@ -158,14 +152,14 @@ def _text(path: str | Path, size: int = EXAMINED) -> bytes:
     return text
 
 
-def _records(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield title and qualities of each four-line record at the beginning of a text."""
+def _records(text: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Yield title, bases and qualities of each four-line record at the beginning of a text."""
     lines = [line.removesuffix(b"\r") for line in text.split(b"\n")[:-1]]
     for i in range(0, len(lines) - 3, 4):
         title, bases, plus, qualities = lines[i : i + 4]
         if not title.startswith(b"@") or not plus.startswith(b"+") or len(bases) != len(qualities):
             return
-        yield title, qualities
+        yield title, bases, qualities
 
 
 def _title(title: bytes) -> tuple[bytes, int]:

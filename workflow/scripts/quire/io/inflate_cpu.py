@@ -39,11 +39,7 @@ def inflate_ahead(file: FileIO, executor: Executor, size: int, ahead: int) -> It
 
     Errors are raised after the text before them.
 
-    Args:
-        file: file that is read when a stretch is needed.
-        executor: inflates the stretches.
-        size: compressed bytes of a stretch, at least as large as a block.
-        ahead: number of stretches to inflate ahead.
+    Stretches of `size` compressed bytes, at least a block, are read when needed, and `ahead` of them inflated ahead.
 
     Raises:
         DamagedBlock: a block is damaged, or (NoBlock) no block begins where one should.

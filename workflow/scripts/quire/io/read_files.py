@@ -49,12 +49,7 @@ class ReadFiles:
     ) -> Generator[PairBatch, None, None]:
         """Yield the reads or pairs in the order of the files; a batch has reads of one file.
 
-        Args:
-            reads_per_batch: reads, or pairs, in a batch.
-            counts: receives the numbers of records of `bam`.
-            fasta: for `bam`; see `read_alignments`.
-            temporary: for `bam`; see `read_alignments`.
-            threads: for `bam`; see `read_alignments`.
+        `counts` receives the numbers of records of `bam`; for the others see `read_alignments`.
 
         Raises:
             InputError: a file is wrong, or not as the sheet of units describes it.

@@ -132,12 +132,8 @@ def header(
 ) -> str:
     """Return the header's text.
 
-    Args:
-        contigs: name and length in bases of each contig, in the order of the reference.
-        samples: names of the samples, in the order of their columns.
-        fields: fields of the records.
-        extras: further `##key=value` lines.
-        checksums: MD5 of each contig, as M5 in SAM; empty if unknown.
+    `contigs` have names and lengths in the order of the reference; `checksums` are their MD5, if known; `extras` are
+    further `##key=value` lines.
     """
     lines = ["##fileformat=VCFv4.2", "##source=Quire", *extras]
     lines.append(f'##FILTER=<ID={PASS},Description="All filters passed">')

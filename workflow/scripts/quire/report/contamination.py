@@ -9,7 +9,7 @@ each genotype of the sample is estimated together with a. Contamination by a clo
 underestimated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ ERRORS = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032])
 DROP = 1.92  # drop of the log-likelihood at the ends of a 95 % interval
 FEWEST_SITES = 50
 SPREAD = 0.07  # deviation of the allele fraction: a quarter of heterozygous sites shifted each way
+FEWEST_READS = 30  # of the reference, that a sample can explain
+EXPLAINED = 0.35  # share of such reads where a source lacks the allele, over that at all sites; of others 0.6 to 1
 ROUNDS = 12  # iterations to estimate the number of sites of each genotype
 
 _CALLED = np.arange(0.05, 0.46, 0.05)  # read fractions of a called allele that the sample does not have
@@ -88,6 +90,20 @@ def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
         return float(sites @ np.log((classes * prior).sum(axis=1) + _TINY))
 
     return _maximum(likelihood, int(sites.sum()))
+
+
+def likely_source(foreign: Mapping[str, Sequence[int]]) -> str | None:
+    """Return the other sample that explains the reads of the reference in homozygous genotypes; None if none does.
+
+    For each other sample, `foreign` has these reads and all reads, where it lacks the reference allele, and where it
+    has it. Where the source lacks the allele, only errors are left.
+    """
+    shares = dict[str, float]()
+    for name, (without, all_without, having, all_having) in foreign.items():
+        if having >= FEWEST_READS and all_without:
+            shares[name] = (without / all_without) / ((without + having) / (all_without + all_having))
+    best = min(shares, key=shares.__getitem__, default=None)
+    return best if best is not None and shares[best] < EXPLAINED else None
 
 
 def _columns(cells: Cells, number: int) -> NDArray[np.float64]:

@@ -207,7 +207,9 @@ def _contamination(sample: Mapping[str, Any], _: Setting) -> Measured:
         return Measured(reason="too few SNVs")
     if found["low_percent"] <= USUAL_CONTAMINATION and found["high_percent"] > FAILING_CONTAMINATION:
         return Measured(reason=f"too few reads at {found['from']}")
-    return Measured(found["percent"], found["low_percent"], found["high_percent"])
+    named = found.get("source") and found["low_percent"] > USUAL_CONTAMINATION
+    shown = f"{found['percent']:.2f} %, likely of {found['source']}" if named else ""
+    return Measured(found["percent"], found["low_percent"], found["high_percent"], shown=shown)
 
 
 def _sex(sample: Mapping[str, Any], _: Setting) -> Measured:

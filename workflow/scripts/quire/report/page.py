@@ -26,6 +26,7 @@ from quire.io.files import atomic_path, read_json, write_json_atomic
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
 from quire.report import figures
+from quire.report.contamination import likely_source
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
 from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_ledgers, summarise_backends
@@ -118,6 +119,8 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
         setting = setting_of(counted, human_assembly(zip(contigs["name"], contigs["length"], strict=True)))
         row = describe_sample(sample, counted, called.samples[name], setting)
         row["relatives"] = relatives_of(name, relatedness)
+        if row["contamination"]:
+            row["contamination"]["source"] = likely_source(called.samples[name]["foreign"])
         row["checks"] = check_sample(row, setting)
         row["verdicts"] = count_verdicts(row["checks"])
         details[name] = {

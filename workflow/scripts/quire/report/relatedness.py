@@ -3,11 +3,13 @@
 The estimator is the between-family one of Manichaikul et al. 2010 (Bioinformatics 26:2867). Kinship is 1/2 for the
 same person or identical twins, 1/4 for parent and child or full siblings, and halves with each further degree. It is
 about 0 for strangers, and negative if their populations differ. The bounds between degrees are the midpoints on a
-logarithmic scale (table 1 of the paper).
+logarithmic scale (table 1 of the paper). A pair is called unrelated only if its kinship is below the lowest of them by
+two standard errors: with few sites relatives are below it by chance.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import sqrt
 from typing import Any
 
 FEWEST_HETEROZYGOUS = 30
@@ -26,8 +28,8 @@ def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> list[d
     """Describe how each pair of samples is related.
 
     `pairs` are counts named as in variants.json, each with one number per pair in the order (0, 1), (0, 2), ... (1, 2),
-    ... `concordance` is the share of equal genotypes, or None without sites; `kinship` and `relation` are None with too
-    few heterozygous sites.
+    ... `concordance` is the share of equal genotypes, or None without sites. `kinship` is None with few heterozygous
+    sites, and `relation` also if the sites are too few to tell strangers from relatives.
     """
     rows = []
     for number, (first, second) in enumerate(combinations(samples, 2)):
@@ -41,7 +43,7 @@ def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> list[d
                 "concordance": round(count["same"] / count["sites"], 4) if count["sites"] else None,
                 "opposite_homozygous": count["opposite_homozygous"],
                 "kinship": None if value is None else round(value, 4),
-                "relation": None if value is None else relation(value),
+                "relation": None if value is None else relation(value, standard_error(count)),
             }
         )
     return rows
@@ -57,6 +59,14 @@ def kinship(count: Mapping[str, int]) -> float | None:
     return shared + 0.5 - (first + second) / (4 * fewer)
 
 
-def relation(value: float) -> str:
-    """Return the relation that a kinship coefficient indicates."""
-    return next((name for bound, name in DEGREES if value > bound), UNRELATED)
+def standard_error(count: Mapping[str, int]) -> float:
+    """Return the standard error of a pair's kinship, a sum over sites that are independent of each other."""
+    first, second = count["heterozygous_first"], count["heterozygous_second"]
+    one_heterozygous = first + second - 2 * count["both_heterozygous"]
+    return sqrt(4 * count["opposite_homozygous"] + one_heterozygous / 4) / (2 * min(first, second))
+
+
+def relation(value: float, error: float = 0.0) -> str | None:
+    """Return the relation that a kinship coefficient indicates; None if strangers and relatives are both likely."""
+    unclear = value <= DEGREES[-1][0] < value + 2 * error
+    return None if unclear else next((name for bound, name in DEGREES if value > bound), UNRELATED)

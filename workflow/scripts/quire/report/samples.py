@@ -200,7 +200,7 @@ def relatives_of(name: str, relatedness: Sequence[Mapping[str, Any]]) -> dict[st
         for pair in judged
         if pair["relation"] == "the same person"
     ]
-    reason = "" if judged else "there is no other sample" if not mine else "too few heterozygous sites"
+    reason = "" if judged else "there is no other sample" if not mine else "too few sites"
     return {"same_person": same, "reason": reason}
 
 

@@ -1,5 +1,8 @@
 """Counts of equal and different genotypes of each pair of samples, from which kinship is estimated.
 
+Where a sample is homozygous for the alternate, its reads of the reference are counted by whether the other sample of
+the pair has the reference allele: a sample that contaminates another explains them.
+
 A site is a record with one alternate base for one reference base that passes the filters, outside the sex chromosomes
 and the mitochondrion. A sample counts at a site if its genotype is diploid and complete.
 """
@@ -31,13 +34,16 @@ class PairCounter:
         """Start at zero."""
         self._samples = samples
         self._sites: list[Sequence[int]] = []
+        self._reads: list[Sequence[tuple[int, int]]] = []
         self._sums = np.zeros((len(PAIR_COUNTS), samples, samples), np.int64)
+        self._foreign = np.zeros((4, samples, samples), np.int64)
 
-    def add(self, codes: Sequence[int]) -> None:
-        """Count a site, given as the code of each sample's genotype."""
+    def add(self, codes: Sequence[int], reads: Sequence[tuple[int, int]] = ()) -> None:
+        """Count a site: the code of each sample's genotype, and reads of the reference and of both alleles."""
         if self._samples < 2:
             return
         self._sites.append(codes)
+        self._reads.append(reads or [(0, 0)] * self._samples)
         if len(self._sites) == SITES_AT_A_TIME:
             self._count()
 
@@ -46,6 +52,7 @@ class PairCounter:
         self._count()
         other._count()
         self._sums += other._sums
+        self._foreign += other._foreign
 
     def counts(self) -> dict[str, list[int]]:
         """Return the counts of each pair of samples, (0, 1), (0, 2), ... (1, 2), ..., by name."""
@@ -53,9 +60,17 @@ class PairCounter:
         first, second = np.triu_indices(self._samples, 1)
         return {name: sums[first, second].tolist() for name, sums in zip(PAIR_COUNTS, self._sums, strict=True)}
 
+    def foreign(self, sample: int) -> list[list[int]]:
+        """Return a row for each other sample: reads of the reference, and all, where it lacks the reference and not."""
+        self._count()
+        rows: list[list[int]] = self._foreign[:, sample].T.tolist()
+        return rows
+
     def _count(self) -> None:
         codes = np.array(self._sites, np.int8).reshape(-1, self._samples)
-        self._sites = []
+        reads = np.array(self._reads, np.float64).reshape(-1, self._samples, 2)
+        reads *= (codes == ALTERNATE)[:, :, None]
+        self._sites, self._reads = [], []
 
         def shared(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.int64]:
             # Integers below 2^24, which float32 adds exactly in any order.
@@ -68,4 +83,6 @@ class PairCounter:
         same = [shared(kind, kind) for kind in (reference, heterozygous, alternate)]
         opposite = shared(reference, alternate)
         first = shared(heterozygous, known)
+        lacks, has = ((codes == ALTERNATE).astype(np.float64), (reference + heterozygous).astype(np.float64))
+        self._foreign += np.stack([reads[:, :, i].T @ other for other in (lacks, has) for i in (0, 1)]).astype(np.int64)
         self._sums += np.stack([shared(known, known), sum(same), opposite + opposite.T, same[1], first, first.T])

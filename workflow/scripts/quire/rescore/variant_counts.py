@@ -91,7 +91,7 @@ class VariantCounter:
         known: dict[bytes, tuple[Counts, int]] = {}
         names = columns[8].split(b":")
         simple = len(columns[3]) == len(columns[4]) == 1 and columns[0] not in NOT_AUTOSOMES
-        codes: list[int] = []
+        codes, reads = list[int](), list[tuple[int, int]]()
         for found, support, column in zip(self._found, self._support, columns[_FIRST_SAMPLE:], strict=True):
             genotype = column.split(b":", 1)[0]
             if genotype not in known:
@@ -100,11 +100,12 @@ class VariantCounter:
             found[counted] += 1
             if simple:
                 codes.append(genotype_code(genotype))
+                reads.append((0, 0))
             if _carries(counted[0]):
                 values = dict(zip(names, column.split(b":"), strict=False))
-                _count_support(values, codes[-1] if simple else UNKNOWN, support)
+                reads[-1:] = [_count_support(values, codes[-1] if simple else UNKNOWN, support)]
         if simple:
-            self._pairs.add(codes)
+            self._pairs.add(codes, reads)
 
     def merge(self, other: "VariantCounter") -> None:
         """Add the counts of another counter of the same samples."""
@@ -124,6 +125,9 @@ class VariantCounter:
             name: self._of_sample(found) | _figures(support)
             for name, found, support in zip(self.samples, self._found, self._support, strict=True)
         }
+        for number, name in enumerate(self.samples):
+            others = zip(self.samples, self._pairs.foreign(number), strict=True)
+            samples[name]["foreign"] = {other: row for other, row in others if other != name}
         return {
             "format_version": FORMAT_VERSION,
             "header": self.header,
@@ -159,23 +163,23 @@ def _carries(classes: "Counts") -> bool:
     return any(name in ("heterozygous", "homozygous") for name, _ in classes)
 
 
-def _count_support(values: dict[bytes, bytes], code: int, support: ReadSupport) -> None:
-    """Count the read support of a variant that a sample carries; `code` is UNKNOWN unless it is a simple SNV."""
+def _count_support(values: dict[bytes, bytes], code: int, support: ReadSupport) -> tuple[int, int]:
+    """Count a carried variant; `code` is UNKNOWN unless it is a simple SNV. Return its reference reads, and all."""
     depth, genotype_quality = values.get(b"DP", b"."), values.get(b"GQ", b".")
     if depth.isdigit():
         support.depths[min(int(depth), DEEPEST)] += 1
     if genotype_quality.isdigit():
         support.genotype_qualities[min(int(genotype_quality), BEST)] += 1
-    if code not in (HETEROZYGOUS, ALTERNATE):
-        return
     reads = values.get(b"AD", b".").split(b",")
-    if len(reads) == 2 and reads[0].isdigit() and reads[1].isdigit():
-        reference, alternate = int(reads[0]), int(reads[1])
-        total = reference + alternate
-        if total > DEEPEST_ALLELES:
-            alternate = (2 * alternate * DEEPEST_ALLELES + total) // (2 * total)
-            reference = DEEPEST_ALLELES - alternate
-        (support.heterozygous if code == HETEROZYGOUS else support.homozygous)[reference, alternate] += 1
+    if code not in (HETEROZYGOUS, ALTERNATE) or not (len(reads) == 2 and reads[0].isdigit() and reads[1].isdigit()):
+        return 0, 0
+    reference, alternate = int(reads[0]), int(reads[1])
+    total = reference + alternate
+    if total > DEEPEST_ALLELES:
+        alternate = (2 * alternate * DEEPEST_ALLELES + total) // (2 * total)
+        reference = DEEPEST_ALLELES - alternate
+    (support.heterozygous if code == HETEROZYGOUS else support.homozygous)[reference, alternate] += 1
+    return reference, reference + alternate
 
 
 def _figures(support: ReadSupport) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from quire.io.bed import require_names
 from quire.io.first_reads import (
     examine,
     first_names,
+    first_records,
     require_as_declared,
     require_umis_in_names,
     require_umis_of_reads,
@@ -213,13 +214,28 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
 
 
 def check_first_reads(run: Configuration) -> None:
-    """Check that the first reads of every file match their declaration: interleaving, qualities and UMIs."""
+    """Check that the first reads of every file match their declaration, and are those of one unit of a sample."""
     umis_in_names = run.settings["align"]["umi"] == "name"
+    seen = dict[Any, str]()
     for unit in run.units.to_dict("records"):
         what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column"
         for column in ("fq1", "fq2"):
             for path in unit[column]:
                 require_as_declared(path, unit["interleaved"], unit["qualities"], bool(unit["fq2"]), f"{what} {column}")
+                place = f"{path} of {unit['sample']}.{unit['unit']}"
+                records = unit["sample"], first_records(path)
+                if records[1] and (other := seen.setdefault(records, place)) != place:
+                    raise InputError(
+                        f"{what} {column}: {place} begins with the same reads as {other}, by their names and bases; "
+                        "give each read once, or all but one copy would be duplicates."
+                    )
+        for first, second in zip(unit["fq1"], unit["fq2"], strict=False):
+            mates = [{mate for _, mate, _ in first_records(path)} for path in (first, second)]
+            if mates == [{2}, {1}]:
+                raise InputError(
+                    f"{what} fq1: by their names the reads of {first} are second mates and those of {second} first "
+                    "mates; exchange fq1 and fq2."
+                )
         for path in unit["fq1"] if umis_in_names else ():
             require_umis_in_names(path, first_names(path)[:: 1 + unit["interleaved"]], f"{what} fq1")
         for path in unit["bam"] if umis_in_names else ():

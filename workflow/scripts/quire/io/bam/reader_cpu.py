@@ -126,11 +126,7 @@ class BamReader:
     def bytes_over(self, contig: int, start: int, end: int, length: int) -> int:
         """Estimate from the index the compressed bytes of a span's records; too high for spans below 16 kb.
 
-        Args:
-            contig: number of the contig in the file's header.
-            start: first position, 0-based.
-            end: position after the last.
-            length: length of the contig.
+        `start` is 0-based, and `end` the position after the last; `length` is the contig's.
         """
         first = self._index.first_offset(contig, start)
         if first is None:

@@ -24,12 +24,6 @@ log = logging.getLogger("quire.fastq")
 def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
     """Yield batches of `reads_per_batch` reads; the last may be smaller.
 
-    Args:
-        path: FASTQ, plain, gzip or bgzip.
-        reads_per_batch: reads in a batch.
-        maximum_length: longest read that is accepted, in bases.
-        chunk_bytes: bytes of text read at a time.
-
     Raises:
         InputError: a record is wrong, or the file has no reads.
     """

@@ -22,11 +22,7 @@ def with_umi_file(
 ) -> Iterator[PairBatch]:
     """Yield batches with the UMIs of their reads or pairs; record i of the file is the UMI of read or pair i.
 
-    Args:
-        pairs: batches of `reads_per_batch`, the last may be smaller; always closed at the end.
-        reads: file of the reads, for messages.
-        path: FASTQ of the UMIs.
-        reads_per_batch: reads, or pairs, in a batch.
+    `pairs` are always closed at the end; `reads` is their file, for messages.
 
     Raises:
         InputError: the number of records or their names differ, a UMI has no bases, or the file is wrong.

@@ -130,11 +130,7 @@ class PlainGraphs(NamedTuple):
 def plain_graphs(reads: RegionReads, window: NDArray[np.uint8], spans: NDArray[np.int64], support: int) -> PlainGraphs:
     """Solve the graphs of some regions that need not be built.
 
-    Args:
-        reads: clipped reads of all regions.
-        window: uint8 codes of the reference.
-        spans: int64[regions, 2], the regions' padded spans in the window.
-        support: least number of a sample's reads on a chain of k-mers that the reference lacks.
+    As in `assembly.assemble_all`.
     """
     found: PlainGraphs = _plain_graphs(reads, window, spans, support)
     return found
