@@ -37,10 +37,8 @@ class PloidyRegion(NamedTuple):
 def read_ploidy_regions(path: str | Path, lengths: Mapping[str, int]) -> list[PloidyRegion]:
     """Read ploidies by region.
 
-    Args:
-        path: BED, plain or gzip: contig, start, end, ploidy, and male or female (or 1 or 2, as in PED) if the row
-            applies to one sex.
-        lengths: lengths of the allowed contigs.
+    The BED file, plain or gzip, has contig, start, end, ploidy, and male or female (or 1 or 2, as in PED) for rows
+    about one sex.
 
     Returns:
         The rows in the order of the file; they may overlap.

@@ -33,11 +33,8 @@ def named_settings(settings: Mapping[str, Any], *sheets: Iterable[Mapping[str, A
 def lines_of_plan(jobs: Mapping[Any, Any], cores: int, kept: Path, now: Mapping[str, str]) -> list[str]:
     """Return the table of a dry run; empty if none of its jobs ran before.
 
-    Args:
-        jobs: Snakemake's jobs that would run, with the reason of each.
-        cores: processors of the run.
-        kept: file with the `named_settings` of the last run.
-        now: those of this run.
+    `jobs` are those that Snakemake would run, each with its reason. `kept` is the file with the `named_settings` of the
+    last run, and `now` are those of this one.
     """
     by_rule, took = defaultdict[str, list[Any]](list), dict[Any, float]()
     for job in jobs:

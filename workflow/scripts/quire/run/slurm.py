@@ -60,10 +60,8 @@ def ask(*command: str) -> Answer:
 def require_slurm(has_account: bool, status_command: str, seconds_between: int) -> None:
     """Check that the programs that the plugin asks for partition, account and the states of jobs give answers.
 
-    Args:
-        has_account: an account is given (`slurm_account`), so that the plugin guesses none.
-        status_command: the plugin's setting.
-        seconds_between: time between two queries of states, the plugin's setting.
+    `has_account`: an account is given, so that the plugin guesses none. The others are settings of the plugin;
+    `seconds_between` is the time between two queries of states.
 
     Raises:
         QuireError: one is missing, hangs or fails.

@@ -108,13 +108,8 @@ def assemble_blocks(
     Tags have this order: NM MD MC ms AS XS SA NH HI th pa om lt RX RG. Paired records have `ms`, the sum of the mate's
     base qualities of at least 15, as `samtools fixmate -m` writes it for `samtools markdup`. Any thread may call it.
 
-    Args:
-        records: the records, in output order.
-        mate1: the batch of `records.read` where `records.mate` is 0.
-        mate2: the batch where it is 1; None for single reads.
-        read_group: text of the RG tag.
-        level: of compression.
-        umis: texts of the RX tags, by read.
+    `mate1` is the batch of `records.read` where `records.mate` is 0, `mate2` the other, None for single reads; `umis`
+    are texts of the RX tags by read.
     """
     assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
     starts, pieces = assembly.starts, []

@@ -60,11 +60,7 @@ def depth_of(kind: str, contig_lengths: list[int]) -> int:
 def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, depth: int) -> IndexEntries:
     """Return the index entries of sorted records with positions.
 
-    Args:
-        records: records in the order of the file.
-        blocks: uint8[], the BGZF blocks that hold them.
-        block_payload: inflated bytes of each block except the last.
-        depth: levels of bins, from `depth_of`.
+    `records` are in the order of the file, and `blocks` (uint8[]) its BGZF blocks; `depth` is that of `depth_of`.
     """
     block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
     n = len(records.starts)

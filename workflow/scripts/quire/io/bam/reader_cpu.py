@@ -60,10 +60,7 @@ class BamReader:
     def records(self, contig: int, start: int, end: int) -> NDArray[np.uint8]:
         """Return the records (uint8[]) that overlap a span, end to end in the order of the file.
 
-        Args:
-            contig: number of the contig in the file's header.
-            start: first position, 0-based.
-            end: position after the last.
+        `start` is 0-based, and `end` the position after the last.
 
         Raises:
             InputError: the file is damaged or truncated, or the index belongs to another file.

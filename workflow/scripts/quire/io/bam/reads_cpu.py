@@ -71,12 +71,8 @@ def bam_batches(
 ) -> Iterator[PairBatch]:
     """Yield the primary records of a BAM file as reads or pairs, on the strand that was sequenced.
 
-    Args:
-        path: BAM; mates are adjacent, apart from secondary and supplementary records, which are skipped.
-        reads_per_batch: reads, or pairs, in a batch; the last may be smaller.
-        counts: receives the numbers of records.
-        name: the user's file, for messages.
-        maximum_length: longest read that is accepted, in bases.
+    Mates are adjacent, apart from secondary and supplementary records, which are skipped; `counts` receives the numbers
+    of records. Messages call the file `name`.
 
     Raises:
         InputError: the file is damaged or has no reads, mates are not adjacent, paired and single reads are mixed, or

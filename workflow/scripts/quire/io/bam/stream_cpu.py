@@ -94,10 +94,7 @@ class BamStream:
     def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
         """Yield all records in the order of the file.
 
-        Args:
-            executor: inflates the stretches.
-            size: compressed bytes of a stretch, at least as large as a block.
-            ahead: number of stretches to inflate ahead.
+        As `quire.io.inflate_cpu.inflate_ahead`.
 
         Raises:
             QuireError: the file is damaged or truncated.

@@ -91,13 +91,8 @@ def region_likelihoods(
 ) -> list[RegionLikelihoods]:
     """Score all reads of some regions against their haplotypes, in one batch.
 
-    Args:
-        reads: clipped reads of all regions.
-        regions: int64[n], indices of the regions.
-        spans: int64[n, 2], genotyped span of each, to which haplotypes and reads are cut.
-        haplotypes: trimmed haplotypes of each.
-        engine: with its PairHMM.
-        repeat_gaps: uint8[samples, 2, 8, 20] of `dragen.gaps.gap_tables`; None for GATK's default error model.
+    `regions` (int64[n]) are indices; haplotypes and reads are cut to the genotyped `spans` (int64[n, 2]). `repeat_gaps`
+    (uint8[samples, 2, 8, 20]) is that of `dragen.gaps.gap_tables`; None for GATK's default error model.
     """
     qualities = pcr_gap_qualities() if repeat_gaps is None else np.empty(0, np.uint8)
     trimmed: TrimmedReads = trim_reads(reads, regions, spans, qualities)
