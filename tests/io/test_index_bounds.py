@@ -83,6 +83,7 @@ LIES = {
     "windows": lambda data: put(linear_of(data)[0] - 4, "<i", 2**28)(data),
     "windows_none": without_windows,
     "first_record": lambda data: put(place_of_bin(data, METADATA) + 8, "<Q", 1)(data),
+    "first_bin": lambda data: put(linear_of(data)[0], "<Q", 0)(put(20, "<Q", 0)(data)),
     "order": lambda data: put(linear_of(data)[0] + 16, "<Q", 2**40)(data),
     "cut": lambda data: data[:-9],
     "longer": lambda data: data + b"\0",

@@ -162,7 +162,7 @@ def _parsed(data: bytes) -> LinearIndex | BinIndex:
                 raise ValueError(number)
             bins[number] = min(begin, offset[0] or begin) if offset else begin
         start, first = bins.pop(metadata, None), min(bins.values(), default=0)
-        if start is not None and start < first:
+        if (start is not None and start < first) or (bins and not first and magic != b"TBI\1"):  # a header is first
             raise ValueError("no bin has the contig's first record")
         all_bins.append(bins)
         if magic != b"CSI\1":
