@@ -8,6 +8,7 @@ before any job. The reader (`quire.io.fastq`) reports errors of the text, and ma
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,8 +82,9 @@ def first_names(path: str | Path) -> list[str]:
 
 
 def first_records(path: str | Path) -> tuple[tuple[bytes, int, bytes], ...]:
-    """Return name, mate by the title (1, 2, or 0 if unknown) and bases of the first reads, at most ten."""
-    return tuple((*_title(title), bases) for title, bases, _ in _records(_text(path, PIECE)))[:10]
+    """Return name, mate by the title (1, 2, or 0 if unknown) and bases of the first reads, of ten those not all N."""
+    records = islice(_records(_text(path, PIECE)), 10)
+    return tuple((*_title(title), bases) for title, bases, _ in records if bases.strip(b"Nn."))
 
 
 def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> None:
