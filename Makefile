@@ -19,7 +19,12 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 
 .PHONY: install demo card test test-all lint bench clean
 
-install: $(VENV)/run.stamp
+install: $(VENV)/run.stamp $(BIN)/quire
+
+# The command of this clone; `pip install .` makes one of its own.
+$(BIN)/quire: | $(BIN)/python
+	@printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s" -m quire "$$@"\n' '$(CURDIR)/workflow/scripts' '$(CURDIR)/$(BIN)/python' > $@
+	@chmod +x $@
 
 demo: install card
 	@$(BIN)/snakemake --cores all --configfile config/demo.yaml
@@ -68,11 +73,11 @@ bench: $(VENV)/test.stamp
 CONFIG ?= config/config.yaml
 .PHONY: check
 check: install
-	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.run --configfile '$(CONFIG)'
+	@$(BIN)/quire check --configfile '$(CONFIG)'
 
 .PHONY: why
 why: install
-	@PYTHONPATH=workflow/scripts $(BIN)/python -m quire.rescore why --at '$(AT)' --configfile '$(CONFIG)'
+	@$(BIN)/quire why --at '$(AT)' --configfile '$(CONFIG)'
 
 clean:
 	rm -rf $(VENV) $(PAGE_TOOLS) results/demo

@@ -1,5 +1,6 @@
 """Fixtures: a finished run of the small real set, copies of it to continue from, and a small disk."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -46,3 +47,30 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def seal() -> Iterator[Callable[[Path], None]]:
+    """Return a function that makes folders read-only: by permissions, or by a mount for root, who bypasses them."""
+    sealed: list[Path] = []
+
+    def seal_one(folder: Path) -> None:
+        if os.geteuid() != 0:
+            for path in (folder, *folder.rglob("*")):
+                path.chmod(path.stat().st_mode & ~0o222)
+        else:
+            mounted = subprocess.run(
+                ["mount", "--bind", str(folder), str(folder)], capture_output=True, text=True, check=False
+            )
+            if mounted.returncode != 0:
+                pytest.skip(f"root cannot mount anything here: {mounted.stderr.strip()}")
+            subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+        sealed.append(folder)
+
+    yield seal_one
+    for folder in sealed:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", str(folder)], check=True)
+        else:
+            for path in (folder, *folder.rglob("*")):
+                path.chmod(path.stat().st_mode | 0o200)

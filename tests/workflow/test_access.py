@@ -1,9 +1,7 @@
 """Read-only folders: an output is refused by name, an installation still works."""
 
-import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,33 +9,6 @@ import pytest
 from tests.workflow.runs import REPOSITORY, Run, errors_of
 
 pytestmark = pytest.mark.full
-
-
-@pytest.fixture
-def seal() -> Iterator[Callable[[Path], None]]:
-    """Return a function that makes folders read-only: by permissions, or by a mount for root, who bypasses them."""
-    sealed: list[Path] = []
-
-    def seal_one(folder: Path) -> None:
-        if os.geteuid() != 0:
-            for path in (folder, *folder.rglob("*")):
-                path.chmod(path.stat().st_mode & ~0o222)
-        else:
-            mounted = subprocess.run(
-                ["mount", "--bind", str(folder), str(folder)], capture_output=True, text=True, check=False
-            )
-            if mounted.returncode != 0:
-                pytest.skip(f"root cannot mount anything here: {mounted.stderr.strip()}")
-            subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
-        sealed.append(folder)
-
-    yield seal_one
-    for folder in sealed:
-        if os.geteuid() == 0:
-            subprocess.run(["umount", str(folder)], check=True)
-        else:
-            for path in (folder, *folder.rglob("*")):
-                path.chmod(path.stat().st_mode | 0o200)
 
 
 def test_output_that_cannot_be_written(seal: Callable[[Path], None], tmp_path: Path) -> None:

@@ -943,10 +943,10 @@ def test_anchors_and_merge_keys_are_no_keys_that_stand_twice(run: Run) -> None:
 
 
 def test_without_a_run(run: Run) -> None:
-    """`python -m quire.run` prints the messages of a run and writes nothing."""
+    """`quire check` prints the messages of a run and writes nothing."""
 
     def said() -> tuple[int, str]:
-        command = [sys.executable, "-m", "quire.run", "--configfile", "config.yaml"]
+        command = [sys.executable, "-m", "quire", "check", "--configfile", "config.yaml"]
         variables = os.environ | {"PYTHONPATH": str(SCHEMAS.parent / "scripts")}
         result = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False, env=variables)
         return result.returncode, result.stdout + result.stderr

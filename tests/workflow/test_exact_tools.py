@@ -234,7 +234,7 @@ def test_the_alignment_is_optimal(searched: tuple[Run, str], inputs: Inputs) -> 
 def command(run: Run, tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a tool's command line in the folder of a run."""
     return subprocess.run(
-        [sys.executable, "-m", f"quire.{tool}", *arguments],
+        [sys.executable, "-m", "quire", tool, *arguments],
         cwd=run.folder,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")},
         capture_output=True,

@@ -6,10 +6,16 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pysam
 import pytest
-from quire.align.command import clipping_of, command_line, inputs_of, parser, read_group_of
+from quire.align.command import command_line
+from quire.align.read_ends import Clipping
+from quire.align.unit_files import UnitInputs
+from quire.command.alignments import map_parser
+from quire.io.bam.writer import ReadGroup
+from quire.io.read_files import ReadFiles
 from quire.version import VERSION
 
 from tests.workflow.runs import REPOSITORY, SMALL, Run
@@ -41,7 +47,7 @@ def test_the_command_of_the_alignments_can_be_run_again(finished: Run) -> None:
         command = stream.header.to_dict()["PG"][0]["CL"]
         expected = sorted(_unmarked(record) for record in stream.fetch(until_eof=True))
     again = finished.folder.parent / "again.bam"
-    words = [sys.executable, *shlex.split(command)[1:-1], str(again)]
+    words = [sys.executable, "-m", *shlex.split(command)[:-1], str(again)]
     variables = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
     result = subprocess.run(words, cwd=finished.folder, env=variables, check=False, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -55,16 +61,35 @@ def _unmarked(record: pysam.AlignedSegment) -> str:
 
 
 def test_every_option_stands_in_the_command() -> None:
-    """The options of a command line are those in the @PG line of its unit."""
-    for words in (
-        "--fq1 a_1.fq b_1.fq --fq2 a_2.fq b_2.fq --fq-umi a_3.fq b_3.fq --qualities phred64 --clip-adapters --umis",
-        "--fq1 'a b.fq' --interleaved --clip-poly-g --sample x --unit y --library z --platform ONT",
-        "--bam x.cram y.bam --fasta genome.fa --alternate genome.fa.alt --assembly GRCh38",
+    """`quire map` understands the command of a @PG line, which names all that decides the records."""
+    two, three = [Path("a_1.fq"), Path("b 1.fq")], [Path("a_3.fq"), Path("b_3.fq")]
+    index = Path("index/reference")
+    for inputs, clipping, umis, expected in (
+        (
+            UnitInputs(index, [], ReadFiles(two, two, (), False, "phred64", three), Path("g.fa")),
+            Clipping(True, False),
+            False,
+            {"reads": ["a_1.fq,b 1.fq"] * 2, "qualities": "phred64", "umi": "file", "fq_umi": "a_3.fq,b_3.fq"},
+        ),
+        (
+            UnitInputs(index, [], ReadFiles(two[:1], interleaved=True), Path("g.fa")),
+            Clipping(False, True),
+            True,
+            {"reads": ["a_1.fq"], "interleaved": "yes", "umi": "name"},
+        ),
+        (
+            UnitInputs(index, [], ReadFiles(bam=[Path("x.cram")]), Path("g.fa"), Path("g.fa.alt"), "GRCh38"),
+            Clipping(False, False),
+            False,
+            {"reads": ["x.cram"], "assembly": "GRCh38", "umi": "none", "interleaved": ""},
+        ),
     ):
-        given = parser().parse_args(shlex.split(f"--index index --out x.bam --backend cpu {words}"))
-        text = command_line(inputs_of(given), read_group_of(given), clipping_of(given), given.umis, "cpu")
-        again = parser().parse_args(shlex.split(text)[3:])
-        assert {**vars(again), "out": given.out} == vars(given)
+        text = command_line(inputs, ReadGroup("x", "y", "z", "ONT"), clipping, umis, "cpu")
+        given = vars(map_parser().parse_args(shlex.split(text)[2:]))
+        expected |= {"clip_adapters": clipping.adapters, "clip_poly_g": clipping.poly_g, "backend": "cpu"}
+        expected |= {"sample": "x", "unit": "y", "library": "z", "platform": "ONT", "unsorted": True}
+        expected |= {"index_directory": Path("index"), "reference": "g.fa", "output": Path("x.y.bam")}
+        assert {key: given[key] for key in expected} == expected
 
 
 def test_header_of_the_variants(finished: Run) -> None:

@@ -197,7 +197,7 @@ def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
     """In the folder of a run, the configuration alone is enough, and the record is the VCF's."""
     wanted = str(calls(finished.output / "rescore/all.vcf.gz")[3])
     contig, position = wanted.split("\t")[:2]
-    command = [sys.executable, "-m", "quire.rescore", "why", "--at", f"{contig}:{position}"]
+    command = [sys.executable, "-m", "quire", "why", "--at", f"{contig}:{position}"]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
     result = subprocess.run(
         [*command, "--configfile", "config.yaml"],

@@ -28,6 +28,7 @@ from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failure_sentences
+from quire.run.schema import CALLER_KEYS
 from quire.run.sheets import leftover_lines
 from quire.run.plan import lines_of_plan, named_settings
 from quire.run.short_log import shorten, watch
@@ -117,14 +118,6 @@ CARDS = 1 if DEVICE.backend == "gpu" else 0
 MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # with `auto` a job may find one
 FORMAT = SETTINGS["align"]["format"]
 FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
-# Keys of the block `rescore` that decide a call; the other keys decide the pieces.
-CALLER_KEYS = (
-    "minimum_mapping_quality",
-    "maximum_reads_per_start",
-    "minimum_support",
-    "error_model",
-    "long_indels",
-)
 # True: each sample is called to its own gVCF, and these are genotyped together. False: all samples are called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
 OPTICAL = SETTINGS["align"]["optical_distance"] is not None

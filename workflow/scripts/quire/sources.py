@@ -19,6 +19,7 @@ from typing import NamedTuple
 from quire.source_text import bare_source
 
 SCRIPTS = Path(__file__).resolve().parents[1]
+ROOT = SCRIPTS.parents[1]  # a clone, or the folder with the same files in an installation
 PACKAGE = "quire"
 # Modules and `#include`s name kernels by their path from workflow/scripts.
 KERNEL = re.compile(rf"{PACKAGE}/[\w/]+\.cuh?")

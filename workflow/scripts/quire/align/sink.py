@@ -91,9 +91,6 @@ def open_sink(
 
     A path that ends in `.bam` is a BAM file, any other a folder of buckets. `names` and `lengths` (int64[], bases) are
     those of the contigs. `threads` of the job determine the number of threads that write buckets.
-
-    Raises:
-        QuireError: the folder cannot be written or the disk is full.
     """
     if path.suffix == ".bam":
         with BamWriter(path, text, names, lengths) as bam:

@@ -19,11 +19,7 @@ _IS_BASE = np.isin(np.arange(256), [*b"ACGTN"])
 
 
 def with_umis(batches: Iterator[PairBatch]) -> Iterator[PairBatch]:
-    """Yield the batches with the UMIs of their reads.
-
-    Raises:
-        InputError: a name has no UMI.
-    """
+    """Yield the batches with the UMIs of their reads; raise InputError for a name without a UMI."""
     for batch in batches:
         reads = batch.mate1
         lengths = _lengths(reads.names, reads.name_offsets)

@@ -54,10 +54,6 @@ def map_unit(
     """Map the reads of a unit.
 
     If `umis`, names end in UMIs, which become RX. The outputs appear whole or not at all.
-
-    Raises:
-        InputError: bad reads, an index that does not fit, or no card where the backend is "gpu".
-        QuireError: an output cannot be written, or the ledger does not balance.
     """
     with ExitStack() as stack:
 

@@ -91,9 +91,6 @@ class BucketWriter:
     """Writer of a unit's buckets to a folder that appears when the `with` block ends without an error.
 
     `records` counts those written so far, each once.
-
-    Raises:
-        QuireError: the folder cannot be written or the disk is full.
     """
 
     def __init__(
@@ -231,9 +228,6 @@ class BucketFile:
     """Reader of a unit's buckets, for any thread until the end of the `with` block closes the files.
 
     `records` counts each record once. The header is that of the unit's BAM.
-
-    Raises:
-        QuireError: at opening or reading, if a file is missing, truncated, damaged, of another version or unreadable.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -284,11 +278,7 @@ class BucketFile:
         return [piece for piece in map(Piece, *(column.tolist() for column in columns)) if piece.size]
 
     def read(self, pieces: Sequence[Piece]) -> Records:
-        """Return the records of some pieces, end to end.
-
-        Raises:
-            QuireError: a file cannot be read, or has changed since it was written.
-        """
+        """Return the records of some pieces, end to end; raise QuireError if a file has changed since."""
         offsets = offsets_from_lengths([piece.packed for piece in pieces])
         packed = np.empty(offsets[-1] + SLACK, np.uint8)
         packed[offsets[-1] :] = 0

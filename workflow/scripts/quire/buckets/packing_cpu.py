@@ -62,11 +62,7 @@ def pack(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def unpack(packed: NDArray[np.uint8], offsets: NDArray[np.int64], size: int) -> Records | None:
-    """Unpack pieces, between `offsets` of `packed` and with SLACK bytes after them; any thread may call it.
-
-    Returns:
-        The records end to end; None if they have another size than `size` bytes.
-    """
+    """Return unpacked pieces end to end, None unless they have `size` bytes; SLACK bytes follow `packed`."""
     most = size // FIXED_BYTES  # unwritten pages take no memory
     out, starts = np.empty(size + SLACK, np.uint8), np.empty(most, np.int64)
     fixed = np.empty(most * FIXED_BYTES + SLACK, np.uint8)

@@ -82,11 +82,7 @@ Finder = CpuFinder | CardFinder
 def open_finder(
     open_card: Callable[[], Card] | None, reference: Reference, indexes: Sequence[PageIndex], max_differences: int
 ) -> Finder:
-    """Return a finder on the card that `open_card` opens, or on the CPU if it is None.
-
-    Raises:
-        QuireError: the card has no room for the index.
-    """
+    """Return a finder on the card that `open_card` opens, if the index has room there, or on the CPU if it is None."""
     axis = axis_of(reference)
     if open_card is None:
         return CpuFinder(indexes, axis, max_differences)

@@ -123,13 +123,7 @@ class _Share(NamedTuple):
 
 
 def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
-    """Find every place of each read with at most k differences; each output appears whole or not at all.
-
-    Raises:
-        InputError: bad FASTQ, a read that is too short, an index that does not fit, or no card where the
-            backend is "gpu".
-        QuireError: an output cannot be written, or the ledger does not balance.
-    """
+    """Find every place of each read with at most k differences; each output appears whole or not at all."""
     began = time.monotonic()
     reference = Reference.open(inputs.reference, inputs.fasta)
     indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]

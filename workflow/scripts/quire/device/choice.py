@@ -156,24 +156,14 @@ def use_backend(
 ) -> Iterator[tuple[Backend, Callable[[], Card] | None]]:
     """Choose the backend of a job and hold its card while the block runs.
 
-    If other jobs of this user hold all cards, it waits for one, or takes the CPU.
-
-    Args:
-        requested: the configuration's device.backend: "auto", "gpu" or "cpu".
-        memory: the configuration's device.memory: "auto", or a number with its unit ("4GB").
-        load_probe: as `_load_probe`.
-        leases: folder of the lock files; None for the one that all jobs of a user share.
-        wait: wait for a card that other jobs hold; if False, "auto" takes the CPU.
-        wanted: bytes of a card with which the job is as fast as with all of it, None for a whole card. If two such jobs
-            fit, the card is shared and the job plans with half of it. If other programs leave too little memory for
-            that, the job takes the whole card as soon as no other job uses it.
+    If other jobs of this user hold all cards, it waits for one (unless not `wait`), or takes the CPU. `requested` and
+    `memory` are the configuration's block `device`. With `wanted` bytes of a card the job is as fast as with all of it
+    (None: a whole card): if two such jobs fit, the card is shared and the job plans with half of it. If other programs
+    leave too little memory for that, the job takes the whole card as soon as no other job uses it.
 
     Yields:
         The choice, and a function that opens the card on the thread that calls it (CuPy's state belongs to a thread);
         None instead of the function on the CPU.
-
-    Raises:
-        InputError: an invalid value; or "gpu" without a usable card, with the reason and a remedy.
     """
     backend, cards = resolve(requested, memory, load_probe)
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):

@@ -66,13 +66,8 @@ def lease(
 ) -> Iterator[Held]:
     """Hold one of several cards, or half of it; wait, with a line in the log, while other jobs hold all.
 
-    The first unused card is taken; if there is none, the first with a free half that may be shared.
-
-    Args:
-        identifiers: identifiers of the cards, unique on this host.
-        folder: folder of the lock files; None for `lease_folder()`.
-        wait: wait for a card; if False, raise AllHeld.
-        shared: for each card whether half of it is enough; empty if none may be shared.
+    The first unused card is taken; if there is none, the first with a free half where `shared` allows it. Identifiers
+    are unique on this host. Without `wait`, AllHeld is raised.
     """
     folder = _own_folder(folder or lease_folder())
     with ExitStack() as stack:

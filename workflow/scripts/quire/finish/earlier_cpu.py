@@ -82,14 +82,11 @@ def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, Un
 def take_back(
     path: Path, alignments: Path, read_group: str, unit: str, mapped_from: str, outputs: UnitFiles, threads: int
 ) -> bool:
-    """Recover the output files of mapping a unit from the finished file of its sample.
+    """Recover the output files of mapping a unit from the finished BAM of its sample, each atomically; True if done.
 
-    `path` is the JSON file of `keep_units`, which need not exist, for the finished BAM `alignments`; `read_group` is
-    that of the unit's records, and `mapped_from` the identity of its current input.
-
-    Returns:
-        True if the unit was recovered. False if the finished file is missing or was modified, if the unit is not in it
-        or was mapped from another input, or if it is so small a part of the file that mapping is faster.
+    `path` is the JSON file of `keep_units`, and may be missing. Nothing is done if the finished file is missing or was
+    modified, if the unit is not in it or was mapped from another input (`mapped_from`), or if it is so small a part of
+    the file that mapping is faster.
     """
     kept = _kept(path, alignments)
     own = kept.get(unit)

@@ -31,20 +31,8 @@ def build(
 ) -> None:
     """Build the index of a page; the directory (docs/formats.md) appears whole or not at all.
 
-    A card and the CPU write the same files, byte for byte.
-
-    Args:
-        reference: an open reference, or its directory.
-        page_number: number of the page, 0-based.
-        directory: the final directory; an older one is replaced.
-        parameters: `sampling_distance` (64, 192, 448 or 960 rows in an occurrence block) and `sa_sampling` (the suffix
-            array keeps positions that are multiples of it; 1 keeps all).
-        card: the job's card, if it has one.
-        requested: the configuration's device.backend; with "gpu" a card with too little memory is an error.
-
-    Raises:
-        InputError: a damaged reference.
-        QuireError: the directory cannot be written, or memory is not sufficient.
+    A card and the CPU write the same files, byte for byte. `parameters` is the configuration's block `index`. If the
+    backend `requested` is "gpu", a card with too little memory is an error.
     """
     if not isinstance(reference, Reference):
         reference = Reference.open(reference)
@@ -110,11 +98,7 @@ class PageIndex(IndexOfPage):
 
     @classmethod
     def open(cls, directory: str | Path, reference: Reference, verify: bool = True) -> "PageIndex":
-        """Open the index of a page of `reference`; `verify` compares the arrays with their checksums, once per process.
-
-        Raises:
-            InputError: a wrong format version, a damaged file, or the index of another reference or page size.
-        """
+        """Open the index of a page of `reference`, and no other; `verify` compares checksums, once per process."""
         directory = Path(directory)
         manifest = read_manifest(directory, "index", FORMAT_VERSION)
         number, bounds = manifest["page_number"], manifest["page"]
@@ -148,10 +132,8 @@ def ensure_index(
     Existing parts are used unchanged, whatever their page size. `page_size`, `parameters`, `backend` and `memory` are
     the configuration's `reference.page_size`, `index`, `device.backend` and `device.memory`.
     """
-    packed = directory / "reference"
-    if not (packed / MANIFEST).exists():
-        references.build(fasta, packed, page_size)
-    opened = Reference.open(packed, fasta)
+    packed = ensure_reference(fasta, directory, page_size)
+    opened = Reference.open(packed, verify=False)
     pages = [directory / f"page_{number}" for number in range(len(opened.pages))]
     missing = [number for number, page in enumerate(pages) if not (page / MANIFEST).exists()]
     if missing:
@@ -161,3 +143,12 @@ def ensure_index(
             for number in missing:
                 build(opened, number, pages[number], parameters, card, backend)
     return packed, pages
+
+
+def ensure_reference(fasta: str | Path, directory: Path, page_size: int) -> Path:
+    """Build the packed reference of a FASTA in the folder of an index unless it is there; return its folder."""
+    packed = directory / "reference"
+    if not (packed / MANIFEST).exists():
+        references.build(fasta, packed, page_size)
+    Reference.open(packed, fasta)
+    return packed

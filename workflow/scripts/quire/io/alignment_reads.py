@@ -25,8 +25,6 @@ def read_alignments(
 ) -> Iterator[PairBatch]:
     """Yield the reads or pairs of a BAM or CRAM file in batches; see `quire.io.bam.reads_cpu.bam_batches`.
 
-    `counts` receives the numbers of records; `fasta` is the reference of a CRAM that needs one.
-
     Raises:
         InputError: the file is damaged, has several samples or libraries, mixes pairs and single reads, or is a CRAM
             made with another reference.

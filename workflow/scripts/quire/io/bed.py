@@ -16,11 +16,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Refuse contig names with which a line of BED or VCF would be read as a comment, a heading, or further values.
-
-    Raises:
-        InputError: names the first such contig.
-    """
+    """Raise InputError for contig names that BED or VCF would take for a comment, a heading, or further values."""
     for name in names:
         if _NO_INTERVAL.match(name) or _KEY.search(name):
             raise InputError(
@@ -30,14 +26,9 @@ def require_names(names: Iterable[str]) -> None:
 
 
 def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
-    """Read the intervals of a BED file, plain or gzip.
+    """Return the intervals of a BED file, in its order and without empty ones; they may overlap.
 
-    Args:
-        path: the file; only its first three columns are used, separated by tabs or blanks.
-        lengths: lengths of the allowed contigs.
-
-    Returns:
-        The intervals in the order of the file, without empty ones; they may overlap.
+    The file is plain or gzip, its columns are separated by tabs or blanks. `lengths` are those of the allowed contigs.
 
     Raises:
         InputError: a line is wrong, or no interval is left.
@@ -49,18 +40,7 @@ def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
 
 
 def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[str, Interval, list[str]]]:
-    """Yield the rows of a BED file with all columns.
-
-    Args:
-        path: the file, plain or gzip; columns are separated by tabs or blanks.
-        lengths: lengths of the allowed contigs.
-
-    Yields:
-        File and line, for messages; the interval, which may be empty; further columns.
-
-    Raises:
-        InputError: names the file and the line.
-    """
+    """Yield file and line, interval (which may be empty) and further columns of each row; InputError as `read_bed`."""
     with read_errors(path), open_input(path) as stream:
         for number, raw in enumerate(stream, 1):
             line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()

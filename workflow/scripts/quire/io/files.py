@@ -45,11 +45,7 @@ _SEAL = re.compile(rb',?\n  "checksum": "([0-9a-f]{8})"\n}\n\Z')  # as `sealed` 
 
 @contextmanager
 def atomic_path(final: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `final`; rename it on success, delete it on any error.
-
-    Raises:
-        QuireError: the folder cannot be written or the disk is full; the final name then does not appear.
-    """
+    """Yield a temporary path beside `final`; rename it on success, delete it on any error."""
     final = Path(final)
     temporary = _temporary_name(final)
     try:
@@ -72,11 +68,7 @@ def atomic_path(final: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(parent: str | Path, name: str) -> Iterator[Path]:
-    """Yield an empty folder in `parent` and delete it at the end; first delete leftovers of killed jobs.
-
-    Raises:
-        QuireError: `parent` cannot be written or the disk is full.
-    """
+    """Yield an empty folder in `parent` and delete it at the end; first delete leftovers of killed jobs."""
     final = Path(parent) / name
     temporary = _temporary_name(final)
     try:
@@ -160,11 +152,7 @@ def named_checksum(path: str | Path, content: bytes) -> int:
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a JSON file that `write_json_atomic` wrote under this name.
-
-    Raises:
-        QuireError: the file is missing, damaged, edited, that of another name, or without checksum.
-    """
+    """Read a JSON file that `write_json_atomic` wrote under this name; raise QuireError for any other content."""
     try:
         text = Path(path).read_bytes()
     except OSError as error:
@@ -222,11 +210,7 @@ def gzip_text(source: str | Path | io.RawIOBase) -> BufferedIOBase:
 
 
 def htslib_path(path: str | Path) -> str:
-    """Return an absolute path for htslib, which takes `-x` for an option and `http:x` for an address.
-
-    Raises:
-        InputError: the path holds `##idx##`, where htslib ends the name of a file; it would read another one.
-    """
+    """Return an absolute path for htslib, to which `-x` is an option; InputError for `##idx##`, where it cuts names."""
     if "##idx##" in str(path):
         raise InputError(f"{path}: has ##idx## in its name, where htslib ends the name of a file; rename it.")
     return str(Path(path).absolute())

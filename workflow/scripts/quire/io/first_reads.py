@@ -51,11 +51,7 @@ class FirstReads(NamedTuple):
 
 
 def examine(path: str | Path) -> FirstReads:
-    """Examine the first reads of a FASTQ, plain, gzip or bgzip, up to the first record that does not have four lines.
-
-    Raises:
-        InputError: the file is missing or cannot be read.
-    """
+    """Examine the first reads of a FASTQ, up to the first record that does not have four lines."""
     records = list(_records(_text(path)))
     titles = [_title(title) for title, _, _ in records]
     qualities = b"".join(letters for _, _, letters in records)

@@ -34,15 +34,7 @@ class KnownSites(NamedTuple):
 
 
 def read_known_sites(path: str | Path, lengths: Mapping[str, int]) -> KnownSites:
-    """Read biallelic SNVs on autosomes, both of whose alleles have a frequency of at least RAREST.
-
-    Args:
-        path: VCF, plain, gzip or bgzip, in any order.
-        lengths: lengths of the reference's contigs; sites elsewhere are skipped.
-
-    Raises:
-        InputError: the file is not a VCF with AF, or has no such site on the reference.
-    """
+    """Read biallelic SNVs of a VCF, on autosomes, with both alleles as frequent as RAREST; InputError for none."""
     numbers = {name: number for number, name in enumerate(lengths)}
     sites: dict[tuple[int, int], tuple[int, int, float]] = {}
     line_number = 1

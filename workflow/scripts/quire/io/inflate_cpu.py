@@ -76,17 +76,10 @@ def inflate_ahead(file: FileIO, executor: Executor, size: int, ahead: int) -> It
 
 
 def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = None) -> tuple[NDArray[np.uint8], int]:
-    """Inflate all whole blocks at the beginning of `data`. Any thread may call it.
-
-    Args:
-        data: contiguous bytes that begin with a block.
-        before: bytes to put at the start of the result, such as the unused rest of earlier blocks.
+    """Inflate all whole blocks at the beginning of `data` after the bytes `before`. Any thread may call it.
 
     Returns:
         The inflated bytes, and the size of the whole blocks in `data`; an incomplete block follows these.
-
-    Raises:
-        DamagedBlock: no block begins where one should, or data do not match their checksum.
     """
     table = np.empty((len(data) // (_GZIP_BYTES + TRAILER_BYTES) + 1, 3), np.int64)
     count, used = _find_blocks(data, table)
@@ -106,11 +99,7 @@ def inflate_blocks(data: NDArray[np.uint8], before: NDArray[np.uint8] | None = N
 
 
 def whole_blocks(data: NDArray[np.uint8]) -> int:
-    """Return the size of the whole blocks at the beginning of `data`, without inflating them.
-
-    Raises:
-        NoBlock: no block begins where one should.
-    """
+    """Return the size of the whole blocks at the beginning of `data`; raise NoBlock if none begins there."""
     count, used = _find_blocks(data, np.empty((len(data) // (_GZIP_BYTES + TRAILER_BYTES) + 1, 3), np.int64))
     if count < 0:
         raise NoBlock(used)

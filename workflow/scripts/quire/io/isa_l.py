@@ -43,11 +43,7 @@ def new_stream(initialise: str, run: str) -> Stream:
 
 @lru_cache
 def address_of(name: str) -> np.uint64:
-    """Return the address of a function of ISA-L.
-
-    Raises:
-        QuireError: python-isal does not export it.
-    """
+    """Return the address of a function of ISA-L; raise QuireError if python-isal does not export it."""
     try:
         return np.uint64(ctypes.cast(getattr(ctypes.CDLL(isal_zlib.__file__), name), ctypes.c_void_p).value or 0)
     except (OSError, AttributeError):

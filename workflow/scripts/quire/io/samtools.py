@@ -87,11 +87,7 @@ def names(alignments: Path, most: int) -> list[str]:
 
 
 def run_apart(function: str, *arguments: object) -> tuple[str, str]:
-    """Run a function of pysam, such as "samtools.view", in a process of its own; return its output and its messages.
-
-    Raises:
-        StepFailed: it failed, with its messages.
-    """
+    """Run a function of pysam in a process of its own; return its output, or raise StepFailed with its messages."""
     command = _command(function, *arguments)
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)

@@ -190,11 +190,7 @@ def length_of_contig(line: str) -> int | None:
 
 
 def read_head(part: str | Path) -> list[str]:
-    """Return the header lines of a bgzip VCF that Quire wrote, with line ends.
-
-    Raises:
-        QuireError: the file cannot be read, is damaged, or has no line of columns.
-    """
+    """Return the header lines of a bgzip VCF that Quire wrote, with line ends."""
     lines: list[str] = []
     with read_errors(part), open_input(part) as stream:  # pysam.BGZFile crashes if the file is missing
         for line in stream:

@@ -30,17 +30,10 @@ def join(
     takes_lines: TakesLines | None = None,
     samples: Sequence[str] | None = None,
 ) -> int:
-    """Join parts, in genome order, to one indexed bgzip VCF.
+    """Join parts, in genome order, to one bgzip VCF with its index, and return the number of records.
 
-    The header is that of the first part. The content of the index is CSI if a contig is too long for TBI. `takes_lines`
-    is called with the lines of all records; `samples` are those that the parts must have.
-
-    Returns:
-        The number of records.
-
-    Raises:
-        QuireError: the parts have different samples or contigs, are damaged, truncated or not in genome order, or the
-            disk is full.
+    The header is that of the first part. `takes_lines` is called with the lines of all records. An index (.csi or .tbi)
+    is CSI if a contig is too long for TBI. `samples` are those that the parts must have.
     """
     head = read_head(parts[0])
     if samples is not None and (found := head[-1].split()[9:]) != list(samples):

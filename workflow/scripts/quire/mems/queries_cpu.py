@@ -52,11 +52,7 @@ class QueryBatch(NamedTuple):
 def read_queries(
     path: str | Path, batch_bases: int = BATCH_BASES, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[QueryBatch]:
-    """Read FASTA or FASTQ, plain, gzip or bgzip, in batches of whole queries of about `batch_bases` bases.
-
-    Raises:
-        InputError: the file is not FASTA or FASTQ, or is damaged or empty; the message names file, record and remedy.
-    """
+    """Read FASTA or FASTQ in batches of whole queries of about `batch_bases` bases; raise InputError if it is wrong."""
     with read_errors(path), open_input(path) as stream:
         start = stream.read(_SNIFFED_BYTES)
     letters = start.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")

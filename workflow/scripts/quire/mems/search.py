@@ -78,10 +78,6 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
 
     Matches are sorted by query in the order of the file, then by strand with the query as given first, then by start in
     the query and in the reference (with unique "both" by start in the reference).
-
-    Raises:
-        InputError: bad queries, the index of another reference, or no card with the backend "gpu".
-        QuireError: an output cannot be written, or the ledger does not balance.
     """
     began = time.monotonic()
     reference = Reference.open(inputs.reference, inputs.fasta)

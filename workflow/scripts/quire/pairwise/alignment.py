@@ -86,7 +86,6 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     Raises:
         InputError: bad FASTA, a missing region, sequences too long for the scores or the memory, or no card although
             the backend is "gpu".
-        QuireError: an output cannot be written, or the alignment does not have its score.
     """
     begin = time.monotonic()
     query = read_region(inputs.query, inputs.query_region)

@@ -36,7 +36,6 @@ def build(
 
     Raises:
         InputError: the FASTA cannot be used.
-        QuireError: the directory cannot be written.
     """
     with atomic_directory(directory) as temporary:
         with (temporary / "text.npy").open("wb") as stream:

@@ -47,11 +47,7 @@ class Sequence:
 
 
 def read_fasta(path: str | Path) -> Iterator[Sequence]:
-    """Read a plain, gzip or bgzip FASTA piece by piece; the pieces of a record, at least one, follow each other.
-
-    Raises:
-        InputError: the file is empty, truncated, not nucleotide FASTA, or a record has no sequence or a bad name.
-    """
+    """Read a plain, gzip or bgzip FASTA piece by piece; the pieces of a record, at least one, follow each other."""
     with read_errors(path), open_input(path) as stream:
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")

@@ -67,11 +67,7 @@ class Reference:
 
     @classmethod
     def open(cls, directory: str | Path, fasta: str | Path | None = None, verify: bool = True) -> "Reference":
-        """Open the directory that `build` wrote; `verify` compares the arrays with their checksums (once per process).
-
-        Raises:
-            InputError: a wrong format version, a damaged file, or a FASTA (if given) that it was not built from.
-        """
+        """Open the directory that `build` wrote, from `fasta` if given; `verify` compares checksums, once a process."""
         directory = Path(directory)
         manifest = read_manifest(directory, "reference", FORMAT_VERSION)
         if fasta is not None:
@@ -129,11 +125,7 @@ class Reference:
         return LETTERS[self.contig_codes(contig, start, end)].tobytes()
 
     def contig_codes(self, contig: str | int, start: int, end: int) -> NDArray[np.uint8]:
-        """Return the codes (uint8) of [start, end) of a contig (name or index): 0..3 for A, C, G, T, 4 for all others.
-
-        Raises:
-            ValueError: an unknown contig, or a range that is not within it.
-        """
+        """Return the codes (uint8, 4 for letters other than A, C, G, T) of [start, end) of a contig (name or index)."""
         index = self.contig_number.get(contig, -1) if isinstance(contig, str) else contig
         if index < 0:
             raise ValueError(f"{contig!r} is not a contig of {self.directory}")

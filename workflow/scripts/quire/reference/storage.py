@@ -71,11 +71,7 @@ def write_manifest(directory: Path, kind: str, manifest: dict[str, Any]) -> None
 
 
 def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, Any]:
-    """Read and check the manifest of a directory; `kind` is "reference" or "index".
-
-    Raises:
-        InputError: the manifest is missing, unreadable, of another kind or version, or damaged.
-    """
+    """Read the manifest of a directory of a `kind`, "reference" or "index"; raise InputError for any other."""
     path = directory / MANIFEST
     try:
         manifest: dict[str, Any] = json.loads(path.read_bytes())
@@ -99,11 +95,7 @@ def read_manifest(directory: Path, kind: str, format_version: int) -> dict[str, 
 
 
 def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: bool) -> NDArray[Any]:
-    """Memory-map `name`.npy of a directory for reading; `verify` compares the file with its checksum in the manifest.
-
-    Raises:
-        InputError: the array is missing or damaged.
-    """
+    """Memory-map `name`.npy of a directory; with `verify`, raise InputError unless it has the manifest's checksum."""
     path = directory / f"{name}.npy"
     remedy = f"delete {directory} and build it again"
     try:

@@ -96,11 +96,7 @@ class ReportInputs:
 
 
 def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
-    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read.
-
-    Raises:
-        QuireError: if a file cannot be read or has another version, or the VCF lacks a sample.
-    """
+    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read."""
     called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, [], None, {})
     for sample in inputs.samples:
         if sample["sample"] not in called.samples:

@@ -27,12 +27,7 @@ UNIT_BASES = 250_000  # bases that one process calls at a time
 
 
 def call_interval(request: CallingRequest) -> int:
-    """Call one piece of the genome, write its part of the VCF and its ledger, and return the number of variants.
-
-    Raises:
-        InputError: a BAM that cannot be read, or is of another reference or sample, or no card where one is required.
-        QuireError: a process was killed.
-    """
+    """Call one piece of the genome, write its part of the VCF and its ledger, and return the number of variants."""
     with fasta_to_decode((given["bam"] for given in request.samples), request.fasta, request.part) as fasta:
         return _call_interval(request, fasta)
 

@@ -66,9 +66,6 @@ class CardService:
         """Return what the named function answers for its arguments after the card, or None if there is no answer.
 
         The first missing answer is logged.
-
-        Raises:
-            QuireError: there is no answer, and the card is demanded.
         """
         with self._turn:
             answer: Any = QuireError("the card's process ended")

@@ -48,11 +48,7 @@ class CountingPool:
                 process.join()
 
     def add(self, lines: bytes) -> None:
-        """Count whole lines.
-
-        Raises:
-            QuireError: a process was killed.
-        """
+        """Count whole lines; raise QuireError if a process was killed."""
         if not self._pipes or len(lines) < _LEAST_BYTES:
             _count(self.counter, lines)
             return

@@ -147,10 +147,6 @@ def calling_engine(
     "auto" takes a card if it saves enough time and is free; "gpu" always takes one and waits for it.
 
     `expected_cells` returns the estimated number of PairHMM's cells (`cells_of_depth`), `processes` call at a time.
-
-    Raises:
-        InputError: "gpu" without a usable card, or a wrong value.
-        QuireError: "gpu", and the card's process ended.
     """
     if settings.backend not in ("auto", "gpu", "cpu"):
         raise InputError(f"device.backend is {settings.backend!r}; give auto, gpu or cpu.")

@@ -4,8 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quire.io.bed import Interval, read_bed
+from quire.reference import Reference
 
 _JOINED_GAP = 10_000  # islands this close become one interval, since nothing is called between them
+
+
+def pieces_of(reference: Reference, bed: str | Path | None, interval_size: int) -> list[list[Interval]]:
+    """Split a reference, or the regions of a BED, into pieces; see `split`."""
+    contigs = list(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
+    islands = [
+        (reference.contig_names[island["contig"]], island["start"], island["start"] + island["length"])
+        for island in reference.manifest["islands"]
+    ]
+    return split(contigs, islands, bed, interval_size)
 
 
 def split(
@@ -13,11 +24,8 @@ def split(
 ) -> list[list[Interval]]:
     """Split the genome into pieces of one or more disjoint intervals, in genome order.
 
-    Args:
-        contigs: name and length, in the reference's order.
-        islands: stretches of sequence between long runs of N, in the reference's order.
-        bed: file of the only regions to call; None for the whole genome.
-        interval_size: bases; intervals are cut at its multiples, and a piece has at most about this many bases.
+    `islands` are stretches of sequence between long runs of N. Intervals, those of `bed` if given, are cut at multiples
+    of `interval_size`, and a piece has at most about this many bases.
 
     Raises:
         InputError: a BED with unknown contigs, bad lines or nothing in it.

@@ -120,11 +120,7 @@ def open_job(
     fasta: str | Path | None = None,
     ploidy_regions: str | Path | None = None,
 ) -> CallingJob:
-    """Open the reference and the alignments of a job that computes on the CPU; arguments as in `CallingRequest`.
-
-    Raises:
-        InputError: an alignment that cannot be read, or is of another reference or sample.
-    """
+    """Open the reference and the alignments of a job that computes on the CPU; arguments as in `CallingRequest`."""
     reference = Reference.open(reference_directory)
     rows = read_ploidy_regions(ploidy_regions, dict(contigs_of(reference))) if ploidy_regions else []
     settings = CallingParameters.from_settings(parameters)

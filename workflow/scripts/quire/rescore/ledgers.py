@@ -9,11 +9,7 @@ from quire.ledger import require_balance
 
 
 def gather_ledgers(ledgers: Sequence[str | Path], output: str | Path, variants: int) -> None:
-    """Sum the ledgers (JSON) of the parts, reads of each sample and active regions, and add the number of variants.
-
-    Raises:
-        QuireError: a sample's counts do not balance.
-    """
+    """Sum the ledgers (JSON) of the parts, which must balance, and add the number of variants."""
     samples: dict[str, dict[str, int]] = {}
     regions: Counter[str] = Counter()
     for path in ledgers:

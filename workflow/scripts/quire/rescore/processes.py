@@ -38,13 +38,9 @@ def in_processes(
 ) -> Iterator[Result]:
     """Yield function(unit) for all units, in their order, and keep no result that was yielded.
 
-    At most AHEAD units for each process are begun, or done and held, beyond the yielded ones.
-
-    Results, and a QuireError that the function raises, must pickle. With one process or one unit, this process does
-    everything. `prepare` is called once before the fork, for work that each process would otherwise repeat.
-
-    Raises:
-        QuireError: raised by the function, or a process was killed.
+    At most AHEAD units for each process are begun, or done and held, beyond the yielded ones. Results, and a QuireError
+    of the function, must pickle. With one process or unit, this process does everything. `prepare` is called once
+    before the fork, for work that each process would otherwise repeat.
     """
     processes = min(processes, len(units))
     if processes > 1:

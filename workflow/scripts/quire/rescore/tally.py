@@ -42,11 +42,7 @@ class Tally:
         self.regions.update(other.regions)
 
     def reads_by_name(self) -> dict[str, dict[str, int]]:
-        """Return the reads of each sample by the names of FILTERS, with the total first.
-
-        Raises:
-            QuireError: the counts of a sample do not balance.
-        """
+        """Return the reads of each sample by the names of FILTERS, with the total first; they must balance."""
         found = {}
         for name, counts in self.reads.items():
             by_filter = dict(zip(FILTERS, counts.tolist(), strict=True))

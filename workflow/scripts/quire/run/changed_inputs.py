@@ -39,11 +39,7 @@ def refuse_older(file: Path) -> None:
 
 
 def keep_states(inputs: Iterable[str], file: Path) -> None:
-    """Write the states of a run's inputs (files that no job makes), with which its jobs compare them.
-
-    Raises:
-        InputError: a file is of the future; Snakemake would take all results for older than it.
-    """
+    """Write the states of a run's inputs, with which its jobs compare them; InputError for a file of the future."""
     states = {path: _state(path) for path in inputs}
     for path, state in states.items():
         if state and state[1] > time.time_ns() + _AHEAD:

@@ -62,14 +62,14 @@ class Configuration:
 
 
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
-    """Validate a configuration, as Snakemake read it, and its sheets, first by the schemas, then for meaning.
-
-    Raises:
-        InputError: the first problem found, as one sentence.
-    """
+    """Validate a configuration, as Snakemake read it, and its sheets; raise InputError for the first problem."""
     settings = complete_settings(raw, read_schema(schemas / "config.schema.yaml"))
     check_reference(settings)
-    samples, units = _read_sheets(raw, settings, schemas)
+    return checked(settings, *_read_sheets(raw, settings, schemas))
+
+
+def checked(settings: dict[str, Any], samples: list[Row], units: list[Row]) -> Configuration:
+    """Check settings and the rows of both sheets for meaning; raise InputError as `load` does."""
     check_samples(samples, units, settings)
     check_units(units, settings)
     check_regions_and_truth(settings, [row.values["sample"] for row in samples])

@@ -18,6 +18,7 @@ import yaml
 from quire.errors import InputError
 
 DEFAULT = Path("config/config.yaml")
+_FILES = ("--configfile", "--configfiles")
 
 
 def use_writable_cache() -> None:
@@ -32,11 +33,7 @@ def use_writable_cache() -> None:
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """Read a configuration file.
-
-    Raises:
-        InputError: it is missing, not text, not YAML, has no keys, or repeats a key; the message names the line.
-    """
+    """Return the content of a YAML or JSON file of keys; raise InputError with the line for any other file."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -56,18 +53,18 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def refuse_unreadable(arguments: Sequence[str]) -> None:
-    """End the process with one sentence if a configuration file that the arguments name is missing or invalid."""
-    names, taking = list[str](), False
-    for argument in arguments:
-        key, given, value = argument.partition("=")
-        if key in ("--configfile", "--configfiles"):
-            names += [value] if given else []
-            taking = not given
-        elif argument.startswith("-"):
-            taking = False
-        elif taking:
-            names.append(argument)
+    """End the process with one sentence if the arguments of Snakemake name a wrong configuration file or key."""
+    names, option = list[str](), ""
     try:
+        for argument in arguments:
+            key, given, value = argument.partition("=")
+            if argument.startswith("-"):
+                option = "" if given else key
+                names += [value] if given and key in _FILES else []
+            elif option in _FILES:
+                names.append(argument)
+            elif option in ("--config", "-C") and not given:
+                raise InputError(f"{option}: {argument} is not KEY=VALUE; give targets first, or last after --.")
         for name in names:
             read_config_file(Path(name))
     except InputError as error:

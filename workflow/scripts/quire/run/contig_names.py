@@ -34,11 +34,7 @@ TABLES = ("annotate.gff3", "report.known_sites", "report.truth.vcf")
 
 
 def check_contig_names(settings: Mapping[str, Any]) -> None:
-    """Check that the input files name contigs as the reference does, and that BED files are valid.
-
-    Raises:
-        InputError: the message names the key, the file and, for a BED file, the line.
-    """
+    """Raise InputError for input files that name contigs unlike the reference, and for wrong lines of BED files."""
     given = {key: path for key in (*BEDS, *TABLES) if (path := _value(settings, key))}
     if not given or not settings["samples"]:
         return

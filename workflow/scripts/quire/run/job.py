@@ -32,18 +32,15 @@ _LESS_MEMORY = {
 }
 LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` matches some lines
 SENTENCE = "quire: error: "  # beginning of the last line of a failed job's log, after the time
-STOPPED = f"{SENTENCE}the run was stopped before its end; the same command goes on with it."  # no job failed
+# No job failed.
+STOPPED = f"{SENTENCE}the run was stopped; the results of finished jobs are kept, and the same command does the rest."
 RUN = "QUIRE_RUN"  # environment variable with the run's name, inherited by its jobs, also on a cluster
 NO_THREAD = "can't start new thread"  # Python's words, in a RuntimeError
 _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandler writes it
 
 
 def run_job(snakemake: Any, main: Callable[[], None]) -> None:
-    """Run `main` with the log of the job (Snakemake's object), whose last line is one sentence if it fails.
-
-    Raises:
-        SystemExit: status 1 after any exception; except for QuireError and OSError its traceback is logged.
-    """
+    """Run `main` with the log of the job (Snakemake's object), whose last line is one sentence if it fails."""
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8", errors="backslashreplace") as stream:

@@ -15,6 +15,14 @@ from quire.errors import InputError
 from quire.run.inputs import require_text
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
+# Keys of the block `rescore` that decide a call; the others decide the pieces, the records and the filters.
+CALLER_KEYS = (
+    "minimum_mapping_quality",
+    "maximum_reads_per_start",
+    "minimum_support",
+    "error_model",
+    "long_indels",
+)
 SHEETS = ("samples", "units")  # the keys that name the sheets
 ALIKE = 0.66  # least similarity at which a name counts as a misspelling of another, from 0 to 1
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
@@ -34,11 +42,7 @@ def default_settings(block: str) -> dict[str, Any]:
 
 
 def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with the schema's defaults filled in and `reference.index_directory` resolved.
-
-    Raises:
-        InputError: an unknown key, a missing key or a value that the schema does not allow.
-    """
+    """Return the configuration with the schema's defaults, which it must fit (InputError), and the index's folder."""
     settings: dict[str, Any] = _with_defaults(raw, schema)
     needs_no_reference = _needs_no_reference(settings, raw)
     if needs_no_reference:
@@ -169,11 +173,7 @@ def _place(path: Iterable[str | int]) -> str:
 
 
 def value_of(text: str, part: Mapping[str, Any]) -> Any:
-    """Return the value of a key that a command line gives as text, by the schema of the key.
-
-    Raises:
-        InputError: the violation of the schema, as the end of a sentence that begins with the key.
-    """
+    """Return the value of a key from text; raise InputError with the end of a sentence that begins with the key."""
     value = _as_typed(text, part["type"]) if "type" in part else text
     error = next(jsonschema.Draft202012Validator(part).iter_errors(value), None)
     if error is not None:

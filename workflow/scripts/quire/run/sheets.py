@@ -40,7 +40,7 @@ class Row:
 
     Attributes:
         path: the sheet, as configured.
-        line: 1-based number of the row's line in the file.
+        line: 1-based number of the row's line in the file; 0 for a row that a command line gives.
         values: text of each column of the schema, stripped, with defaults filled in, and of columns that only a sheet
             of another program has.
         metadata: text of the other columns, which mean nothing to Quire.
@@ -56,7 +56,7 @@ class Row:
     @property
     def place(self) -> str:
         """Return the file and line, for messages."""
-        return f"{self.path}, line {self.line}"
+        return f"{self.path}, line {self.line}" if self.line else self.path
 
     @property
     def of_another_program(self) -> bool:
@@ -101,11 +101,7 @@ def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
 
 
 def samples_of(units: list[Row], schema: Mapping[str, Any]) -> list[Row]:
-    """Return the rows of a sheet of samples that a sheet of another program stands for: ploidy 2, and sarek's sex.
-
-    Raises:
-        InputError: rows of one sample have different sexes or patients, or a sex that the schema does not allow.
-    """
+    """Return the rows of samples, with ploidy 2, that a sheet of another program stands for; they must agree."""
     samples = dict[str, Row]()
     for row in units:
         values = {
@@ -121,6 +117,15 @@ def samples_of(units: list[Row], schema: Mapping[str, Any]) -> list[Row]:
                 "one, or rename the sample."
             )
     return list(samples.values())
+
+
+def row_of(path: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> Row:
+    """Return the row that a command line gives, with the schema's defaults, which it must fit (InputError)."""
+    parts = schema["properties"]
+    values = {column: as_spelled(given.get(column) or part.get("default", ""), part) for column, part in parts.items()}
+    row = Row(path, 0, values, {}, {column: column for column in parts})
+    _check_values(row, schema)
+    return row
 
 
 def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, Row] | None:

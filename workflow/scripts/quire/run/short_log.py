@@ -163,11 +163,7 @@ def shorten(
 
 
 def watch(logger: logging.Logger, seconds: float = SECONDS_BETWEEN_LOOKS) -> None:
-    """Log periodically the progress of the jobs that a logger's handlers have seen begin (`short_log.shorten`).
-
-    Raises:
-        QuireError: the limits of the user's shell allow no further thread.
-    """
+    """Log periodically the progress of the jobs that a logger's handlers have seen begin (`short_log.shorten`)."""
     formatters = [handler.formatter for handler in logger.handlers if isinstance(handler.formatter, ShortFormatter)]
     said: dict[str, str] = {}
 

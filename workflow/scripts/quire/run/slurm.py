@@ -62,9 +62,6 @@ def require_slurm(has_account: bool, status_command: str, seconds_between: int) 
 
     `has_account`: an account is given, so that the plugin guesses none. The others are settings of the plugin;
     `seconds_between` is the time between two queries of states.
-
-    Raises:
-        QuireError: one is missing, hangs or fails.
     """
     for program in ("sbatch", "scancel"):
         if not shutil.which(program):

@@ -24,16 +24,9 @@ def _differing(codes, word):
 
 @inlined
 def differing_bases(codes, first, last, reverse, place, count, word):
-    """Compare `count` bases of an oriented read, from `place` on, with a packed word.
+    """Compare `count` (0 to 32) bases of an oriented read, from `place` on, with the lowest bits of a packed word.
 
-    Args:
-        codes: uint8[], of the whole batch; 4 for N, which differs from every base.
-        first: index of the read's first base in `codes`.
-        last: index after its last base.
-        reverse: True for the reverse complement of the read.
-        place: index of the first base to compare, in the oriented read.
-        count: number of bases, 0 to 32; all lie within the read.
-        word: uint64, the bases to compare with, from the lowest bits up; bits after them are ignored.
+    The read is codes[first:last] (uint8, 4 for N, which differs from every base), or its reverse complement.
 
     Returns:
         uint64: bit i is set where base place + i differs; bits from `count` on are 0.

@@ -171,8 +171,7 @@ class _KernelCache(FunctionCache):
             self.disable()
 
     def save_overload(self, signature: object, data: object) -> None:
-        """Store compiled code; Numba calls this method."""
-        # Raises: QuireError: the folder of the kernels is full or cannot be written.
+        """Store compiled code (Numba calls this); raise QuireError if the folder of the kernels cannot be written."""
         if (changed := changed_source(self._py_func.__code__.co_filename)) is not None:
             _say_changed(changed)
             return

@@ -53,11 +53,7 @@ def kernels_root() -> Path:
 def are_compiled(stage: str, script: str) -> bool:
     """Return True if the kernels of a stage are compiled for this processor, these sources and this version of Numba.
 
-    It touches the folders that it finds, which marks them as used.
-
-    Args:
-        stage: name of the stage.
-        script: script in workflow/scripts; the kernels depend on its imports.
+    The kernels depend on the imports of `script`. The folders that it finds are touched, which marks them as used.
     """
     try:
         folders = json.loads(_stamp(stage, script).read_text())
@@ -72,11 +68,7 @@ def are_compiled(stage: str, script: str) -> bool:
 
 
 def remember(stage: str, script: str, since: float) -> None:
-    """Write the stamp of a stage whose kernels were all called by this process, which began at `since` (Unix time).
-
-    Raises:
-        QuireError: the stamp cannot be written.
-    """
+    """Write the stamp of a stage whose kernels were all called by this process, which began at `since` (Unix time)."""
     used = (folder for folder in kernels_root().iterdir() if folder.is_dir() and folder.stat().st_mtime >= since)
     stamp = _stamp(stage, script)
     temporary = stamp.with_suffix(f".{os.getpid()}")

@@ -76,11 +76,7 @@ _FPCR = _Register(1 << 24, _read_fpcr, _write_fpcr)  # FZ
 
 
 def register_of(triple: str) -> _Register:
-    """Return the control register of a machine, by its LLVM triple.
-
-    Raises:
-        TypingError: how to flush subnormals on this machine is not known.
-    """
+    """Return the control register of a machine, by its LLVM triple; raise TypingError for an unknown one."""
     architecture = triple.split("-")[0]
     if architecture == "x86_64":
         return _MXCSR

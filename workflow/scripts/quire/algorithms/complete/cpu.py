@@ -23,18 +23,10 @@ CANDIDATES, MOST_CANDIDATES = 1 << 20, 1 << 23  # candidates of the reads search
 def find_ends(
     pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int, count: int | None = None
 ) -> PartsOfEnds:
-    """Find all ends of reads.
+    """Yield all ends of reads in parts of at most `room` (at least DIAGONALS) ends.
 
-    Args:
-        pages: of the whole axis, in order; they overlap by at least the longest read.
-        reads: the batch; each has at least `shortest_read(max_differences)` bases.
-        axis: the reference.
-        max_differences: k.
-        room: most ends in a part, at least DIAGONALS.
-        count: number of pieces of a read; None for the cut with the least estimated cost.
-
-    Yields:
-        The ends in parts, see `PartsOfEnds`.
+    The pages are those of the whole axis, in order, and overlap by at least the longest read. Reads have at least
+    `shortest_read(max_differences)` bases. They are cut into `count` pieces, or by the cut of least estimated cost.
     """
     table = page_table(pages)
     first, step = 0, FIRST_READS

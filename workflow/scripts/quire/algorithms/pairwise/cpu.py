@@ -33,12 +33,8 @@ def align(
 ) -> PairwiseAlignment:
     """Align two sequences; the answer does not depend on `threads`, `tiling` and `progress`.
 
-    Args:
-        pair: the sequences, scores and mode.
-        threads: number of threads.
-        tiling: for tests; None: chosen such that borders take at most half of MEMORY.
-        progress: called with the number of cells computed since the last call.
-        at_corner: whether the alignment must end at (m, n) in every mode; in mode LOCAL it may be empty.
+    Borders of tiles take at most half of MEMORY, unless tests give a `tiling`. `progress` is called with the number of
+    cells since the last call. With `at_corner` the alignment ends at (m, n) in every mode; in LOCAL it may be empty.
     """
     alignment = without_matrix(pair, at_corner)
     if alignment is not None:

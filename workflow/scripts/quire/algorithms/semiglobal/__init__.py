@@ -55,8 +55,7 @@ class SemiglobalBatch:
     tasks: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        """Refuse empty sequences."""
-        # Raises: ValueError: a sequence is empty.
+        """Refuse empty sequences with ValueError."""
         for name in ("reference", "alternate"):
             if np.any(np.diff(getattr(self, f"{name}_offsets")) <= 0):
                 raise ValueError(f"semi-global batch: an empty {name} cannot be aligned")

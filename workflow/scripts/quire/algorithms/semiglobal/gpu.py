@@ -304,11 +304,7 @@ def _scores(scoring: Scoring, overhang: Overhang) -> _Scores:
 def trace(
     card: Card, pairs: CardPairs, exact: CardArray, launches: list[FillLaunch], scoring: Scoring, overhang: Overhang
 ) -> tuple[CardArray, CardArray, CardArray]:
-    """Follow the tracebacks of all launches that were filled; `exact` is the result of `find_exact`.
-
-    Returns:
-        For the tasks: int32 offsets, int64 numbers of CIGAR elements, and uint32 elements, concatenated.
-    """
+    """Follow the tracebacks of all filled launches; return int32 offsets, int64 CIGAR lengths, and uint32 CIGARs."""
     count = len(pairs.tasks)
     offsets, counts = exact.copy(), card.full(count, 1, np.int64)
     walks = [

@@ -54,11 +54,7 @@ class DepthSpan(NamedTuple):
 
 
 def count_depth(span: DepthSpan, genome: Genome, target: Target, counters: Counters) -> NDArray[np.int64]:
-    """Add the depth of all positions of the span to the counters of coverage.
-
-    Returns:
-        int64[n, 3]: contig, start and end of the target's regions with a depth below `target.low`.
-    """
+    """Add a span's depth to the counters; return regions (int64[n, 3]) of the target below `target.low`."""
     runs = _depth_runs(*span.records, span.carried, span.start, span.end, genome.lengths)
     low: NDArray[np.int64] = _count_runs(runs, target, genome.first_window, counters)
     return low

@@ -272,10 +272,7 @@ def _orientation(fields, flag):
 
 @compiled
 def _count_alignments(data, starts, fixed, mismatches_at, counters):
-    """Count aligned bases, indels by cycle and length, and mismatches by cycle and quality.
-
-    Counted are mapped records with bases, but secondary ones.
-    """
+    """Count aligned bases, indels by cycle and length, and mismatches by cycle and quality, of primary records."""
     totals, indels = counters.totals, counters.indels
     indel_lengths, mismatches = counters.indel_lengths, counters.mismatches
     for r in range(len(starts)):

@@ -199,9 +199,6 @@ def open_sample(
     """Open a finished sample for counting: yield its header and batches of its records, which `threads` decompress.
 
     A CRAM is decoded to a temporary BAM in the folder of `output`.
-
-    Raises:
-        QuireError: if the file is damaged or its contigs are not those of the reference, in the same order.
     """
     bam = sample.alignments
     with scratch_directory(output.parent, f"{output.name}.counting") as scratch, ThreadPoolExecutor(threads) as pool:

@@ -59,10 +59,8 @@ def _table(records: int) -> _Table:
 def mark(records: Records, library: NDArray[np.int32], source: str, marking: Marking) -> NDArray[np.uint8]:
     """Find the duplicates among records, all that may share a fragment, in the order of the sorted file.
 
-    `library` (int32[n]) has the number of each record's library, `source` names the records' file for error messages.
-
-    Returns:
-        uint8[n]: 0, or DUPLICATE with the other bits of `quire.finish.marking`.
+    `library` (int32[n]) has the number of each record's library. The answer is 0, or DUPLICATE with the other bits of
+    `quire.finish.marking` (uint8[n]).
 
     Raises:
         QuireError: if a record with a mapped mate lacks MC or ms, or a record spans SPAN bases or more.
@@ -246,8 +244,7 @@ def _fragments(pairs):
 
 @compiled
 def _mark(records, library, pairs, ends, duplicate):
-    """Fill `duplicate` and two tables, of pairs and of 5' ends."""
-    # Returns: The fault and number of a record that cannot be compared; (0, 0) without a fault.
+    """Fill `duplicate` and two tables, of pairs and of 5' ends; return the fault and number of a record, or 0, 0."""
     data, starts, fixed = records.data, records.starts, records.fixed
     pairs, ends = borrowed(pairs), borrowed(ends)
     for i in range(len(starts)):

@@ -39,11 +39,7 @@ class WrongRecord(ValueError):
 
 
 def checked_records(data: NDArray[np.uint8], contigs: int) -> Records:
-    """Return the records that are end to end in `data` (uint8[]), of a file whose header has `contigs` contigs.
-
-    Raises:
-        WrongRecord: a record is not within its bounds.
-    """
+    """Return the records, end to end in `data`, of a file with `contigs` contigs; raise WrongRecord for a wrong one."""
     index, at, fault = _first_fault(data, contigs)
     if fault != _FINE:
         name = data[at + FIXED_BYTES : at + FIXED_BYTES + int(data[at + _NAME_BYTES])] if fault > _SIZE else data[:0]

@@ -40,11 +40,7 @@ def records_of(data: NDArray[np.uint8]) -> Records:
 
 
 def header_bytes(content: bytes | memoryview) -> int:
-    """Return the bytes of a BAM's header (magic number, text, contigs); more than len(content) if it is incomplete.
-
-    Raises:
-        ValueError: a number in it is negative, or a name has no end.
-    """
+    """Return the bytes of a BAM's header, more than len(content) if it is incomplete; ValueError if it is wrong."""
 
     def number(at: int, least: int) -> int:
         value = int.from_bytes(content[at : at + 4], "little", signed=True)

@@ -89,11 +89,7 @@ def find_index(path: str | Path, kind: str) -> Path | None:
 
 
 def open_index(path: str | Path, kind: str = "bai") -> LinearIndex | BinIndex:
-    """Read the index of a BAM file, or of a VCF file with `kind` "tbi"; see `find_index`.
-
-    Raises:
-        InputError: there is no index, or it is damaged.
-    """
+    """Read the index (see `find_index`) of a BAM file, or of a VCF file with `kind` "tbi"; InputError without one."""
     command = "samtools index" if kind == "bai" else "bcftools index --tbi"
     found = find_index(path, kind)
     if found is None:

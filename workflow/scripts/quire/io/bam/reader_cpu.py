@@ -61,9 +61,6 @@ class BamReader:
         """Return the records (uint8[]) that overlap a span, end to end in the order of the file.
 
         `start` is 0-based, and `end` the position after the last.
-
-        Raises:
-            InputError: the file is damaged or truncated, or the index belongs to another file.
         """
         first = self._index.first_offset(contig, start)
         if first is None:

@@ -37,11 +37,7 @@ class IndexedAlignments:
     """
 
     def __init__(self, path: str | Path, fasta: str | Path | None = None) -> None:
-        """Open the file and read its header.
-
-        Args:
-            path: BAM or CRAM file, coordinate-sorted and indexed.
-            fasta: FASTA of the reference, needed only for CRAM.
+        """Open the file and read its header; `fasta` is needed only for CRAM.
 
         Raises:
             InputError: the file is missing, no BAM or CRAM, truncated, not sorted or not indexed, or the reference of a
@@ -77,11 +73,7 @@ class IndexedAlignments:
         self._decoded: dict[str, Records] = {}  # whole contigs of a CRAM that were not asked for yet
 
     def records(self, contig: str, start: int, end: int) -> Records:
-        """Return the records that overlap [start, end) (0-based) of a contig; none for an unknown contig.
-
-        Raises:
-            InputError: the file is damaged or not sorted.
-        """
+        """Return the records that overlap [start, end) (0-based) of a contig; none for an unknown contig."""
         if contig not in self.contigs:
             return records_of(np.frombuffer(b"", np.uint8))
         if self._reader is None:

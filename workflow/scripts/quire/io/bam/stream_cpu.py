@@ -42,11 +42,7 @@ class RecordStretch(NamedTuple):
         return np.concatenate([self.head, self.text]) if len(self.head) else self.text
 
     def records(self) -> Records:
-        """Return the records after a check of their bounds; any thread may call it.
-
-        Raises:
-            QuireError: a record is wrong.
-        """
+        """Return the records after a check of their bounds (QuireError); any thread may call it."""
         try:
             return checked_records(self.bytes(), len(self.stream.contig_names))
         except WrongRecord as error:
@@ -71,14 +67,7 @@ class BamStream:
     ) -> None:
         """Open the file and read its header.
 
-        Args:
-            path: BAM file.
-            error: class of the errors that are raised, here and while reading.
-            remedy: advice to the user, the end of their messages.
-            name: file that they name, if `path` is a temporary file.
-
-        Raises:
-            QuireError: the file is not a complete BAM file.
+        Errors are of the class `error`; they name the file `name` and end with the advice `remedy`.
         """
         self.path = Path(path)
         self._name = name or self.path
@@ -95,9 +84,6 @@ class BamStream:
         """Yield all records in the order of the file.
 
         As `quire.io.inflate_cpu.inflate_ahead`.
-
-        Raises:
-            QuireError: the file is damaged or truncated.
         """
         carry, first = self._rest, 0
         for text in self._inflated(executor, size, ahead):

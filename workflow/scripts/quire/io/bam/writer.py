@@ -48,14 +48,8 @@ def header_text(
 ) -> str:
     """Return the header's text: @HD (unsorted), @SQ, @RG and the @PG line of Quire.
 
-    Args:
-        contig_names: names of the contigs, in order.
-        contig_lengths: their lengths in bases.
-        read_groups: one for each unit in the file.
-        version: VN of the @PG line.
-        command: CL of the @PG line; white space becomes single spaces.
-        description: DS of the @PG line, which is left out if empty.
-        tags: further tags of each contig's @SQ line, such as `M5:...`, separated by tabs; none if empty.
+    `tags` has further tags of each contig's @SQ line, such as `M5:...`, separated by tabs, or nothing. White space in
+    `command` becomes single spaces; an empty `description` is left out.
     """
     lines = ["@HD\tVN:1.6\tSO:unsorted"]
     for name, length, more in zip(contig_names, contig_lengths, tags or [""] * len(contig_names), strict=True):
@@ -76,15 +70,7 @@ def header_text(
 class BamWriter:
     """Writer of a BAM file that appears under its final name when the `with` block ends without an error.
 
-    Args:
-        path: final name.
-        header_text: text from `header_text`.
-        contig_names: names as in the header.
-        contig_lengths: their lengths in bases.
-        level: compression level of ISA-L, 0 to 3.
-
-    Raises:
-        QuireError: the folder cannot be written or the disk is full.
+    `level` is that of ISA-L's compression, 0 to 3.
     """
 
     def __init__(

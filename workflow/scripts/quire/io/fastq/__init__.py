@@ -35,8 +35,7 @@ def read_batches(
 ) -> Generator[PairBatch, None, None]:
     """Yield batches of `reads_per_batch` reads or pairs of one or two FASTQ files; the last may be smaller.
 
-    `chunk_bytes` of text are in memory at a time, more for larger records. Without `fq2` the reads are single, or
-    `interleaved` mates; with `phred64` qualities are Phred+64.
+    `interleaved` says that `fq1` holds both mates. About `chunk_bytes` of text are in memory at a time.
 
     Raises:
         InputError: a file or record is wrong; the message names file, record, error and remedy.

@@ -13,15 +13,7 @@ from quire.simd.compiled import compiled
 
 
 def separate_mates(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
-    """Yield the pairs of interleaved reads: first mate, second mate, first mate of the next pair, ...
-
-    Args:
-        path: path of the file, for messages.
-        batches: its reads; all batches except the last have an even number.
-
-    Raises:
-        InputError: mates have different names, or the last read has no mate.
-    """
+    """Yield the pairs of interleaved reads, of even batches but the last; raise InputError for a read without mate."""
     for batch in batches:
         mate1, mate2 = every_other(batch, 0), every_other(batch, 1)
         different = first_difference(mate1.names, mate1.name_offsets, mate2.names, mate2.name_offsets, len(mate2))

@@ -22,11 +22,7 @@ log = logging.getLogger("quire.fastq")
 
 
 def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
-    """Yield batches of `reads_per_batch` reads; the last may be smaller.
-
-    Raises:
-        InputError: a record is wrong, or the file has no reads.
-    """
+    """Yield batches of `reads_per_batch` reads of a FASTQ; the last may be smaller. InputError for a wrong record."""
     with read_errors(path), closing(text_chunks(path, chunk_bytes)) as chunks:
         text = _Text(path, chunks)
         if lacks_bgzip_end(path):

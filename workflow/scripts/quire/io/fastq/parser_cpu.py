@@ -48,15 +48,10 @@ _TOPS = np.uint64(0x8080808080808080)  # the highest bit of each of eight bytes
 
 @compiled
 def parse(data, at_end, maximum_length, count, given):
-    """Parse records of a text that begins with one, and append them to the first `count` records of `given`.
+    """Parse records of a FASTQ text that begins with one, and append them to the first `count` records of `given`.
 
-    Args:
-        data: uint8[], FASTQ text.
-        at_end: True if nothing follows in the file; a missing last newline must have been added.
-        maximum_length: longest accepted read, in bases.
-        count: number of records in `given`.
-        given: ParsedReads, each of whose flat arrays has room for all bytes of `data`. Parsing stops when it has n
-            records.
+    Each flat array of `given` has room for all bytes of `data`; parsing stops when it has n records. `at_end` says that
+    nothing follows in the file; a missing last newline must have been added.
 
     Returns:
         Status, number of records in `given`, and position after the last whole record.

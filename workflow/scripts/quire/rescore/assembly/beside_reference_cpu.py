@@ -67,11 +67,7 @@ def room_for(slots):
 
 @compiled
 def thread_all(space, runs, count, reference, k, slots):
-    """Thread all runs along a reference.
-
-    Returns:
-        The number of edges beside the reference; NONE if the graph must be built, REFUSED_EDGES if it is not usable.
-    """
+    """Thread all runs along a reference; return the edges beside it, NONE to build the graph, or REFUSED_EDGES."""
     length = len(reference) - k + 1
     table, vertices, edges, through = space.table[:slots], space.vertices, space.edges, space.through
     if not _number_reference(table, reference, k):

@@ -131,11 +131,7 @@ def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
 
 @compiled
 def align_branch(reference, branch):
-    """Align a branch with the reference from their common start on; the reference's end is free.
-
-    Returns:
-        CIGAR elements (uint32) without the deletion at the free end; none if there are more than GATK allows.
-    """
+    """Align a branch with the reference from their common start; none beyond the CIGAR elements that GATK allows."""
     elements = align_one(reference, branch, DANGLING_END, _LEADING_INDEL)
     if operation_of(elements[-1]) == CIGAR_DELETION:
         elements = elements[:-1]

@@ -51,11 +51,7 @@ def threading_order(reads, first, last):
 
 @inlined
 def write_runs(reads, order, runs, count, end):
-    """Write every run of at least _SHORTEST good bases of some reads after `count` runs with `end` codes.
-
-    Returns:
-        The new numbers of runs and codes.
-    """
+    """Write runs of at least _SHORTEST good bases of some reads after `count` runs with `end` codes."""
     offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
     codes, starts, ends, sample = runs.codes, runs.starts, runs.ends, runs.sample
     n, at = np.int64(count), np.int64(end)

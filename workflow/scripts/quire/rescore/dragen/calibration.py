@@ -52,13 +52,7 @@ def calibrate_sample(
     fasta: str | Path | None = None,
     threads: int = 1,
 ) -> None:
-    """Write a sample's tables in GATK's text format, and their provenance as JSON.
-
-    `intervals` are the called ones, 0-based, half-open, in genome order; a CRAM is decoded with `fasta`.
-
-    Raises:
-        InputError: an alignment that cannot be read.
-    """
+    """Write a sample's tables in GATK's text format, and their provenance as JSON."""
     reference = Reference.open(reference_directory)
     windows, bases = chosen_windows(reference, intervals)
     with fasta_to_decode([alignment], fasta, outputs.tables) as decoding:

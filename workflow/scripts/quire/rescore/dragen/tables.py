@@ -86,11 +86,7 @@ def write_tables(tables: RepeatTables, sample: str, path: str | Path) -> None:
 
 
 def read_tables(path: str | Path) -> RepeatTables:
-    """Read tables that `write_tables` wrote under this name.
-
-    Raises:
-        InputError: the file is missing, damaged, edited, or that of another sample.
-    """
+    """Read tables that `write_tables` wrote under this name; raise InputError for any other content."""
     if not Path(path).is_file():
         raise InputError(f"{path}: does not exist; calibrate the sample first (target rule calibrate_repeats).")
     head, _, text = Path(path).read_bytes().partition(b"\n# sample")
@@ -103,11 +99,7 @@ def read_tables(path: str | Path) -> RepeatTables:
 
 
 def parse_tables(text: str, path: str | Path) -> RepeatTables:
-    """Return the tables of a file of this program or of GATK, without looking for a checksum.
-
-    Raises:
-        InputError: other periods or repeats.
-    """
+    """Return the tables of a file of this program or of GATK; raise InputError for other periods or repeats."""
     found: dict[str, list[list[float]]] = {name: [] for name in _NAMES}
     rows, estimated = None, False
     for number, line in enumerate(text.splitlines(), 1):

@@ -75,14 +75,8 @@ def call_gvcf_site(
 ) -> GvcfCall | None:
     """Genotype one sample at a site; return None if no alternate allele is possible at all.
 
-    Args:
-        site: alleles and their haplotypes.
-        likelihoods: float64[reads, haplotypes] log10 of the reads that touch the site; NaN rows are not used.
-        reverse: uint8[reads], 1 for the reverse strand.
-        mapping_quality: uint8[reads].
-        ploidy: of the sample.
-        covered: True if an earlier deletion spans the site, so that SPANNING may be written.
-        model: error model of GATK's DRAGEN mode; genotype and QUAL then come from posteriors.
+    The arguments are those of `call_site`; reads also have `reverse` (uint8[reads], 1 for the reverse strand) and
+    `mapping_quality` (uint8[reads]).
     """
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     given, site = site, limit_alleles(site, likelihoods, ploidy)

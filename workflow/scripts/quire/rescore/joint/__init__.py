@@ -72,14 +72,10 @@ class JointRequest(NamedTuple):
 
 
 def genotype_interval(request: JointRequest) -> int:
-    """Genotype the samples of some gVCFs together in one piece of the genome.
-
-    Returns:
-        The number of records.
+    """Genotype the samples of some gVCFs together in one piece of the genome; return the number of records.
 
     Raises:
         InputError: a file that is not a complete gVCF of this reference, has no index, or repeats a sample.
-        QuireError: a process was killed.
     """
     minimum_quality = request.minimum_quality
     reference = Reference.open(request.reference_directory)
@@ -136,11 +132,7 @@ class _GvcfFiles:
 
 
 def check_gvcfs(reference_directory: str | Path, gvcfs: Sequence[str | Path], samples: Sequence[str]) -> None:
-    """Check the gVCFs of further samples, which must not have the names of `samples`.
-
-    Raises:
-        InputError: as in `genotype_interval`.
-    """
+    """Raise InputError for gVCFs that `genotype_interval` would refuse together with those of `samples`."""
     reference = Reference.open(reference_directory)
     for gvcf in open_gvcfs(gvcfs, dict(contigs_of(reference)), dict.fromkeys(samples, "the sheet of samples")):
         gvcf.require_letters(reference.sequence)

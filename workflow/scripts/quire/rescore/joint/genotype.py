@@ -76,15 +76,11 @@ class JointCall:
 def call_joint_site(
     site: JointSite, minimum_quality: float, covered: bool, deletions_alone: bool = False
 ) -> JointCall | None:
-    """Genotype all samples of a site; return None if no variant is likely enough.
+    """Genotype all samples of a site; return None if no variant is likely enough. All may have the reference.
 
-    All samples of a call may have the reference.
-
-    Args:
-        site: with its samples.
-        minimum_quality: lowest QUAL of a site or an allele that is written.
-        covered: True if an earlier written deletion spans the site, so that '*' may be written.
-        deletions_alone: True to also return sites with '*' as the only alternate, whatever their QUAL.
+    `minimum_quality` is the lowest QUAL of a site or an allele that is written. `covered` says that an earlier written
+    deletion spans the site, so that '*' may be written. With `deletions_alone`, sites with '*' as the only alternate
+    are also returned, whatever their QUAL.
     """
     known = [(sample.ploidy, sample.phreds) for sample in site.samples if sample.phreds is not None]
     if len(site.alleles) < 2 or not known or not site.depth:

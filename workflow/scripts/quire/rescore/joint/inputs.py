@@ -173,11 +173,7 @@ class Gvcf:
                 )
 
     def require_letters(self, sequence: Callable[[str, int, int], bytes]) -> None:
-        """Compare the first records of each contig with the letters that `sequence` returns for a span.
-
-        Raises:
-            InputError: a letter differs, or a record is beyond its contig: the file is of another reference.
-        """
+        """Raise InputError if the first records of each contig differ from the letters that `sequence` returns."""
         for contig in self._file.contigs:
             length = self._lengths.get(contig, 0)
             for record in islice(self.records(contig, 0, _FURTHEST), _RECORDS_COMPARED):
@@ -208,11 +204,7 @@ class Gvcf:
 
 
 def open_gvcfs(paths: Sequence[str | Path], contigs: Mapping[str, int], taken: Mapping[str, str]) -> list[Gvcf]:
-    """Open gVCFs, whose samples must all be different and not among `taken`, names with the source of each.
-
-    Raises:
-        InputError: as in `Gvcf`, or a sample in two files.
-    """
+    """Open gVCFs; raise InputError for a sample in two files or among `taken`, names with the source of each."""
     found = dict(taken)
     opened = []
     allow_open_files()

@@ -34,9 +34,6 @@ class ReadSource(IndexedAlignments):
 
         Reads whose alignment starts in the spans `owned` (int64[n, 2], in order) are counted (int64 for each name of
         FILTERS). A contig that the file does not have gives no reads.
-
-        Raises:
-            InputError: the file is damaged.
         """
         records = self.records(contig, max(0, start - FETCH_MARGIN), end)
         positions = records.fixed["position"]

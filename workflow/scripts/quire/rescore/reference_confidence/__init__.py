@@ -59,14 +59,9 @@ def reference_confidence(
     low: int,
     ploidy: int,
 ) -> Confidence:
-    """Return the confidence at every position of some spans.
+    """Return the confidence at every position of some spans (int64[n, 2], 0-based, half-open).
 
-    Args:
-        reads: of every span, cut to its padded span.
-        spans: int64[n, 2], 0-based, half-open.
-        padded: int64[n, 2], around the spans; reads shifted by an indel are compared with the reference within it.
-        reference: uint8 codes from position `low` on, covering the padded spans.
-        low: position of the first code.
-        ploidy: of the sample.
+    Reads are cut to the `padded` spans; those shifted by an indel are compared with the reference within them. The
+    codes of `reference` begin at `low`.
     """
     return Confidence(*span_confidence(reads, spans, padded, reference, low, base_table(ploidy), indel_table(ploidy)))

@@ -212,16 +212,10 @@ def _place_all(unmoved, cut, spans, alignments, haplotypes, reference, low):
 
 @compiled
 def place(query, offset, cigar, haplotype_cigar, reference, reference_start, positions):
-    """Write the positions (int64[bases]) of one read's bases, given its alignment to its haplotype.
+    """Write the `positions` (int64[bases]) of one read's bases, from its alignment to its haplotype from `offset` on.
 
-    Args:
-        query: uint8 codes.
-        offset: first base of the haplotype that the read is aligned to.
-        cigar: uint32, of the read to the haplotype; clipped bases count as inserted.
-        haplotype_cigar: uint32, of the haplotype to the reference.
-        reference: uint8 codes of the span.
-        reference_start: position of its first base.
-        positions: written.
+    Clipped bases count as inserted. `haplotype_cigar` aligns the haplotype to the reference, whose codes begin at
+    `reference_start`.
     """
     start = start_on_reference(haplotype_cigar, offset)
     operations, lengths = carried_over(cigar, haplotype_cigar, offset)

@@ -1,7 +1,7 @@
 """An explanation of one position, step by step, and why a call was or was not made there.
 
 The position is called like a unit of a run (`units.call_unit`). `listener` keeps the facts that the steps report
-(`quire.rescore.trace`), and `words` prints them. The command is `python -m quire.rescore why --at chr20:10001298`.
+(`quire.rescore.trace`), and `words` prints them. The command is `quire why --at chr20:10001298`.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,7 @@ from quire.rescore.why.words import lines_of
 
 
 def explain(job: CallingJob, contig: str, position: int) -> Iterator[str]:
-    """Yield lines that say what happened at a position (0-based) of a job of one or more samples.
-
-    Raises:
-        InputError: the reference has no such contig or position.
-    """
+    """Yield lines that say what happened at a position (0-based) of a job; raise InputError if there is none such."""
     lengths = dict(contigs_of(job.reference))
     if contig not in lengths:
         raise InputError(f"--at: the reference has no contig {contig!r}; its first are {', '.join([*lengths][:5])}.")

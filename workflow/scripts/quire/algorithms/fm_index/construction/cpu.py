@@ -7,12 +7,7 @@ from quire.simd.compiled import compiled
 
 @compiled
 def occurrence_blocks(codes, suffix_array, words_per_block):
-    """Write the Burrows-Wheeler transform as occurrence blocks.
-
-    Args:
-        codes: uint8[n], 0..3.
-        suffix_array: uint32[n + 1].
-        words_per_block: 4, 8, 16 or 32.
+    """Write the Burrows-Wheeler transform of codes (uint8[n], 0..3) as occurrence blocks of 4, 8, 16 or 32 words.
 
     Returns:
         blocks (uint64, flat), counts of the four codes (int64[4]), and the row of the whole text.

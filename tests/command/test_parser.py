@@ -10,21 +10,22 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from quire.command import searches
+from quire.command.parser import CommandParser, beside, print_counts, require_apart, run_command
 from quire.device.card import SOURCES
 from quire.errors import InputError
 from quire.io.files import write_json_atomic
 from quire.reference import Reference
 from quire.run import interrupts
-from quire.run.command_line import ToolParser, beside, require_apart, run_tool
 from quire.run.exact_tools import EXACT_TOOLS
 from quire.run.schema import SCHEMAS, complete_settings, read_schema
 
 FILES = {"complete": ["reads"], "mems": ["queries"], "pairwise": ["query", "target"]}
 
 
-def parser_of(tool: str) -> ToolParser:
-    """Return the parser of a tool, made as its `__main__` makes it."""
-    return ToolParser(tool, "What it does.", tuple(FILES[tool]), "FILE")
+def parser_of(tool: str) -> CommandParser:
+    """Return the parser of a search."""
+    return searches.search_parser(getattr(searches, tool), "FILE", *FILES[tool])
 
 
 def least_arguments(tool: str) -> list[str]:
@@ -42,8 +43,8 @@ def test_defaults_are_those_of_a_configuration(tool: str) -> None:
     settings = complete_settings(raw, read_schema(SCHEMAS / "config.schema.yaml"))
     expected = {key: value for key, value in settings[tool][0].items() if key not in ("name", *FILES[tool])}
     expected |= expected.pop("scores", {})
-    assert parser.keys(given) == expected
-    assert parser.device(given) == {**settings["device"], "threads": given.threads}
+    assert parser.keys(given, tool) == expected
+    assert parser.keys(given, "device") == settings["device"]
     assert given.threads >= 1
 
 
@@ -51,8 +52,8 @@ def test_values_have_the_types_of_the_schema() -> None:
     """Numbers are converted, and words must be in the schema's list."""
     parser = parser_of("mems")
     given = parser.parse_args([*least_arguments("mems"), "--min-length", "50", "--unique", "both", "--memory", "4GB"])
-    assert parser.keys(given) == {"min_length": 50, "strands": "both", "unique": "both"}
-    assert parser.device(given)["memory"] == "4GB"
+    assert parser.keys(given, "mems") == {"min_length": 50, "strands": "both", "unique": "both"}
+    assert parser.keys(given, "device")["memory"] == "4GB"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_mistake_in_the_arguments(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("quire: error: ")
     assert expected in line
-    assert line.endswith(f"python -m quire.{tool} --help explains every argument.")
+    assert line.endswith(f"quire {tool} --help explains every argument.")
 
 
 def test_help_names_every_key(capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,24 +143,24 @@ def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypat
     """Counts are printed on stdout and warnings on stderr; an input error is one sentence and status 1."""
     summary = beside(tmp_path / "x.mems", "mems", "json")
     write_json_atomic(summary, {"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]})
-    run_tool(lambda: summary)
+    run_command(lambda: print_counts(summary))
     shown = capfd.readouterr()
     assert shown.out == "query bases 1,234,567, identity 0.5\n"
     assert shown.err.splitlines()[-1] == "warning: Odd."
 
-    def fail() -> Path:
+    def fail() -> None:
         raise InputError("q.fa: is empty.")
 
     with pytest.raises(SystemExit) as ended:
-        run_tool(fail)
+        run_command(fail)
     assert ended.value.code == "quire: error: q.fa: is empty."
 
-    def interrupted() -> Path:
+    def interrupted() -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(interrupts.os, "_exit", sys.exit)
     with pytest.raises(SystemExit) as ended:
-        run_tool(interrupted)
+        run_command(interrupted)
     assert ended.value.code == 130
     assert capfd.readouterr().err == "quire: error: interrupted with Ctrl-C; no output was written.\n"
 
@@ -224,7 +225,7 @@ def test_outputs_stand_apart(tmp_path: Path) -> None:
     (tmp_path / "q.fa").write_text(">q\nA\n")
     (tmp_path / "same.fa").symlink_to(tmp_path / "q.fa")
     require_apart([tmp_path / "other.fa"], [str(tmp_path / "q.fa")])
-    with pytest.raises(InputError, match="is an input of this search"):
+    with pytest.raises(InputError, match="is an input of this command"):
         require_apart([tmp_path / "new", tmp_path / "same.fa"], ["none.fa", str(tmp_path / "q.fa")])
 
 

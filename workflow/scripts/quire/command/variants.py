@@ -1,0 +1,255 @@
+"""Alignments to variants without a run of the workflow: `quire call`, `quire joint` and `quire why`."""
+
+import logging
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from quire import many_threads
+from quire.command.parser import CommandParser, require_apart, run_command
+from quire.device.backend import cpu_only
+from quire.errors import InputError
+from quire.io.bed import Interval
+from quire.io.files import scratch_directory
+from quire.io.sniff import require_alignments
+from quire.run.config_file import DEFAULT, read_config_file
+from quire.run.inputs import require_file
+from quire.run.interrupts import loading
+from quire.run.schema import CALLER_KEYS, SCHEMAS, complete_settings, default_settings, read_schema
+from quire.run.sheets import read_sheet
+
+with loading():
+    from quire.io.bam.regions import IndexedAlignments
+    from quire.io.vcf_parts import join
+    from quire.reference import Reference
+    from quire.rescore.caller import call_interval
+    from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
+    from quire.rescore.engines import DeviceSettings
+    from quire.rescore.intervals import pieces_of
+    from quire.rescore.job import CallingRequest, Output, open_job
+    from quire.rescore.joint import JointRequest, check_gvcfs, genotype_interval
+    from quire.rescore.why import explain
+
+_SAMPLES = read_schema(SCHEMAS / "samples.schema.yaml")
+
+
+def call(arguments: list[str]) -> None:
+    """Call the variants of one or more samples in sorted, indexed alignments.
+
+        quire call NA12878.bam --reference genome.fa --output NA12878.vcf.gz
+        quire call NA12878.bam --reference genome.fa --gvcf --output NA12878.g.vcf.gz
+
+    Each BAM or CRAM holds one sample, with duplicates marked and read groups that name it; several are called jointly.
+    --output is bgzip, with an index (.tbi) beside it. FILTER has the names of GATK's recommended limits.
+    """
+    parser = CommandParser(call)
+    parser.add_argument("bam", nargs="+", metavar="BAM", help="Alignments of a sample.")
+    parser.add_reference()
+    parser.add_output("VCF", ".vcf.gz")
+    parser.add_keys("rescore", "filters", "more_gvcfs", "emit", "interval_size")
+    for key in ("ploidy", "sex"):
+        parser.add_key(key, _SAMPLES["properties"][key])
+    parser.add_device()
+    given = parser.parse_args(arguments)
+
+    def call_all() -> None:
+        many_threads.prepare()  # the forked processes inherit the settings of memory
+        settings = parser.settings(given, "rescore")["rescore"]
+        output = Output.GVCF if settings["gvcf"] else Output.VARIANTS
+        if output is Output.GVCF and len(given.bam) > 1:
+            raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
+        require_apart([given.output], [*given.bam, given.reference])
+        keys = CALLER_KEYS if output is Output.GVCF else ("minimum_quality", *CALLER_KEYS, "filters")
+        parameters = {key: settings[key] for key in keys}
+        samples = [_sample(path, given.reference, given.ploidy) | {"sex": given.sex} for path in given.bam]
+        with _work(parser, given, settings) as (work, reference, pieces):
+            if settings["error_model"] == "dragen":
+                for sample in samples:
+                    sample["repeats"] = work / f"{sample['sample']}.repeats.txt"
+                    whole = [interval for piece in pieces for interval in piece]
+                    files = CalibrationFiles(sample["repeats"], work / "repeats.json")
+                    calibrate_sample(
+                        reference, sample["sample"], sample["bam"], whole, files, given.reference, given.threads
+                    )
+            parts = [work / f"{number}.vcf.gz" for number in range(len(pieces))]
+            for part, piece in zip(parts, pieces, strict=True):
+                call_interval(
+                    CallingRequest(
+                        output=output,
+                        reference_directory=reference,
+                        samples=samples,
+                        intervals=piece,
+                        part=part,
+                        parameters=parameters,
+                        ledger=work / "ledger.json",
+                        fasta=given.reference,
+                        threads=given.threads,
+                        ploidy_regions=settings["ploidy_regions"] or None,
+                        device=DeviceSettings(given.backend, given.memory),
+                    )
+                )
+            _join(parts, given.output)
+
+    run_command(call_all)
+
+
+def joint(arguments: list[str]) -> None:
+    """Genotype the gVCFs of all samples together.
+
+        quire joint A.g.vcf.gz B.g.vcf.gz --reference genome.fa --output all.vcf.gz
+
+    The gVCFs are bgzip with an index, of this reference, Quire's or GATK's. --output has an index (.tbi) beside it.
+    """
+    parser = CommandParser(joint)
+    parser.add_argument("gvcf", nargs="+", metavar="GVCF", help="gVCF of one or more samples.")
+    parser.add_reference()
+    parser.add_output("VCF", ".vcf.gz")
+    keys = parser.schema["rescore"]["properties"]
+    parser.add_keys("rescore", *(key for key in keys if key not in ("intervals", "minimum_quality", "emit")))
+    parser.add_device()
+    given = parser.parse_args(arguments)
+
+    def genotype() -> None:
+        settings = parser.settings(given, "rescore")["rescore"]
+        for path in given.gvcf:
+            require_file(path, "gVCF")
+        require_apart([given.output], [*given.gvcf, given.reference])
+        with _work(parser, given, settings) as (work, reference, pieces):
+            check_gvcfs(reference, given.gvcf, ())
+            parts = [work / f"{number}.vcf.gz" for number in range(len(pieces))]
+            for part, piece in zip(parts, pieces, strict=True):
+                genotype_interval(
+                    JointRequest(
+                        reference_directory=reference,
+                        gvcfs=given.gvcf,
+                        intervals=piece,
+                        part=part,
+                        minimum_quality=settings["minimum_quality"],
+                        header_extras=[cpu_only(given.backend, "joint genotyping").to_vcf()],
+                        fasta=given.reference,
+                        threads=given.threads,
+                        filters=settings["filters"],
+                        all_sites=settings["emit"] == "all_sites",
+                    )
+                )
+            _join(parts, given.output)
+
+    run_command(genotype)
+
+
+@contextmanager
+def _work(
+    parser: CommandParser, given: Namespace, settings: Mapping[str, Any]
+) -> Iterator[tuple[Path, Path, list[list[Interval]]]]:
+    """Yield a folder for parts beside the output, the folder of the packed reference, and the pieces to call."""
+    for key in ("intervals", "ploidy_regions"):
+        if path := settings[key]:
+            require_file(path, f"--{key.replace('_', '-')}")
+    with (
+        scratch_directory(given.output.parent, f"{given.output.name}.work") as work,
+        parser.packed(given) as packed,
+    ):
+        pieces = pieces_of(Reference.open(packed), settings["intervals"] or None, settings["interval_size"])
+        yield work, packed, pieces
+
+
+def _join(parts: Sequence[Path], output: Path) -> None:
+    """Join the parts to the output and its index, and print the number of records."""
+    print(f"{output}: {join(parts, output, f'{output}.tbi'):,} records")
+
+
+def _sample(path: str, fasta: str | None, ploidy: int | str) -> dict[str, Any]:
+    """Return name, ploidy and file of the sample that the read groups of an alignment name."""
+    require_file(path, "BAM")
+    require_alignments(path, "BAM")
+    names = sorted({str(name) for name in IndexedAlignments(path, fasta).samples.values()})
+    return {"sample": names[0] if names else Path(path).stem, "ploidy": int(ploidy), "bam": path}
+
+
+def why(arguments: list[str]) -> None:
+    """Explain why a variant was called, or not.
+
+        quire why --at chr20:10001298
+
+    In the folder of a run, reference and alignments come from its configuration; elsewhere from --reference and --bam.
+    """
+    parser = CommandParser(why)
+    parser.add_argument("--at", required=True, metavar="PLACE", help="Contig:position, 1-based, as in the VCF.")
+    words = f"Configuration of the run. Default: {DEFAULT}."
+    parser.add_argument("--configfile", type=Path, metavar="FILE", help=words)
+    parser.add_argument("--sample", help="Only this sample, of a run with rescore.gvcf: true.")
+    parser.add_reference(required=False)
+    parser.add_argument("--bam", nargs="+", metavar="BAM", help="Indexed alignments of each sample, with --reference.")
+    parser.add_key("ploidy", {**_SAMPLES["properties"]["ploidy"], "description": "Ploidy of the samples of --bam."})
+    parser.add_argument("--gvcf", action="store_true", help="Explain each sample's gVCF, with --reference.")
+    given = parser.parse_args(arguments)
+
+    def explain_all() -> None:
+        for line in _lines(parser, given):
+            print(line)
+
+    run_command(explain_all, logging.WARNING)
+
+
+def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
+    contig, _, place = given.at.rpartition(":")
+    place = place.replace(",", "")
+    if not contig or not place.isdecimal():
+        raise InputError(f"--at: {given.at!r} is not a position; give contig:position, as in chr20:10001298.")
+    if bool(given.reference) != bool(given.bam):
+        raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
+    with ExitStack() as stack:
+        facts = _of_run(given) if given.bam is None else _of_files(given, stack.enter_context(parser.packed(given)))
+        output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
+        groups = [[sample] for sample in facts["samples"]] if output is Output.GVCF else [facts["samples"]]
+        for number, samples in enumerate(groups):
+            if number:
+                yield ""
+            inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"]
+            yield from explain(open_job(output, facts["reference"], *inputs), contig, int(place) - 1)
+
+
+def _of_files(given: Namespace, reference: Path) -> dict[str, Any]:
+    """Return the inputs from --reference and --bam."""
+    return {
+        "reference": reference,
+        "samples": [_sample(path, given.reference, given.ploidy) for path in given.bam],
+        "parameters": default_settings("rescore"),
+        "fasta": given.reference,
+        "ploidy_regions": None,
+        "gvcf": given.gvcf,
+    }
+
+
+def _of_run(given: Namespace) -> dict[str, Any]:
+    """Return the inputs from the configuration of a run with finished alignments."""
+    settings = complete_settings(
+        read_config_file(given.configfile or DEFAULT), read_schema(SCHEMAS / "config.schema.yaml")
+    )
+    rescore, align = settings["rescore"], Path(settings["output"]) / "align"
+    rows = [row.values for row in read_sheet(settings["samples"], _SAMPLES)]
+    if given.sample is not None:
+        if not rescore["gvcf"]:
+            raise InputError("--sample: this run calls its samples together; leave it out, or set rescore.gvcf: true.")
+        rows = [row for row in rows if row["sample"] == given.sample]
+        if not rows:
+            raise InputError(f"--sample: {given.sample} is not in {settings['samples']}; name one of its samples.")
+    return {
+        "reference": Path(settings["reference"]["index_directory"]) / "reference",
+        "samples": [
+            {
+                "sample": row["sample"],
+                "ploidy": int(row["ploidy"]),
+                "sex": row["sex"],
+                "bam": align / f"{row['sample']}.{settings['align']['format']}",
+                "repeats": Path(settings["output"]) / f"rescore/{row['sample']}.repeats.txt",
+            }
+            for row in rows
+        ],
+        "parameters": rescore,
+        "fasta": settings["reference"]["fasta"],
+        "ploidy_regions": rescore["ploidy_regions"] or None,
+        "gvcf": rescore["gvcf"],
+    }

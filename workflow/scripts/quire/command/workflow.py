@@ -1,0 +1,103 @@
+"""`quire run` and `quire report`: Snakemake with Quire's Snakefile."""
+
+import os
+import re
+import shlex
+import signal
+import sys
+from argparse import Action
+from collections.abc import Mapping
+from typing import NoReturn
+
+from quire.command import text_of
+from quire.command.parser import LIST, list_options
+from quire.run.interrupts import STATUS, loading
+from quire.run.job import STOPPED
+from quire.sources import ROOT
+
+_CONFIGURATION = (".yaml", ".yml", ".json")
+
+
+def run(arguments: list[str]) -> NoReturn:
+    """Run Snakemake with Quire's Snakefile in this process."""
+    if arguments in (["--help"], ["-h"]):
+        print(text_of("run.txt"), end="")
+        sys.exit()
+    with loading():
+        from snakemake import cli
+    parser = cli.get_argument_parser()
+    if LIST in arguments:
+        list_options(parser)
+        sys.exit()
+    os.environ.setdefault("QUIRE_COMMAND", shlex.join(["quire", "run", *arguments]).encode(errors="replace").decode())
+    given = with_targets_last(arguments, parser._option_string_actions)
+    # Snakemake's own way in. Quire's profile and rules look at the arguments too.
+    sys.argv = ["snakemake", "-s", str(ROOT / "Snakefile"), *map(_bundled, given)]
+    interrupted = False
+
+    def interrupt(*_: object) -> NoReturn:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        cli.main()
+    except KeyboardInterrupt:
+        print(STOPPED, file=sys.stderr)
+    except SystemExit as ended:
+        if not interrupted:
+            raise
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+    sys.exit(STATUS if interrupted else 0)
+
+
+def report(arguments: list[str]) -> NoReturn:
+    """Run the workflow up to the report."""
+    run(["report", *arguments])
+
+
+def with_targets_last(arguments: list[str], options: Mapping[str, Action]) -> list[str]:
+    """Return the arguments of Snakemake with the targets after `--`, where no option takes them for values.
+
+    Options with any number of values, such as `--config` and `--configfile`, take only those that they can use.
+    """
+    kept, targets = list[str](), list[str]()
+    taking: Action | None = None
+    taken = 0
+    for number, word in enumerate(arguments):
+        if word == "--":
+            return [*kept, "--", *targets, *arguments[number + 1 :]]
+        name, _, value = word.partition("=")
+        if word.startswith("-") and word != "-":
+            taking, taken = options.get(name), int(bool(value))
+            kept.append(word)
+        elif taking is not None and _takes(taking, taken, word):
+            kept.append(word)
+            taken += 1
+        else:
+            targets.append(word)
+            taking = None
+    return [*kept, "--", *targets] if targets else kept
+
+
+def _takes(option: Action, taken: int, word: str) -> bool:
+    """Return True if an option that has some values can take a word as its next one."""
+    if option.nargs in (None, "?"):
+        if option.dest in ("cores", "jobs"):
+            return taken == 0 and re.fullmatch("[0-9]+|all|unlimited", word) is not None
+        return taken == 0
+    if isinstance(option.nargs, int):
+        return taken < option.nargs
+    if option.choices is not None:
+        return word in option.choices
+    if option.dest == "configfile":
+        return taken == 0 or word.endswith(_CONFIGURATION)
+    return "=" in word or "=" not in str(option.metavar)
+
+
+def _bundled(word: str) -> str:
+    """Return the path of one of Quire's profiles, unless the working directory has a folder of that name."""
+    return str(ROOT / word) if word.startswith("profiles/") and not os.path.exists(word) else word
