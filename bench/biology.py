@@ -348,7 +348,10 @@ class Memory(threading.Thread):
                     continue
                 children.setdefault(parent, []).append(int(entry))
         self._see("snakemake", [self.process])
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        try:
+            fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:  # Snakemake has ended
+            return
         self.own_seconds = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
         waiting = list(children.get(self.process, []))
         while waiting:

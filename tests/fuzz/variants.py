@@ -163,7 +163,7 @@ class GvcfInput(IndexedVcf):
         lines = [line.split("\t") for line in text_of(path).decode(errors="surrogateescape").split("\n")]
         lines = [fields for fields in lines if fields[0] in LENGTHS]
         found = []
-        for fields, following in zip(lines, [*lines[1:], [""]], strict=True):
+        for fields, following in zip(lines, [*lines[1:], [""]], strict=False):
             if len(fields) < 6 or not fields[1].isdigit():
                 raise Refused("fields")
             plain = re.fullmatch("[A-Za-z]+", fields[3]) and re.fullmatch(ALTERNATES, fields[4])

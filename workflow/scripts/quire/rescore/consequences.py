@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quire.errors import InputError
+from quire.errors import InputError, QuireError
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import open_input, read_errors, scratch_directory, write_json_atomic
 from quire.io.samtools import StepFailed, run_apart
@@ -62,12 +62,14 @@ def annotate_variants(
         files = ["-f", indexed_fasta(fasta, scratch), "-g", Path(gff3), "-o", annotated, Path(variants)]
         try:
             run_apart("bcftools.csq", "--local-csq", "--no-version", "-O", "z", *files)
-        except StepFailed as error:
+            join([annotated], output, index, counted.add)
+        except (StepFailed, QuireError) as error:  # csq breaks lines for a CDS that begins before its exon
+            if isinstance(error, QuireError) and str(annotated) not in str(error):
+                raise
+            why = error if isinstance(error, StepFailed) else "the lines that it writes break"
             raise InputError(
-                f"{gff3}: bcftools csq cannot use it ({error}); give a GFF3 file as Ensembl writes it for this "
-                "assembly."
+                f"{gff3}: bcftools csq cannot use it ({why}); give a GFF3 file as Ensembl writes it for this assembly."
             ) from None
-        join([annotated], output, index, counted.add)
     write_json_atomic(counts, {"format_version": 1, "gff3": str(gff3), **counted.to_json()})
 
 
