@@ -25,10 +25,7 @@ FULL_BYTES = 1 << 20  # when a step fails, a disk with less free space counts as
 
 @contextmanager
 def open_alignments(path: str | Path) -> Iterator[AlignmentFile]:
-    """Open a BAM file without its index.
-
-    pysam loads the index of a file that it knows by name, and htslib crashes on a damaged one.
-    """
+    """Open a BAM file without its index, which pysam would load by the name: htslib crashes on a damaged one."""
     with open(path, "rb") as stream, AlignmentFile(stream.fileno()) as file:
         yield file
 

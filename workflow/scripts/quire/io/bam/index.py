@@ -105,10 +105,7 @@ def open_index(path: str | Path, kind: str = "bai") -> LinearIndex | BinIndex:
 
 
 def require_crai(cram: str | Path) -> None:
-    """Refuse a CRAI that is damaged or lacks a slice, whose records samtools would leave out without a word.
-
-    A container has a header and slices; the next one follows the last slice (CRAM specification, sections 7 and 12).
-    """
+    """Refuse a CRAI that is damaged or lacks a slice, whose records samtools would leave out without a word."""
     found = find_index(cram, "crai") or Path(f"{cram}.crai")
     with read_errors(found), open_input(found) as stream:
         lines = stream.read().splitlines()
@@ -119,6 +116,7 @@ def require_crai(cram: str | Path) -> None:
     end = os.path.getsize(cram) - (_CRAM_END if start[4] > 2 else _CRAM_2_END)
     places = [(_CRAM_HEADER, 0, *struct.unpack_from("<i", start, _CRAM_HEADER)), *slices, (end, 0, 0)]
     whole = all(map(_CRAI_LINE.fullmatch, lines))
+    # A container has a header and slices; the next one follows the last slice (CRAM specification, sections 7 and 12).
     for (container, offset, size), (following, its_offset, _) in pairwise(places):
         if container == following:
             whole &= its_offset == offset + size
