@@ -94,11 +94,8 @@ def _posteriors(likelihoods, counts, combinations, frequencies):
 def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
     """Return the probability that only the reference (or a spanning deletion) exists, and that each allele is absent.
 
-    Args:
-        likelihoods: float64 log10, genotypes of sample 0, then of sample 1, ... in VCF order.
-        ploidies: int64[samples].
-        pseudocounts: float64[alleles] of the Dirichlet prior, the reference first.
-        spanning_deletion: index of the allele '*', -1 if there is none.
+    `likelihoods` (float64, log10) are of the genotypes of sample 0, then of sample 1, ... in VCF order; `pseudocounts`
+    of the prior have the reference first. `spanning_deletion` is the index of the allele '*', -1 if there is none.
 
     Returns:
         log10 P(no variant); float64[alleles] log10 P(allele absent) (meaningless for the reference);
