@@ -59,10 +59,10 @@ TANDEM_SETS = {
 TANDEM_BASES = 5_000_000
 UNITS = (1, 2, 3, 6, 9, 12, 21, 30, 39)  # bases of a repeat's unit
 BASE_WEIGHTS = (40, 10, 10, 40)  # of A, C, G and T, about as in P. falciparum
-# Map one command line of `python -m quire.align` after another, read from standard input.
+# Map one command line of `python -m bench.map_unit` after another, read from standard input.
 MAP_ALL = """
 import shlex, sys
-from quire.align.__main__ import main
+from bench.map_unit import main
 for line in sys.stdin:
     sys.argv = shlex.split(line)
     main()

@@ -271,7 +271,7 @@ def quire_command(
     batches = f" --batch {batch}" if batch else ""
     errors = f" 2> {output}.log" if log else ""
     what = f"--index {index} {files} --out {output} --threads {threads} --backend {backend} --memory {memory}"
-    return python(f"quire.align {what}{batches}{errors}")
+    return python(f"bench.map_unit {what}{batches}{errors}")
 
 
 def _command() -> str:

@@ -183,7 +183,7 @@ def map_files(index: Path, work: Path, pairs: int, threads: int, repeats: int) -
     with tempfile.TemporaryDirectory(dir=work) as folder:
         mates = write_fastq(index / "reference", Path(folder), pairs, threads)
         files = " ".join(f"--fq{mate + 1} {path}" for mate, path in enumerate(mates))
-        what = f"quire.align --index {index} {files} --out {folder}/out.bam --backend gpu --threads {threads}"
+        what = f"bench.map_unit --index {index} {files} --out {folder}/out.bam --backend gpu --threads {threads}"
         return [run(python(what)).seconds for _ in range(repeats)]
 
 
