@@ -51,9 +51,10 @@ _IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_
 _FIRST, _LAST, _OTHER = 0, 1, 2
 _LEAST_SURE_MAPPING = 5  # flagstat's bound for mates on other contigs
 _UNKNOWN = 4  # the code of an N
-_ONE, _LAST_QUALITY = np.uint64(1), np.uint64(QUALITIES - 1)
+_ONE, _TWO, _LAST_QUALITY = np.uint64(1), np.uint64(2), np.uint64(QUALITIES - 1)
 BLOCK = 256  # records that pass through all steps while they are in the cache
 _WORD_BASES = len(ADAPTERS["illumina"])
+_STRONG = sum(np.isin(CODES_OF_BYTE >> shift & 7, (1, 2)).astype(np.uint8) for shift in (0, 8))  # G and C of a byte
 _CYCLE = BASE_CODES * QUALITIES  # items of a cycle in the table of bases
 
 
@@ -225,19 +226,40 @@ def _count_bases(data, start, fields, table, at, first_cycles):
     letters, qualities = np.uint64(bases_begin(start, fields)), np.uint64(qualities_begin(start, fields))
     state, strong = np.uint64(0), np.int64(0)
     first_cycles[:] = count
-    for k in range(np.uint64(count)):
-        code = np.uint64(CODES_OF_BYTE[data[letters + (k >> _ONE)]] >> (8 * (k & _ONE)) & 7)
-        table[at + code * np.uint64(QUALITIES) + min(np.uint64(data[qualities + k]), _LAST_QUALITY)] += 1
-        at += step
-        strong += np.int64((code ^ code >> _ONE) & _ONE)  # C is 1, G is 2
-        state = (state << _ONE | _BEGINS) & _PLACES[reverse, code]
-        if state & _ENDS:
-            # An adapter ends here; in a reverse record it begins here.
-            cycle = count - 1 - np.int64(k) if reverse else np.int64(k) - (_WORD_BASES - 1)
-            for number in range(len(first_cycles)):
-                if state >> np.uint64(_WORD_BASES * (number + 1) - 1) & _ONE:
-                    first_cycles[number] = min(first_cycles[number], cycle)
+    for k in range(np.uint64(count) >> _ONE):  # a byte at a time
+        byte, quality = data[letters + k], qualities + _TWO * k
+        first, second = np.uint64(CODES_OF_BYTE[byte] & 7), np.uint64(CODES_OF_BYTE[byte] >> 8)
+        _count_base(table, at, first, data[quality])
+        _count_base(table, at + step, second, data[quality + _ONE])
+        at += _TWO * step
+        strong += np.int64(_STRONG[byte])
+        before = (state << _ONE | _BEGINS) & _PLACES[reverse, first]
+        state = (before << _ONE | _BEGINS) & _PLACES[reverse, second]
+        if (before | state) & _ENDS:
+            _note_ends(before, 2 * np.int64(k), count, reverse, first_cycles)
+            _note_ends(state, 2 * np.int64(k) + 1, count, reverse, first_cycles)
+    if count & 1:
+        byte = data[letters + np.uint64(count >> 1)] & 0xF0  # without the padding
+        code = np.uint64(CODES_OF_BYTE[byte] & 7)
+        _count_base(table, at, code, data[qualities + np.uint64(count - 1)])
+        strong += np.int64(_STRONG[byte])
+        _note_ends((state << _ONE | _BEGINS) & _PLACES[reverse, code], count - 1, count, reverse, first_cycles)
     return strong
+
+
+@inlined
+def _count_base(table, at, code, quality):
+    """Count a base and its quality in the cycle at `at`."""
+    table[at + code * np.uint64(QUALITIES) + min(np.uint64(quality), _LAST_QUALITY)] += 1
+
+
+@inlined
+def _note_ends(state, base, count, reverse, first_cycles):
+    """Note the adapters that end at a base; in a reverse record they begin there."""
+    cycle = count - 1 - base if reverse else base - (_WORD_BASES - 1)
+    for number in range(len(first_cycles)):
+        if state >> np.uint64(_WORD_BASES * (number + 1) - 1) & _ONE:
+            first_cycles[number] = min(first_cycles[number], cycle)
 
 
 @inlined
