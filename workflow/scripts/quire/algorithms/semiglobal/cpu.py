@@ -5,7 +5,6 @@ cells above and to the left). A band is computed first, and the whole matrix if 
 be as good as the best within. The package states the rules.
 """
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -94,8 +93,7 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
     size = len(pairs.tasks)
     paths = _Paths(np.full(size, -1, np.int32), np.full(size, -1, np.int64), np.ones(size, np.int64))
     if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
-        references, alternates = _texts(*pairs[:2]), _texts(*pairs[2:4])
-        paths.offsets[:] = [references[which].rfind(alternates[other]) for which, other in pairs.tasks.tolist()]
+        _find_exact(pairs, paths.offsets)
     rows = np.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
     columns = np.diff(pairs.alternate_offsets)[pairs.tasks[:, 1]]
     order = np.lexsort((columns, rows))
@@ -156,10 +154,20 @@ def _lanes(longest_reference: int, longest_alternate: int) -> _Lanes:
     )
 
 
-def _texts(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[bytes]:
-    """Return sequences as bytes."""
-    text = letters.tobytes()
-    return [text[first:last] for first, last in pairwise(offsets.tolist())]
+@compiled
+def _find_exact(pairs, offsets):
+    """Set offsets[t] to the last place of the alternate in the reference, and leave it if there is none."""
+    for t in range(len(pairs.tasks)):
+        which, other = pairs.tasks[t]
+        reference = pairs.references[pairs.reference_offsets[which] : pairs.reference_offsets[which + 1]]
+        alternate = pairs.alternates[pairs.alternate_offsets[other] : pairs.alternate_offsets[other + 1]]
+        for offset in range(len(reference) - len(alternate), -1, -1):
+            matched = 0
+            while matched < len(alternate) and reference[offset + matched] == alternate[matched]:
+                matched += 1
+            if matched == len(alternate):
+                offsets[t] = offset
+                break
 
 
 @compiled

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import Field
-from quire.simd.powers_of_ten import log10, power_of_ten
+from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
 FEWEST_FOR_INBREEDING = 10  # samples with likelihoods (InbreedingCoeff.MIN_SAMPLES)
 _SMALLEST_P = 1e-16  # of ExcessHet
@@ -44,7 +44,7 @@ def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, flo
             heterozygous += int(het + 0.5) if reference != het else 0
             others += int(other + 0.5) if other != het else 0
         p = excess_heterozygosity(heterozygous, references, others)
-        info["ExcessHet"] = -10 * float(log10(np.array(p if p >= 10e-60 else _SMALLEST_P))) + 0.0
+        info["ExcessHet"] = -10 * log10(p if p >= 10e-60 else _SMALLEST_P) + 0.0
     if len(likely) >= FEWEST_FOR_INBREEDING:
         sums = np.array(likely).sum(axis=0)
         p = (2 * sums[0] + sums[1]) / (2 * sums.sum())
@@ -60,7 +60,7 @@ def three_classes(phreds: NDArray[np.int64], alleles: int) -> tuple[float, float
     With several alternates, only the one of the likeliest genotype 0/a counts. If the best genotype is without the
     reference, the third probability is 1.
     """
-    shares = power_of_ten(phreds / -10.0).tolist()
+    shares = [power_of_ten(phred / -10.0) for phred in phreds.tolist()]
     het, other = 1, 2
     if alleles > 2:
         firsts = [a * (a + 1) // 2 for a in range(1, alleles)]  # number of the genotype 0/a
