@@ -82,6 +82,8 @@ def test_every_byte_of_a_json_file_counts(tmp_path: Path) -> None:
         assert read_json(path) == one
     whole = path.read_bytes()
     changed = [whole[:at] + bytes([byte ^ 1 << at % 8]) + whole[at + 1 :] for at, byte in enumerate(whole)]
+    comma = whole.rindex(b',\n  "checksum"')
+    changed.append(whole[:comma] + whole[comma + 1 :])
     for damaged in [*changed, *(whole[:at] for at in range(len(whole))), whole + b"\n", b"", b"[]"]:
         path.write_bytes(damaged)
         with pytest.raises(QuireError, match=r"one\.json: does not match its checksum .*\.$"):

@@ -108,3 +108,21 @@ def test_genes_that_forge_consequences(name: str, place: str, tmp_path: Path) ->
     with pytest.raises(InputError, match=rf"genes\.gff3: line {line}: an ID or Name holds a comma, a vertical bar or"):
         annotated(tmp_path, GENES.replace(place, name, 1).encode(errors="surrogateescape"))
     assert not (tmp_path / "x.vcf.gz").exists()
+
+
+@pytest.mark.parametrize("memory", [b"\t", b"\xff"])
+def test_bytes_of_memory_in_a_consequence(memory: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For some GFF3 files csq reads beyond a transcript, and writes what it finds there (see docs/fuzzing.md)."""
+
+    def csq(*arguments: object) -> None:
+        output, variants = arguments[arguments.index("-o") + 1], arguments[-1]
+        with pysam.BGZFile(str(variants), "rb") as stream, pysam.BGZFile(str(output), "wb", None) as annotated:
+            for line in stream:
+                annotated.write(
+                    line.replace(b"\tPASS\t.", b"\tPASS\tBCSQ=missense|ONE|T1|x|+|2A" + memory + b">2D") + b"\n"
+                )
+
+    monkeypatch.setattr("quire.rescore.consequences.run_apart", csq)
+    with pytest.raises(InputError, match=r"genes\.gff3: bcftools csq cannot use it \(the lines that it writes break\)"):
+        annotated(tmp_path, GENES.encode())
+    assert not (tmp_path / "x.vcf.gz").exists()

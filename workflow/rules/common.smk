@@ -145,7 +145,9 @@ def plan_of_dry_run():
     dag = workflow.dag
     order = {rule.name: number for number, rule in enumerate(workflow.rules)}
     jobs = sorted((*dag.finished_jobs, *dag.needrun_jobs()), key=lambda job: order[job.rule.name])
-    return lines_of_plan({job: dag.reason(job) for job in jobs}, workflow.resource_settings.cores or 1, KEPT_SETTINGS, NAMED_SETTINGS)
+    return lines_of_plan(
+        {job: dag.reason(job) for job in jobs}, workflow.resource_settings.cores or 1, KEPT_SETTINGS, NAMED_SETTINGS
+    )
 
 
 def page_manifests(wildcards):

@@ -40,7 +40,7 @@ _CRAM_ENDS = {
 }
 
 
-_SEAL = re.compile(rb',?\n  "checksum": "([0-9a-f]{8})"\n}\n\Z')  # as `sealed` writes it
+_SEAL = re.compile(rb'(?:(?<!{),|(?<={))\n  "checksum": "([0-9a-f]{8})"\n}\n\Z')  # as `sealed` writes it
 
 
 @contextmanager

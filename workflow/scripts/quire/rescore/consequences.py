@@ -63,7 +63,8 @@ def annotate_variants(
         try:
             run_apart("bcftools.csq", "--local-csq", "--no-version", "-O", "z", *files)
             join([annotated], output, index, counted.add)
-        except (StepFailed, QuireError) as error:  # csq breaks lines for a CDS that begins before its exon
+        # For some CDS without their exons, csq breaks lines or writes bytes of its memory into them (ValueError).
+        except (StepFailed, QuireError, ValueError) as error:
             if isinstance(error, QuireError) and str(annotated) not in str(error):
                 raise
             why = error if isinstance(error, StepFailed) else "the lines that it writes break"
