@@ -118,9 +118,9 @@ def test_bytes_of_memory_in_a_consequence(memory: bytes, tmp_path: Path, monkeyp
         output, variants = arguments[arguments.index("-o") + 1], arguments[-1]
         with pysam.BGZFile(str(variants), "rb") as stream, pysam.BGZFile(str(output), "wb", None) as annotated:
             for line in stream:
-                annotated.write(
-                    line.replace(b"\tPASS\t.", b"\tPASS\tBCSQ=missense|ONE|T1|x|+|2A" + memory + b">2D") + b"\n"
-                )
+                damaged = line.replace(b"\tPASS\t.", b"\tPASS\tBCSQ=missense|ONE|T1|x|+|2A" + memory + b">2D")
+                annotated.write(damaged + b"\n")
+                annotated.flush()  # as csq does, so that records share no block with the header
 
     monkeypatch.setattr("quire.rescore.consequences.run_apart", csq)
     with pytest.raises(InputError, match=r"genes\.gff3: bcftools csq cannot use it \(the lines that it writes break\)"):
