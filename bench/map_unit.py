@@ -18,7 +18,7 @@ from quire.io.read_files import ReadFiles
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser(description="Reads of one unit to an unsorted BAM.")
+    made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("--index", required=True, type=Path, help="folder with reference/ and page_0/, page_1/, ...")
     reads = made.add_mutually_exclusive_group(required=True)
     reads.add_argument("--fq1", type=Path, nargs="+", default=[], help="FASTQ of first mates or single reads")
