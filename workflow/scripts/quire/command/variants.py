@@ -63,7 +63,7 @@ def call(arguments: list[str]) -> None:
         require_apart([given.output], [*given.bam, given.reference])
         keys = CALLER_KEYS if output is Output.GVCF else ("minimum_quality", *CALLER_KEYS, "filters")
         parameters = {key: settings[key] for key in keys}
-        samples = [_sample(path, given.reference, given.ploidy) | {"sex": given.sex} for path in given.bam]
+        samples = [own | {"sex": given.sex} for own in _samples(given.bam, given.reference, given.ploidy)]
         with _work(parser, given, settings) as (work, reference, pieces):
             if settings["error_model"] == "dragen":
                 for sample in samples:
@@ -160,12 +160,20 @@ def _join(parts: Sequence[Path], output: Path) -> None:
     print(f"{output}: {join(parts, output, f'{output}.tbi'):,} records")
 
 
-def _sample(path: str, fasta: str | None, ploidy: int | str) -> dict[str, Any]:
-    """Return name, ploidy and file of the sample that the read groups of an alignment name."""
-    require_file(path, "BAM")
-    require_alignments(path, "BAM")
-    names = sorted({str(name) for name in IndexedAlignments(path, fasta).samples.values()})
-    return {"sample": names[0] if names else Path(path).stem, "ploidy": int(ploidy), "bam": path}
+def _samples(paths: Sequence[str], fasta: str | None, ploidy: int | str) -> list[dict[str, Any]]:
+    """Return name, ploidy and file of each alignment's sample, which its read groups name; refuse two of one sample."""
+    found = dict[str, dict[str, Any]]()
+    for path in paths:
+        require_file(path, "BAM")
+        require_alignments(path, "BAM")
+        name = min(filter(None, IndexedAlignments(path, fasta).samples.values()), default=Path(path).stem)
+        if name in found:
+            raise InputError(
+                f"{path}: is of sample {name}, as is {found[name]['bam']}; join the files of a sample with samtools "
+                "merge."
+            )
+        found[name] = {"sample": name, "ploidy": int(ploidy), "bam": path}
+    return list(found.values())
 
 
 def why(arguments: list[str]) -> None:
@@ -215,7 +223,7 @@ def _of_files(given: Namespace, reference: Path) -> dict[str, Any]:
     """Return the inputs from --reference and --bam."""
     return {
         "reference": reference,
-        "samples": [_sample(path, given.reference, given.ploidy) for path in given.bam],
+        "samples": _samples(given.bam, given.reference, given.ploidy),
         "parameters": default_settings("rescore"),
         "fasta": given.reference,
         "ploidy_regions": None,
