@@ -125,7 +125,7 @@ def _deal(records, genome):
 @compiled
 def _places(starts, flag, contig, position, cigar, cigar_offsets, genome):
     """Assign places by bucket to records that are not written yet; `starts` (int64[n + 1]) gives their sizes."""
-    # Returns: int64[buckets + 2], where each bucket begins; int64[n], where each record begins in its first bucket; and
+    # Returns int64[buckets + 2], where each bucket begins; int64[n], where each record begins in its first bucket; and
     # for each copy in a further bucket int64[], the record's number, and int64[], where the copy begins.
     contig_offsets, width, buckets = genome
     n = len(flag)

@@ -159,7 +159,8 @@ def use_backend(
     If other jobs of this user hold all cards, it waits for one (unless not `wait`), or takes the CPU. `requested` and
     `memory` are the configuration's block `device`. With `wanted` bytes of a card the job is as fast as with all of it
     (None: a whole card): if two such jobs fit, the card is shared and the job plans with half of it. If other programs
-    leave too little memory for that, the job takes the whole card as soon as no other job uses it.
+    leave too little memory for that, the job takes the whole card as soon as no other job uses it. InputError is raised
+    for an invalid value, and for "gpu" without a usable card.
 
     Yields:
         The choice, and a function that opens the card on the thread that calls it (CuPy's state belongs to a thread);

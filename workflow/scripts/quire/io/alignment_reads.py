@@ -62,7 +62,7 @@ def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Pa
 
 def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
     """Return True if the header says that the file is sorted by coordinate."""
-    # Raises: InputError: the header cannot be read, or names several samples or libraries, which a unit cannot
+    # Raises InputError if the header cannot be read, or names several samples or libraries, which a unit cannot
     # separate.
     try:
         text = samtools.header_text(path, reference) if is_cram(path) else BamStream(path).header_text

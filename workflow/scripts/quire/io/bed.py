@@ -40,7 +40,7 @@ def read_bed(path: str | Path, lengths: Mapping[str, int]) -> list[Interval]:
 
 
 def read_rows(path: str | Path, lengths: Mapping[str, int]) -> Iterator[tuple[str, Interval, list[str]]]:
-    """Yield file and line, interval (which may be empty) and further columns of each row; InputError as `read_bed`."""
+    """Yield file and line, interval (may be empty) and further columns of each row; InputError for a wrong line."""
     with read_errors(path), open_input(path) as stream:
         for number, raw in enumerate(stream, 1):
             line = raw.decode(errors="replace").removeprefix(_BYTE_ORDER_MARK).strip()

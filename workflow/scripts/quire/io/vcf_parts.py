@@ -33,7 +33,8 @@ def join(
     """Join parts, in genome order, to one bgzip VCF with its index, and return the number of records.
 
     The header is that of the first part. `takes_lines` is called with the lines of all records. An index (.csi or .tbi)
-    is CSI if a contig is too long for TBI. `samples` are those that the parts must have.
+    is CSI if a contig is too long for TBI. `samples` are those that the parts must have. QuireError is raised for parts
+    of different samples or contigs, and for damaged ones or ones out of genome order.
     """
     head = read_head(parts[0])
     if samples is not None and (found := head[-1].split()[9:]) != list(samples):

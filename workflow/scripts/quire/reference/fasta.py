@@ -47,7 +47,10 @@ class Sequence:
 
 
 def read_fasta(path: str | Path) -> Iterator[Sequence]:
-    """Read a plain, gzip or bgzip FASTA piece by piece; the pieces of a record, at least one, follow each other."""
+    """Read a plain, gzip or bgzip FASTA piece by piece; the pieces of a record, at least one, follow each other.
+
+    InputError is raised for a file that is empty, truncated or no nucleotide FASTA, and for a record without sequence.
+    """
     with read_errors(path), open_input(path) as stream:
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")

@@ -67,7 +67,10 @@ class Reference:
 
     @classmethod
     def open(cls, directory: str | Path, fasta: str | Path | None = None, verify: bool = True) -> "Reference":
-        """Open the directory that `build` wrote, from `fasta` if given; `verify` compares checksums, once a process."""
+        """Open the directory that `build` wrote, from `fasta` if given; `verify` compares checksums, once a process.
+
+        InputError is raised for another format version, a damaged file, or another FASTA.
+        """
         directory = Path(directory)
         manifest = read_manifest(directory, "reference", FORMAT_VERSION)
         if fasta is not None:

@@ -117,6 +117,7 @@ def compare_files(
     """Compare one sample's calls with the first sample of a truth VCF; both bgzip-compressed and indexed.
 
     `regions` are where the truth is complete; `sequence` returns upper-case reference bases of (contig, start, end).
+    InputError is raised for a file that is not indexed, has variants on unknown contigs, or lacks the sample.
     """
     truth = _read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
     calls = _read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, keep)

@@ -38,10 +38,9 @@ class CardService:
     """
 
     def __init__(self, open_backend: OpenBackend, works: dict[str, Work], demanded: bool) -> None:
-        """Fork the process and wait until it has opened the card."""
+        """Fork the process and wait until it has opened the card; raise QuireError if that fails."""
         # The process calls `open_backend`, and `works` by the name that `ask` takes. If the card is `demanded`, a batch
-        # without an answer is an error.
-        # Raises: QuireError: opening the card failed, or the process ended and the card is demanded.
+        # without an answer is an error, and so is the end of the process.
         self._demanded = demanded
         self._turn, self._said, self._lost = _FORK.Lock(), _FORK.Value("b", 0), _FORK.Value("b", 0)
         self._connection, its_end = _FORK.Pipe()
@@ -65,7 +64,7 @@ class CardService:
     def ask(self, work: str, *arguments: Any) -> Any | None:
         """Return what the named function answers for its arguments after the card, or None if there is no answer.
 
-        The first missing answer is logged.
+        The first missing answer is logged; it is a QuireError if the card is demanded.
         """
         with self._turn:
             answer: Any = QuireError("the card's process ended")

@@ -1,4 +1,4 @@
-"""What a run does again and why: the table at the end of a dry run, with the time that the same jobs took before."""
+"""The table at the end of a dry run: changes, jobs that run again, and the time that the same jobs took before."""
 
 import re
 from collections import defaultdict

@@ -90,7 +90,7 @@ def spaces_for(rows, columns):
 @compiled
 def _sweep_tile(spaces, tile, scoring, local, known):
     """Compute a tile's lower and right borders, and in mode LOCAL find its largest H if that is `known` or more."""
-    # Returns: The largest H; the last row in the lane of the first cell that has it (smallest column, then smallest
+    # Returns the largest H; the last row in the lane of the first cell that has it (smallest column, then smallest
     # row); and that cell's column, or -1 if no H is `known` or more.
     lowest, highest = _range(tile)
     if local:
@@ -194,8 +194,8 @@ def _in_32_bits(space, tile, scoring, scale, directions):
 @inlined
 def _solve(space, tile, scoring, scale, letters, directions, purpose):
     """Compute a tile in vectors of the type of `letters`, the result of `letter_scores`."""
-    # Returns: As `_sweep_tile`; for _NOTE an unused score, and row and column of the first cell above the goal, or -1
-    # for both.
+    # Returns the same as `_sweep_tile`; for _NOTE an unused score, and row and column of the first cell above the
+    # goal, or -1 for both.
     _place(space, tile, scoring, scale)
     score, row, column = _steps(space, tile, scale, letters, directions, purpose)
     lanes, rows = len(space.carried) // 2, len(tile.query)
@@ -341,7 +341,7 @@ def _steps(space, tile, scale, letters, directions, purpose):
 @inlined
 def _cell(value, gap, deletion, limits, bounded):
     """Compute a vector of cells from `value` (H of the diagonal plus the letters' score), I (`gap`) and D."""
-    # Returns: H, I of the row below, D of the column to the right, and the vectors that `note` compares.
+    # Returns H, I of the row below, D of the column to the right, and the vectors that `note` compares.
     gap_open, gap_extend, zero = limits
     paired = maximum(value, gap)
     best = maximum(value, deletion)

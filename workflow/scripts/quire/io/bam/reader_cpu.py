@@ -38,7 +38,7 @@ class BamReader:
 
     def __init__(self, path: str | Path, contigs: int | None = None) -> None:
         """Open the file and its index, which must have the `contigs` of the file's header, if given."""
-        # Raises: InputError: the file, its index or its closing block is missing. Without the check for the closing
+        # Raises InputError if the file, its index or its closing block is missing. Without the check for the closing
         # block, a file truncated after a block would be read as complete.
         self.path = Path(path)
         self._index = open_index(self.path)

@@ -83,7 +83,7 @@ class BamStream:
     def stretches(self, executor: Executor, size: int, ahead: int) -> Iterator[RecordStretch]:
         """Yield all records in the order of the file.
 
-        As `quire.io.inflate_cpu.inflate_ahead`.
+        The arguments are those of `inflate_ahead`. A wrong record is an error when its stretch is read.
         """
         carry, first = self._rest, 0
         for text in self._inflated(executor, size, ahead):

@@ -81,7 +81,7 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
 @compiled
 def _build_graphs(reads, window, spans, support, regions):
     """Build the graphs of some regions (int64 indices)."""
-    # Returns: int64[graphs, 5]: region, k, 1 if the graph is usable, 1 if all its haplotypes were kept, and their
+    # Returns int64[graphs, 5]: region, k, 1 if the graph is usable, 1 if all its haplotypes were kept, and their
     # number; uint8 codes of all haplotypes, end to end; int64[haplotypes], their ends.
     graphs = np.empty((len(regions) * len(_LENGTHS), 5), np.int64)
     codes, ends = np.empty(1 << 16, np.uint8), np.empty(1 << 8, np.int64)

@@ -256,7 +256,7 @@ def _only_way(vertices, edges, vertex):
 @inlined
 def _follow(vertices, edges, edge, length, left, bases, end):
     """Write the bases of the only path from an edge to the reference."""
-    # Returns: The reference's vertex that the path reaches, NONE if it ends before or forks; its number of edges; the
+    # Returns the reference's vertex that the path reaches, NONE if it ends before or forks; its number of edges; the
     # end of its bases.
     steps = np.int64(1)
     if _only_way(vertices, edges, edges[edge, SOURCE]) != edge:

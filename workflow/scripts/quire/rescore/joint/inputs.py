@@ -125,7 +125,7 @@ class Gvcf:
 
     def __init__(self, path: str | Path, contigs: Mapping[str, int]) -> None:
         """Open the file and check its header; `contigs` are the lengths of the reference's contigs by name."""
-        # Raises: InputError: the file does not exist, is not a gVCF, is truncated, lacks an index or is of another
+        # Raises InputError if the file does not exist, is not a gVCF, is truncated, lacks an index or is of another
         # reference.
         self.path = str(path)
         self._lengths = contigs
