@@ -369,3 +369,40 @@ def called_samples():
     """Return ploidy and, if ploidies may depend on it, sex of each sample, in the order of the sheet."""
     columns = ["ploidy", "sex"] if SETTINGS["rescore"]["ploidy_regions"] else ["ploidy"]
     return RUN.samples.set_index("sample")[columns].to_dict("index")
+
+
+LOW_COVERAGE = "target.low_coverage" if SETTINGS["rescore"]["intervals"] else "low_coverage"
+
+
+def samples_of_report():
+    """Return the files of each sample that the report reads."""
+    return [
+        {
+            "sample": sample,
+            "ploidy": int(ploidy),
+            "sex": sex,
+            "bam": str(ALIGN / f"{sample}.{FORMAT}"),
+            "counts": str(ALIGN / f"{sample}.counts.json"),
+            "target": str(ALIGN / f"{sample}.target.json") if SETTINGS["rescore"]["intervals"] else None,
+            "known_sites": str(ALIGN / f"{sample}.known_sites.json") if SETTINGS["report"]["known_sites"] else None,
+            "ledgers": ledgers(sample),
+            "insert_size": files_of_units(ALIGN / "units/{sample}.{unit}.insert_size.json", sample),
+            "beds": [str(ALIGN / f"{sample}.{name}.bed.gz") for name in ("coverage", LOW_COVERAGE)],
+        }
+        for sample, ploidy, sex in RUN.samples[["sample", "ploidy", "sex"]].itertuples(index=False)
+    ]
+
+
+def searches_of_report():
+    """Return the files of each search of an exact tool that the report reads or names."""
+    return [
+        {
+            "summary": str(OUTPUT / tool / f"{name}.json"),
+            "dots": str(OUTPUT / tool / f"{name}.dots.json") if tool == "pairwise" else None,
+            "results": [
+                str(OUTPUT / tool / f"{name}.{ending}") for ending in RESULTS_OF_SEARCHES[tool] if "json" not in ending
+            ],
+        }
+        for tool in EXACT_TOOLS
+        for name in SEARCHES[tool]
+    ]
