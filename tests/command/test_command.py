@@ -8,6 +8,7 @@ import pytest
 from quire import command
 from quire.command import COMMANDS, function_of
 from quire.command.workflow import with_targets_last
+from quire.run.job import STOPPED
 from quire.version import VERSION
 from snakemake import cli
 
@@ -114,3 +115,28 @@ def test_one_road_for_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
         check=True,
     )
     assert shown.stdout == f"quire {VERSION}\n"
+
+
+SWALLOWED = """
+import signal, sys, time, weakref
+from snakemake import cli
+from quire.command.workflow import run
+
+class Node: pass
+
+def main():
+    node = Node()
+    kept = weakref.ref(node, lambda _: signal.raise_signal(signal.SIGINT))
+    del node
+    time.sleep(30)
+
+cli.main = main
+run([])
+"""
+
+
+def test_an_interrupt_in_a_callback_is_raised_again() -> None:
+    """Python drops what the callback of a weak reference raises, and Snakemake's graph of jobs has many of these."""
+    ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=25)
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines() == [STOPPED]

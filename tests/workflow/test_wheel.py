@@ -130,7 +130,7 @@ def test_an_interrupted_run(tmp_path: Path) -> None:
     ) as run:
         assert run.stdout is not None
         printed = ""
-        while "pack_reference done" not in printed:
+        while "map_unit NA12878" not in printed:
             printed += run.stdout.readline()
         os.killpg(run.pid, signal.SIGINT)
         printed += run.stdout.read()

@@ -5,8 +5,10 @@ import re
 import shlex
 import signal
 import sys
+import traceback
 from argparse import Action
 from collections.abc import Mapping
+from types import FrameType
 from typing import NoReturn
 
 from quire.command import text_of
@@ -16,6 +18,7 @@ from quire.run.job import STOPPED
 from quire.sources import ROOT
 
 _CONFIGURATION = (".yaml", ".yml", ".json")
+_AGAIN = 0.05  # seconds until an interrupt that was dropped is raised once more
 
 
 def run(arguments: list[str]) -> NoReturn:
@@ -35,19 +38,32 @@ def run(arguments: list[str]) -> NoReturn:
     sys.argv = ["snakemake", "-s", str(ROOT / "Snakefile"), *map(_bundled, given)]
     interrupted = False
 
-    def interrupt(*_: object) -> NoReturn:
+    def interrupt(_signal: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
-        raise KeyboardInterrupt
+        # Snakemake's log drops an interrupt.
+        if any(inner.f_code.co_filename.endswith("snakemake/logging.py") for inner, _ in traceback.walk_stack(frame)):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        else:
+            raise KeyboardInterrupt
+
+    def interrupt_again(ignored: "sys.UnraisableHookArgs") -> None:
+        # Python drops what a finalizer or the callback of a weak reference raises.
+        if ignored.exc_type is KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        else:
+            sys.__unraisablehook__(ignored)
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGALRM, interrupt)
+        sys.unraisablehook = interrupt_again
     try:
         cli.main()
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
     except SystemExit as ended:
-        if not interrupted:
+        if not interrupted or not ended.code:
             raise
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
