@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+# A module from a URL must name workflow/Snakefile, which takes the whole repository from there.
+if not os.path.isdir(str(workflow.current_basedir)):
+    sys.exit('quire: error: Quire as a module needs path="workflow/Snakefile" in github(...), or a clone.')
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
 
@@ -62,10 +65,11 @@ with ends_in_a_sentence():
             read_config_file(Path(path))
 
 
-# A file given with --configfile stands alone: merged with the template it would inherit keys from there.
+# A file given with --configfile stands alone: merged with the template it would inherit keys from there. The workflow
+# catalog lints a clone without one, and the template names files that do not exist.
 if not workflow.config_settings.configfiles:
 
-    configfile: "config/config.yaml"
+    configfile: "config/demo.yaml" if "--lint" in sys.argv else "config/config.yaml"
 
 
 with ends_in_a_sentence():
