@@ -8,6 +8,7 @@ min_version("9.0")
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resources.smk"
+include: "workflow/rules/fetch.smk"
 include: "workflow/rules/reference.smk"
 include: "workflow/rules/index.smk"
 include: "workflow/rules/align.smk"
@@ -88,7 +89,8 @@ onstart:
             )
         watch(logger)
         write_json_atomic(KEPT_SETTINGS, NAMED_SETTINGS)
-        keep_states({str(path) for job in jobs for path in job.input} - made, INPUT_STATES)
+        local = {str(path) for job in jobs for path in job.input if not path.is_storage}
+        keep_states(local - made, INPUT_STATES)
         if workflow.executor_plugin.name == "slurm":
             slurm = workflow.executor_settings
             require_slurm(

@@ -1,5 +1,6 @@
 """The command `quire`: its subcommands, the arguments of Snakemake, help, completion and exit status."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,9 @@ run([])
 
 def test_an_interrupt_in_a_callback_is_raised_again() -> None:
     """Python drops what the callback of a weak reference raises, and Snakemake's graph of jobs has many of these."""
-    ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=25)
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
+    ended = subprocess.run(
+        [sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=25, env=environment
+    )
     assert ended.returncode == 130
     assert ended.stderr.splitlines() == [STOPPED]

@@ -31,6 +31,7 @@ from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failure_sentences
+from quire.run.remote import require_on_server
 from quire.run.schema import CALLER_KEYS
 from quire.run.sheets import leftover_lines
 from quire.run.plan import lines_of_plan, named_settings

@@ -149,8 +149,7 @@ def checked_unit(parser: CommandParser, given: Namespace) -> tuple[dict[str, Any
     row = {key: getattr(given, key) for key in ("unit", "library", "platform", *_OF_FASTQ)}
     row |= {"sample": given.sample or given.output.stem, **dict(zip(columns, given.reads, strict=False))}
     samples, units = ([row_of(place, row, _SHEETS[name])] for name in ("samples", "units"))
-    config.check_reference(settings)
-    run = config.checked(settings, samples, units)
+    run = config.checked(settings, samples, units, {})
     config.check_before_jobs(run)
     unit: dict[str, Any] = run.units.to_dict("records")[0]
     return settings, unit

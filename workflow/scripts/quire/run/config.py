@@ -33,8 +33,9 @@ from quire.reference.storage import MANIFEST
 from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_temporary_space, require_text, require_writable
+from quire.run.remote import Remote, absent, with_copies
 from quire.run.schema import SHEETS, complete_settings, read_schema
-from quire.run.sheets import Row, first_repeat, read_sheet, samples_of
+from quire.run.sheets import Row, first_repeat, read_sheet, samples_of, says_yes
 
 STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
 _FIRST_RECORDS = 1000  # records of a BAM or CRAM file whose names are checked
@@ -53,38 +54,51 @@ class Configuration:
             of paths; either fq1 or bam is not empty, and fq2 holds mates in separate files), and interleaved (bool).
         metadata: the columns of the sheets that mean nothing to Quire, by sheet (samples, units): one dictionary per
             row, which begins with the row's sample (and unit); empty if a sheet has no such columns.
+        remote: the remote inputs by the paths of their copies, which stand in their place above.
     """
 
     settings: dict[str, Any]
     samples: pandas.DataFrame
     units: pandas.DataFrame
     metadata: dict[str, list[dict[str, str]]]
+    remote: Mapping[str, Remote]
 
 
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
     """Validate a configuration, as Snakemake read it, and its sheets; raise InputError for the first problem."""
     settings = complete_settings(raw, read_schema(schemas / "config.schema.yaml"))
-    check_reference(settings)
-    return checked(settings, *_read_sheets(raw, settings, schemas))
+    samples, units = _read_sheets(raw, settings, schemas)
+    return checked(settings, samples, units, with_copies(settings, units))
 
 
-def checked(settings: dict[str, Any], samples: list[Row], units: list[Row]) -> Configuration:
+def checked(
+    settings: dict[str, Any], samples: list[Row], units: list[Row], remote: Mapping[str, Remote]
+) -> Configuration:
     """Check settings and the rows of both sheets for meaning; raise InputError as `load` does."""
+    check_reference(settings, remote)
     check_samples(samples, units, settings)
-    check_units(units, settings)
+    check_units(units, settings, remote)
     check_regions_and_truth(settings, [row.values["sample"] for row in samples])
     check_exact_tools(settings)
     check_output(settings)
     metadata = {"samples": _metadata(samples, "sample"), "units": _metadata(units, "sample", "unit")}
-    return Configuration(settings, _samples_frame(samples), _units_frame(units), metadata)
+    return Configuration(settings, _samples_frame(samples), _units_frame(units), metadata, remote)
 
 
 def check_before_jobs(run: Configuration) -> None:
     """Check, once per run and before any job, what requires reading files."""
     require_temporary_space()
-    check_index(run.settings)
-    check_contigs(run.settings)
-    check_contig_names(run.settings)
+    if absent(run.remote, fasta := run.settings["reference"]["fasta"]):
+        directory = Path(run.settings["reference"]["index_directory"])
+        if (directory / "reference" / MANIFEST).exists():
+            raise InputError(
+                f"reference.fasta: {directory} holds an index, but no copy of {run.remote[fasta].address}, from which "
+                "it would have been made; choose another index_directory, or remove that folder."
+            )
+    else:
+        check_index(run.settings)
+        check_contigs(run.settings)
+        check_contig_names(run.settings)
     check_first_reads(run)
 
 
@@ -112,10 +126,10 @@ def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path
     return read_sheet(settings["samples"], of_samples), read_sheet(settings["units"], of_units)
 
 
-def check_reference(settings: Mapping[str, Any]) -> None:
+def check_reference(settings: Mapping[str, Any], remote: Mapping[str, Remote]) -> None:
     """Check that the reference exists, looks like a FASTA, and suits the alignment format."""
     fasta = settings["reference"]["fasta"]
-    if not fasta:
+    if not fasta or absent(remote, fasta):
         return
     require_file(fasta, "reference.fasta")
     require_fasta(fasta, "reference.fasta", random_access=settings["align"]["format"] == "cram")
@@ -154,7 +168,7 @@ def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, A
             )
 
 
-def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
+def check_units(units: list[Row], settings: Mapping[str, Any], remote: Mapping[str, Remote]) -> None:
     """Check that units are named once, and that each of their files exists, has the right kind and is used once."""
     if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"].casefold())):
         first, second = repeated
@@ -165,7 +179,8 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
         )
     if not units:
         return
-    seen: dict[tuple[int, int], str] = {_identity(settings["reference"]["fasta"]): "reference.fasta"}
+    fasta = settings["reference"]["fasta"]
+    seen: dict[tuple[int, int], str] = {} if absent(remote, fasta) else {_identity(fasta): "reference.fasta"}
     for row in units:
         unit = f"{row.values['sample']}.{row.values['unit']}"
         columns = ("fq1", "fq2", "fq_umi", "bam")
@@ -177,7 +192,7 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
             given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)
         ):
             raise InputError(f"{row.place}: {given} is given, which does not apply to bam; leave it empty.")
-        if fq2 and _says_yes(row.values["interleaved"]):
+        if fq2 and says_yes(row.values["interleaved"]):
             raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
         if fq2 and len(fq1) != len(fq2):
             raise InputError(
@@ -204,6 +219,8 @@ def check_units(units: list[Row], settings: Mapping[str, Any]) -> None:
         ):
             for path in paths:
                 where = f"{row.place}, column {row.names[column]}"
+                if absent(remote, path):
+                    continue
                 require_file(path, where)
                 require(path, where)
                 here = f"{row.names[column]} of {unit}"
@@ -218,6 +235,8 @@ def check_first_reads(run: Configuration) -> None:
     umis_in_names = run.settings["align"]["umi"] == "name"
     seen = dict[Any, str]()
     for unit in run.units.to_dict("records"):
+        if absent(run.remote, *unit["fq1"], *unit["fq2"], *unit["fq_umi"], *unit["bam"]):
+            continue
         what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column"
         for column in ("fq1", "fq2"):
             for path in unit[column]:
@@ -341,18 +360,13 @@ def _samples_frame(rows: list[Row]) -> pandas.DataFrame:
     )
 
 
-def _says_yes(value: str) -> bool:
-    """Return True if the value of a yes/no column means yes."""
-    return value.lower() in ("yes", "true", "1")
-
-
 def _units_frame(rows: list[Row]) -> pandas.DataFrame:
     columns = ["sample", "unit", "fq1", "fq2", "fq_umi", "bam", "interleaved", "qualities", "platform", "library"]
     made = [
         {
             **row.values,
             **{column: listed_files(row.values[column]) for column in ("fq1", "fq2", "fq_umi", "bam")},
-            "interleaved": _says_yes(row.values["interleaved"]),
+            "interleaved": says_yes(row.values["interleaved"]),
             "qualities": row.values["qualities"].lower(),
             "library": row.values["library"] or row.values["sample"],
         }

@@ -34,6 +34,11 @@ _FASTQ_LIST = {
 _NOT_USED = {"Lane", "RGCN", "RGDS", "RGDT", "RGPI", "RGPU", "bai", "crai"}
 
 
+def says_yes(value: str) -> bool:
+    """Return True if the value of a yes/no column means yes."""
+    return value.lower() in ("yes", "true", "1")
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of a sheet.

@@ -1,0 +1,126 @@
+"""Inputs on servers: their addresses in the configuration and the sheets, and the copies that jobs read.
+
+Snakemake's storage plugins fetch them (rules `fetch_reads` and `fetch_reference`). What is checked of local files
+before any job is checked of a copy when it is made.
+"""
+
+import importlib.util
+import os
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from quire.errors import InputError
+from quire.io.first_reads import require_as_declared
+from quire.io.sniff import require_alignments, require_fasta, require_fastq
+from quire.run.inputs import listed_files, require_file
+from quire.run.sheets import Row, says_yes
+
+_PLUGINS = {"http": "http", "https": "http", "s3": "s3", "gs": "gcs"}
+_COLUMNS = ("fq1", "fq2", "fq_umi", "bam")
+_ODD = re.compile(r"[^A-Za-z0-9._/+-]")
+
+
+class Remote(NamedTuple):
+    """A remote input.
+
+    Attributes:
+        address: where it is.
+        what: where the user named it, for messages.
+        column: of the sheet of units; empty for the reference.
+        declared: interleaved (bool), qualities, and has_mates (bool) of a FASTQ, as `require_as_declared` takes them.
+        random_access: True for a reference that CRAM needs.
+    """
+
+    address: str
+    what: str
+    column: str = ""
+    declared: Mapping[str, Any] = {}
+    random_access: bool = False
+
+
+def with_copies(settings: dict[str, Any], units: list[Row]) -> dict[str, Remote]:
+    """Put the paths of copies in the place of remote inputs, and return these by the paths of their copies."""
+    remote = dict[str, Remote]()
+
+    def copy_of(given: Remote, folder: str) -> str:
+        if not is_remote(given.address):
+            return given.address
+        copy = _copy(given, Path(folder))
+        if copy in remote:
+            raise InputError(f"{given.what}: {given.address} and {remote[copy].what} have the same name; remove one.")
+        remote[copy] = given
+        return copy
+
+    reference, cram = settings["reference"], settings["align"]["format"] == "cram"
+    given = Remote(reference["fasta"], "reference.fasta", random_access=cram)
+    reference["fasta"] = copy_of(given, reference["index_directory"])
+    for row in units:
+        values = row.values
+        declared = {
+            "interleaved": says_yes(values["interleaved"]),
+            "qualities": values["qualities"].lower(),
+            "has_mates": bool(values["fq2"]),
+        }
+        for column in _COLUMNS:
+            what = f"{row.place}, column {row.names[column]}"
+            files = [Remote(name, what, column, declared) for name in listed_files(values[column])]
+            values[column] = ",".join(copy_of(file, settings["output"]) for file in files)
+    return remote
+
+
+def is_remote(name: str) -> bool:
+    """Return True for an address of a kind that a storage plugin of Snakemake takes."""
+    kind, mark, _ = name.partition("://")
+    return bool(mark) and kind in _PLUGINS
+
+
+def require_on_server(remote: Remote, exists: Callable[[], bool]) -> None:
+    """Raise InputError if a plugin's `exists` returns False, or cannot reach the server."""
+    try:
+        found = exists()
+    except Exception as error:
+        raise InputError(f"{remote.what}: {remote.address} cannot be reached ({error}); try again later.") from None
+    if not found:
+        raise InputError(f"{remote.what}: {remote.address} does not exist, or may not be read; correct the address.")
+
+
+def require_usable(copy: str, remote: Remote) -> None:
+    """Raise InputError for a copy that is empty, of another kind, or not as its unit is described."""
+    try:
+        require_file(copy, remote.what)
+        if not remote.column:
+            require_fasta(copy, remote.what, remote.random_access)
+        elif remote.column == "bam":
+            require_alignments(copy, remote.what)
+        else:
+            require_fastq(copy, remote.what)
+            if remote.column != "fq_umi":
+                require_as_declared(copy, **remote.declared, what=remote.what)
+    except InputError as error:
+        raise InputError(str(error).replace(copy, remote.address)) from None
+
+
+def absent(copies: Mapping[str, Remote], *paths: str) -> bool:
+    """Return True if one of the paths is that of a copy that is yet to be made."""
+    return any(path in copies and not os.path.exists(path) for path in paths)
+
+
+def _copy(remote: Remote, folder: Path) -> str:
+    """Return the path of the copy; raise InputError for an address that cannot be used."""
+    if any(character in remote.address for character in "{}<>"):
+        raise InputError(f"{remote.what}: {remote.address} has one of {{}}<>; write these as %7B, %7D, %3C and %3E.")
+    parts = urlsplit(remote.address)
+    path = posixpath.normpath("/" + parts.path)
+    if not parts.netloc or path == "/":
+        raise InputError(f"{remote.what}: {remote.address} names no file; give its whole address.")
+    plugin = _PLUGINS[parts.scheme]
+    if importlib.util.find_spec(f"snakemake_storage_plugin_{plugin}") is None:
+        raise InputError(
+            f"{remote.what}: {remote.address} needs Snakemake's storage plugin; install it with `pip install "
+            f"snakemake-storage-plugin-{plugin}`, or give a local file."
+        )
+    return str(folder / "inputs" / _ODD.sub("_", parts.netloc + path))
