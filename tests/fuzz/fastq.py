@@ -3,9 +3,13 @@
 import gzip
 import random
 import zlib
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Executor, Future
 from pathlib import Path
+from typing import Any
 
-from quire.io.fastq import read_batches
+from quire.io import fastq, text_chunks
+from quire.io.fastq import read_batches, umis
 
 from tests.fuzz.bam import Answer, batch_reads
 from tests.fuzz.mutations import bgzf, inflated_members, mutate_bytes, mutate_lines
@@ -15,6 +19,33 @@ from tests.support.builders import random_read
 LETTERS = frozenset(b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv.")
 
 
+def read_without_threads() -> None:
+    """Parse in the calling thread, for the rest of the process: a thread takes longer to start than a case to read."""
+    fastq.ahead = umis.ahead = _at_once
+    text_chunks.ThreadPoolExecutor = _Caller
+    text_chunks.GZIP_BYTES = 1 << 12
+
+
+class _Caller(Executor):
+    """An executor that runs each call when it is submitted."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        """Take the arguments of a pool."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Return the result, or the error, as that of a thread."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except Exception as error:  # raised by `result`
+            future.set_exception(error)
+        return future
+
+
+def _at_once(start: Callable[[], Iterator[Any]], depth: int) -> Generator[Any, None, None]:
+    yield from start()
+
+
 class Fastq(Target):
     """Single reads of a FASTQ; the answer is name, bases and qualities of each read."""
 
@@ -22,6 +53,7 @@ class Fastq(Target):
 
     def valid(self, folder: Path) -> list[bytes]:
         """Return plain, gzip (one and several members) and bgzip files."""
+        read_without_threads()
         generator = random.Random(7)
         reads = [random_read(generator, f"read{n} comment", generator.randrange(1, 60), "ACGTN") for n in range(12)]
         text = "".join(f"@{one.name}\n{one.bases}\n+\n{one.qualities}\n" for one in reads).encode()

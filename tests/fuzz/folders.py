@@ -48,15 +48,14 @@ class Folder(Target):
         for name in ("one", "other"):
             (folder / name).mkdir()
             self.write(folder / name, seed=len(name))
-        own, others = (_files(folder / name) for name in ("one", "other"))
-        self._of_another_run = dict(zip(own, others.values(), strict=True))
+        self._own, others = (_files(folder / name) for name in ("one", "other"))
+        self._of_another_run = dict(zip(self._own, others.values(), strict=True))
         self._expected = self.answer(folder / "one")  # it may write further files there
-        return [_tar(own)]
+        return [_tar(self._own)]
 
     def mutate(self, generator: random.Random, content: bytes) -> bytes:
         """Change a file, exchange two, take one or a whole folder from another run, or remove one."""
-        with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-            files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+        files = dict(self._own)
         name, other = generator.choice(sorted(files)), generator.choice(sorted(files))
         drawn = generator.random()
         if drawn < 0.45:
@@ -79,8 +78,10 @@ class Folder(Target):
     def read(self, path: Path) -> object:
         """Return the answer of the unpacked folder."""
         with tempfile.TemporaryDirectory(prefix=path.name, dir=path.parent) as folder:
-            with tarfile.open(path) as tar:
-                tar.extractall(folder, filter="data")
+            for name, data in _untarred(path.read_bytes()).items():
+                file = Path(folder, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
             return self.answer(Path(folder))
 
     def judge(self, path: Path) -> object:
@@ -117,6 +118,11 @@ class IndexFolder(Folder):
 
 def _files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def _untarred(content: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
 def _tar(files: dict[str, bytes]) -> bytes:

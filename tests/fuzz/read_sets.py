@@ -12,7 +12,7 @@ from quire.run.exact_tools import require_sequences
 
 from tests.fuzz.bam import Answer, batch_reads
 from tests.fuzz.blocks import member
-from tests.fuzz.fastq import Fastq, fastq_reads
+from tests.fuzz.fastq import Fastq, fastq_reads, read_without_threads
 from tests.fuzz.target import Refused
 from tests.fuzz.text import IUPAC, TextTarget, text_of
 from tests.support.builders import random_read
@@ -33,6 +33,7 @@ class Pairs(Fastq):
 
     def valid(self, folder: Path) -> list[bytes]:
         """Write the first mates; return second mates."""
+        read_without_threads()
         names = [f"read{n}" for n in range(9)]
         self._other = folder / "other.fastq"
         self._other.write_bytes(fastq_text(1, [f"{name}/1" for name in names]))
@@ -68,6 +69,7 @@ class Interleaved(Pairs):
 
     def valid(self, folder: Path) -> list[bytes]:
         """Return interleaved mates."""
+        read_without_threads()
         text = fastq_text(3, [f"read{n // 2}/{1 + n % 2}" for n in range(18)])
         return [text, text, gzip.compress(text)]
 
@@ -95,6 +97,7 @@ class Umis(Pairs):
 
     def valid(self, folder: Path) -> list[bytes]:
         """Write the reads; return the UMIs."""
+        read_without_threads()
         names = [f"read{n}" for n in range(9)]
         self._other = folder / "other.fastq"
         self._other.write_bytes(fastq_text(4, names))
