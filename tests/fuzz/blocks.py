@@ -90,7 +90,7 @@ class Bgzf(Target):
         """Return the content by plain Python."""
         content, found = path.read_bytes(), b""
         while content:
-            if len(content) < FIXED or content[:3] != b"\x1f\x8b\x08" or not content[3] & 4:
+            if len(content) < FIXED or content[:3] != b"\x1f\x8b\x08" or content[3] & 0xFE != 4:
                 raise Refused("no block")
             extra = int.from_bytes(content[10:12], "little")
             size = block_size(content[FIXED : FIXED + extra], extra)

@@ -41,6 +41,7 @@ FAULTS = {
     "array_cut": (RawRecord(tags=b"XXBi" + struct.pack("<i", 5) + bytes(16)), "tag"),
     "array_huge": (RawRecord(tags=b"XXBi" + struct.pack("<I", 2**32 - 1)), "tag"),
     "array_type": (RawRecord(tags=b"XXBZ" + struct.pack("<i", 0)), "tag"),
+    "array_of_letters": (RawRecord(tags=b"XXBA" + struct.pack("<i", 3) + b"abc"), "tag"),
 }
 GOOD = RawRecord(tags=b"NMC\1MDZ20\0XXBs\2\0\0\0abcdXAA!XFf1234")
 
@@ -95,6 +96,8 @@ def test_right_records_are_read(tmp_path: Path) -> None:
         ({"name_bytes": -1}, "impossible number|header cannot be read"),
         ({"name_bytes": 5}, "name without end|header cannot be read"),
         ({"contig_bytes": -7}, "negative length|header cannot be read"),
+        ({"contig": b"o\te\0"}, "control character|header cannot be read"),
+        ({"contig": b"on\n\0"}, "control character|header cannot be read"),
         ({"text_bytes": 2**31 - 1}, "ends in its header|header cannot be read"),
         ({"contig_count": 2**31 - 1}, "header"),
     ],

@@ -198,3 +198,16 @@ def test_subfields_of_a_block_fill_its_extra_field(fields: bytes, is_whole: bool
     else:
         with pytest.raises(NoBlock):
             whole_blocks(content)
+
+
+@pytest.mark.parametrize("flags", [4, 5, 6, 12, 20, 36])
+def test_a_block_has_no_other_fields_than_the_extra_one(flags: int) -> None:
+    """Samtools refuses a file whose first block announces a name, a comment or a checksum of its header."""
+    block = bytearray(bgzf_block(b"some text " * 20))
+    block[3] = flags
+    content = np.frombuffer(block + BGZF_END, np.uint8)
+    if flags <= 5:
+        assert whole_blocks(content) == len(content)
+    else:
+        with pytest.raises(NoBlock):
+            whole_blocks(content)

@@ -61,13 +61,14 @@ def raw_bam(
     name_bytes: int = 4,
     contig_bytes: int = 1000,
     sorted_by_coordinate: bool = False,
+    contig: bytes = b"one\0",
 ) -> Path:
     """Write a BAM with one contig; the numbers of its header may be wrong."""
     if text is None:
         order = "coordinate" if sorted_by_coordinate else "unsorted"
         text = f"@HD\tVN:1.6\tSO:{order}\n@SQ\tSN:one\tLN:1000\n".encode()
     header = b"BAM\1" + struct.pack("<i", len(text) if text_bytes is None else text_bytes) + text
-    header += struct.pack("<ii", contig_count, name_bytes) + b"one\0" + struct.pack("<i", contig_bytes)
+    header += struct.pack("<ii", contig_count, name_bytes) + contig + struct.pack("<i", contig_bytes)
     content = header + b"".join(record.encoded() for record in records)
     path.write_bytes(compress_blocks(content).tobytes() + BGZF_END)
     return path

@@ -135,8 +135,8 @@ def _find_blocks(data, table):
     # If no block begins where one should, return -1 and that offset.
     count, at = 0, 0
     while at + _GZIP_BYTES <= len(data):
-        # Magic, deflate, an extra field.
-        if data[at] != 0x1F or data[at + 1] != 0x8B or data[at + 2] != 8 or not data[at + 3] & 4:
+        # Magic, deflate, an extra field and no other one, whose bytes would be before the deflate data.
+        if data[at] != 0x1F or data[at + 1] != 0x8B or data[at + 2] != 8 or data[at + 3] & 0xFE != 4:
             return -1, at
         field, last = at + _GZIP_BYTES, at + _GZIP_BYTES + _number(data, at + 10, 2)
         if last > len(data):

@@ -1,5 +1,6 @@
 """Reading of a whole BAM file in order, in stretches that several threads inflate ahead of the reader."""
 
+import re
 import struct
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -151,6 +152,8 @@ class BamStream:
             raise self._not_whole("its header is not text") from None
         if any(length < 0 for length in self.contig_lengths):
             raise self._not_whole("its header has a contig of negative length")
+        if re.search(r"[\x00-\x1f\x7f]", "".join(self.contig_names)):
+            raise self._not_whole("its header has a contig's name with a control character")
         if any(line and not line.startswith("@") for line in self.header_text.split("\n")):
             raise self._not_whole("its header has a line without '@'")
 

@@ -5,7 +5,7 @@ import numpy as np
 from quire.simd.bits import ONES, load_bytes, trailing_zeros
 from quire.simd.compiled import inlined
 
-_B, _H, _Z = ord("B"), ord("H"), ord("Z")
+_A, _B, _H, _Z = ord("A"), ord("B"), ord("H"), ord("Z")
 _BYTES_OF_TYPE = np.zeros(256, np.uint8)
 for _letters, _size in (("AcC", 1), ("sS", 2), ("iIf", 4)):
     for _letter in _letters:
@@ -54,7 +54,7 @@ def after_tag(data, at, end):
         after = value + size
     elif kind in (_Z, _H):
         after = end_of_text(data, value, end) + 1
-    elif kind == _B and value + 5 <= end and BYTES_OF_TYPE[data[value]]:
+    elif kind == _B and value + 5 <= end and data[value] != _A and BYTES_OF_TYPE[data[value]]:
         after = value + 5 + np.int64(BYTES_OF_TYPE[data[value]]) * _integer(data, value + 1, 4, False)
     else:
         return np.int64(-1)
