@@ -236,6 +236,20 @@ def test_a_malformed_truth_is_one_sentence(tmp_path, run, old, new):
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("index", ["tbi", "csi"])
+@pytest.mark.parametrize("cut", [b"one", b"one\t", b"one\t200\t.\tA\n"])
+@pytest.mark.parametrize("records", [0, 1])
+def test_a_truth_that_was_cut_in_its_last_line_is_one_sentence(tmp_path, run, index, cut, records):
+    """Htslib leaves out of an index a line that is cut before its position."""
+    good = write_vcf(tmp_path / "good.vcf.gz", [("one", 100, "A", ["C"], 50.0, (0, 1))] * records, ["sample"])
+    path = tmp_path / "cut.vcf.gz"
+    with pysam.BGZFile(str(path), "wb") as stream:
+        stream.write(gzip.decompress(Path(good).read_bytes()) + cut)
+    pysam.tabix_index(str(path), preset="vcf", csi=index == "csi")
+    with pytest.raises(InputError, match=r"cut\.vcf\.gz: has a line with fewer than 8 columns at its end .*again\.$"):
+        compare_files(path, run.vcf, "sample", {"one": np.array([[0, 3000]])}, CONTIGS, lambda *_: "")
+
+
 def test_filtered_and_low_quality_calls_are_not_compared(run):
     regions = {"one": np.array([[0, 3000]])}
 

@@ -76,3 +76,10 @@ def test_an_index_of_another_file(tmp_path: Path) -> None:
         index.write_bytes(bgzf(changed))
         with pytest.raises(InputError, match=words):
             Gvcf(path, LENGTHS)
+
+
+@pytest.mark.parametrize("cut", ["two", "two\t"])
+def test_a_last_line_without_a_position_is_one_sentence(cut: str, tmp_path: Path, reference: Reference) -> None:
+    """Htslib leaves such a line out of the index."""
+    with pytest.raises(InputError, match=r"x\.g\.vcf\.gz: has a line with fewer than 8 columns at its end \(b'two"):
+        genotype(tmp_path / "x.g.vcf.gz", "".join(gvcf_lines("a", 1)) + cut, reference)

@@ -10,7 +10,7 @@ import pysam
 from pysam.libcbcf import BaseIndex
 
 from quire.errors import InputError
-from quire.io.bam.index import find_index, open_index
+from quire.io.bam.index import find_index, open_index, require_whole_lines
 from quire.io.files import htslib_path, write_json_atomic
 from quire.reference import Reference
 from quire.reference.regions import Regions, islands_of, read_regions, total_length
@@ -135,8 +135,7 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
     """Open a VCF or BCF that has an index; raise InputError if it is missing, not a VCF, or not indexed."""
     if not os.path.exists(path):
         raise InputError(f"{path}: the VCF does not exist; check the path.")
-    if find_index(path, "tbi"):
-        open_index(path, "tbi")
+    index = open_index(path, "tbi") if find_index(path, "tbi") else None
     verbosity = pysam.set_verbosity(0)
     try:
         variants = pysam.VariantFile(htslib_path(path))
@@ -146,6 +145,8 @@ def open_indexed(path: str | Path) -> pysam.VariantFile:
         raise InputError(f"{path}: cannot be read as a VCF ({error}); give a bgzip-compressed VCF.") from None
     finally:
         pysam.set_verbosity(verbosity)
+    if index is not None and variants.format == "VCF":
+        require_whole_lines(path, index)
     if not has_index:
         variants.close()
         raise InputError(f"{path}: the VCF has no index; compress it with bgzip and index it with bcftools index -t.")

@@ -11,6 +11,7 @@ import os
 import re
 import struct
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,11 +21,13 @@ from numpy.typing import NDArray
 from quire.errors import InputError
 from quire.io.bai import BAI_DEPTH, WINDOW_SHIFT, first_bin
 from quire.io.files import open_input, read_errors
+from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
 
 _MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
 _CRAM_HEADER, _CRAM_END, _CRAM_2_END = 26, 38, 30  # place of the first container; sizes of the last one
 _LARGEST_HEADER = 61  # bytes of a container's header besides the places of its slices
 _CRAI_LINE = re.compile(rb"-?\d+\t-?\d+\t-?\d+\t\d+\t\d+\t\d+")
+_FEWEST_COLUMNS = 8  # of a record of a VCF
 _TABIX_FORMATS = (2, 1, 2), (0, 1, 4)  # of VCF and GFF3: format, columns of contig and start
 
 
@@ -47,6 +50,10 @@ class LinearIndex:
         windows = self.offsets[contig] if contig < len(self.offsets) else np.empty(0, np.uint64)
         window = start >> WINDOW_SHIFT
         return int(windows[window]) or None if window < len(windows) else None
+
+    def last_offset(self) -> int:
+        """Return the largest virtual offset, 0 without records; few records follow it."""
+        return max((int(windows[-1]) for windows in self.offsets if len(windows)), default=0)
 
 
 class BinIndex:
@@ -77,6 +84,10 @@ class BinIndex:
             number = number - 1 if number > first_sibling else self._parent(number)
         return bins.get(number, min(bins.values()))
 
+    def last_offset(self) -> int:
+        """See `LinearIndex`."""
+        return max((max(bins.values()) for bins in self.bins if bins), default=0)
+
     @staticmethod
     def _parent(number: int) -> int:
         return (number - 1) >> 3
@@ -102,6 +113,20 @@ def open_index(path: str | Path, kind: str = "bai") -> LinearIndex | BinIndex:
         raise InputError(
             f"{found}: is not a whole {kind.upper()} or CSI index; run {command} on {path} again."
         ) from None
+
+
+def require_whole_lines(path: str | Path, index: LinearIndex | BinIndex) -> None:
+    """Refuse a bgzip VCF whose last lines lack columns: indexing leaves out a line that was cut before its position."""
+    last, text = index.last_offset(), np.empty(0, np.uint8)
+    with read_errors(path), open(path, "rb") as stream, suppress(DamagedBlock):  # the readers of records refuse it
+        stream.seek(last >> 16)
+        text, _ = inflate_blocks(np.frombuffer(stream.read(), np.uint8))
+    for line in text[last & 0xFFFF :].tobytes().split(b"\n"):
+        if line and not line.startswith(b"#") and line.count(b"\t") < _FEWEST_COLUMNS - 1:
+            raise InputError(
+                f"{path}: has a line with fewer than {_FEWEST_COLUMNS} columns at its end ({line[:40]!r}), "
+                "as a file that was cut has; copy or make it again."
+            )
 
 
 def require_crai(cram: str | Path) -> None:

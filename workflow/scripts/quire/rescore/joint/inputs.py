@@ -15,7 +15,7 @@ import numpy as np
 import pysam
 
 from quire.errors import InputError
-from quire.io.bam.index import open_index
+from quire.io.bam.index import open_index, require_whole_lines
 from quire.io.files import htslib_path, lacks_bgzip_end
 from quire.io.open_files import allow_open_files
 from quire.io.sniff import is_bgzip
@@ -135,7 +135,7 @@ class Gvcf:
             raise InputError(f"{path}: is not bgzip; run bgzip and bcftools index --tbi on it.")
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: is truncated; make or copy the file again.")
-        open_index(path, "tbi")
+        require_whole_lines(path, open_index(path, "tbi"))
         try:
             self._file = pysam.TabixFile(htslib_path(path), encoding="utf-8")
             header = list(self._file.header)
