@@ -110,6 +110,38 @@ def test_genes_that_forge_consequences(name: str, place: str, tmp_path: Path) ->
     assert not (tmp_path / "x.vcf.gz").exists()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("CDS\t1\t60", "CDS\t1\t61", 3),
+        ("exon\t1\t60", "exon\t1\t61", 3),
+        ("mRNA\t1\t60", "mRNA\t2\t60", 3),
+        ("mRNA\t1\t60", "mRNA\t1\t6", 3),
+        ("one\ttest\tCDS", "two\ttest\tCDS", 3),
+        ("one\ttest\tmRNA", "two\ttest\tmRNA", 3),
+        ("CDS\t1\t60", "CDS\t+1\t60", 5),
+        ("CDS\t1\t60", "CDS\t1\t6w", 5),
+        ("CDS\t1\t60", "CDS\t0\t60", 5),
+        ("mRNA\t1\t60", "mRNA\t60\t1", 3),
+        ("\t+\t0\tID=CDS", "\t++\t0\tID=CDS", 5),
+        ("\tID=CDS:a|b;Parent=transcript:T1", "", 5),
+        ("one\ttest\texon", "one\ttest\tmRNA\t1\t9\t.\t+\t.\tID=T1;Parent=gene:G1\none\ttest\texon", 3),
+    ],
+)  # fmt: skip
+def test_a_transcript_holds_its_parts(old: str, new: str, line: int, tmp_path: Path) -> None:
+    """Csq reads beyond the bases of a transcript that does not, and writes bytes of its memory (docs/fuzzing.md)."""
+    assert old in GENES
+    with pytest.raises(InputError, match=rf"genes\.gff3: line {line}: .*; give a GFF3 file as Ensembl writes it"):
+        annotated(tmp_path, GENES.replace(old, new, 1).encode())
+    assert not (tmp_path / "x.vcf.gz").exists()
+
+
+def test_a_part_of_a_gene_is_not_named_as_a_gene(tmp_path: Path) -> None:
+    """Csq takes any line with the ID of a gene for a gene, and writes its name."""
+    with pytest.raises(InputError, match=r"genes\.gff3: line 4: an ID or Name holds a comma"):
+        annotated(tmp_path, GENES.replace("ID=a,b;", f"ID=gene:G1;Name={FORGED};").encode())
+
+
 @pytest.mark.parametrize("memory", [b"\t", b"\xff"])
 def test_bytes_of_memory_in_a_consequence(memory: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For some GFF3 files csq reads beyond a transcript, and writes what it finds there (see docs/fuzzing.md)."""

@@ -4,19 +4,18 @@ Each record is annotated independently (`--local-csq`), since most genotypes are
 with BCSQ in INFO, and counts by the most severe consequence of each record.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from quire.errors import InputError, QuireError
 from quire.io.fasta_index import indexed_fasta
-from quire.io.files import open_input, read_errors, scratch_directory, write_json_atomic
+from quire.io.files import scratch_directory, write_json_atomic
 from quire.io.samtools import StepFailed, run_apart
 from quire.io.vcf import contig_ranks, read_head
 from quire.io.vcf_parts import join
+from quire.rescore.genes import require_sound_genes
 
 # As Ensembl ranks them (https://www.ensembl.org/info/genome/variation/prediction/predicted_data.html), by csq's names.
 SEVERITY = (
@@ -30,10 +29,6 @@ GRAVE = SEVERITY[:6]
 LISTED = 100
 _COLUMNS = 9  # columns before the samples
 _NO_VARIANT = (".", "*")
-# csq copies names into BCSQ, whose values are separated by commas and their fields by vertical bars.
-_SEPARATORS = re.compile(r"[,|\x00-\x1f\x7f]")
-_PARTS = (b"exon", b"CDS", b"three_prime_UTR", b"five_prime_UTR")  # parts of transcripts, with names that csq ignores
-_ID, _ID_OR_NAME = (re.compile(rb"[\t;](?:%b)=([^;\n]*)" % keys) for keys in (b"ID", b"ID|Name"))
 
 
 class Consequence(NamedTuple):
@@ -55,15 +50,16 @@ def annotate_variants(
     Raises:
         InputError: a GFF3 that csq cannot read, of other contigs, or with names that forge fields.
     """
-    _check_genes(gff3, variants)
-    counted = ConsequenceCounts(read_head(variants)[-1].rstrip("\n").split("\t")[_COLUMNS:])
+    head = read_head(variants)
+    require_sound_genes(gff3, list(contig_ranks(head)))
+    counted = ConsequenceCounts(head[-1].rstrip("\n").split("\t")[_COLUMNS:])
     with scratch_directory(Path(output).parent, f"{Path(output).name}.annotating") as scratch:
         annotated = scratch / "annotated.vcf.gz"
         files = ["-f", indexed_fasta(fasta, scratch), "-g", Path(gff3), "-o", annotated, Path(variants)]
         try:
             run_apart("bcftools.csq", "--local-csq", "--no-version", "-O", "z", *files)
             join([annotated], output, index, counted.add)
-        # For some CDS without their exons, csq breaks lines or writes bytes of its memory into them (ValueError).
+        # A ValueError: bytes that are no text.
         except (StepFailed, QuireError, ValueError) as error:
             if isinstance(error, QuireError) and str(annotated) not in str(error):
                 raise
@@ -135,36 +131,3 @@ def _consequence(text: str) -> Consequence:
     parts = kinds.lstrip("*").split("&")
     kind = min(parts, key=lambda part: SEVERITY.index(part) if part in SEVERITY else len(SEVERITY))
     return Consequence(kind, gene, transcript, amino_acids)
-
-
-def _check_genes(gff3: str | Path, variants: str | Path) -> None:
-    """Refuse a GFF3 with names that would forge fields of BCSQ, or without any contig of the VCF."""
-    # Like csq, ignore `chr` in front of a contig's name. Of a line with a parent csq writes only the ID.
-    known = list(contig_ranks(read_head(variants)))
-    plain = {name.removeprefix("chr").encode() for name in known}
-    other, shared = "missing", False
-    with read_errors(gff3), open_input(gff3) as stream:
-        for number, line in enumerate(stream, 1):
-            contig, *columns = line.split(b"\t", 3)
-            if line.startswith(b"#") or len(columns) < 3:
-                continue
-            names = [] if columns[1] in _PARTS else (_ID if b"Parent=" in line else _ID_OR_NAME).findall(line)
-            if not all(map(_is_plain, names)):
-                raise InputError(
-                    f"{gff3}: line {number}: an ID or Name holds a comma, a vertical bar or a control character, or is "
-                    "not UTF-8, and would be read as other fields of BCSQ; write such characters as GFF3 does (%2C)."
-                )
-            if not shared:
-                shared = contig.removeprefix(b"chr") in plain
-                other = contig.decode("ascii", "replace") if other == "missing" else other
-    if not shared:
-        raise InputError(
-            f"{gff3}: holds no genes on the contigs of the reference (its first is {other}, the reference's "
-            f"{known[0]}); give the genes of this assembly, with its names of contigs."
-        )
-
-
-def _is_plain(name: bytes) -> bool:
-    with suppress(UnicodeDecodeError):
-        return not _SEPARATORS.search(name.decode().removesuffix("\r"))
-    return False
