@@ -1,6 +1,7 @@
 """Fuzzer of unmapped and mapped BAM files as reads of a unit, judged by `samtools view`."""
 
 import random
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -22,6 +23,7 @@ FIELDS = {
     "tlen": (32, 4),
 }  # fmt: skip
 CODES = "ACGT"
+LINE = re.compile(r"[!-~]+\t\d+(\t[^\t]+){9}(\t[A-Za-z][A-Za-z0-9]:[ABHZfi]:[^\t]*)*")
 Answer = list[tuple[str, str, str]]
 
 
@@ -99,7 +101,10 @@ def samtools_view(path: Path) -> list[str]:
     done = subprocess.run([*command, path], capture_output=True, check=False)
     if done.returncode or b"EOF marker is absent" in done.stderr or b"[E::" in done.stderr:
         raise Refused(done.stderr.decode(errors="replace").strip().replace("\n", " "))
-    # Texts of tags may have tabs and ends of lines.
+    lines = done.stdout.decode("latin-1").split("\n")[:-1]
+    if all(map(LINE.fullmatch, lines)):
+        return lines
+    # Texts of tags have tabs or ends of lines.
     done = subprocess.run([*command, "--keep-tag", "ZZ", path], capture_output=True, check=True)
     return done.stdout.decode("latin-1").split("\n")[:-1]
 
