@@ -264,7 +264,9 @@ def test_clips_that_agree_make_a_breakpoint_and_adaptor_none(tmp_path: Path) -> 
     # Reads that carry an indel keep the side on which they are aligned.
     record = VariantRecord("c", 499, ("A", "AC"), 50.0, (), {}, [])
     carriers = Carriers(500, found[0].reads, 500, np.zeros(0, np.int64))
-    cut = without_carried([reads], [Called(LongIndel(499, b"\0", b"\0\1"), record, [carriers])])[0]
+    blank = np.zeros(0, np.uint8)
+    scored = Support(np.zeros(0, np.int32), blank, blank, np.zeros((0, 2)), [carriers])
+    cut = without_carried([reads], [Called(LongIndel(499, b"\0", b"\0\1"), record, scored)])[0]
     assert (cut.keep_to[found[0].reads] == 500).all()
     assert (np.delete(cut.keep_to, found[0].reads) == np.delete(reads.keep_to, found[0].reads)).all()
     assert (cut.keep_from == reads.keep_from).all()
@@ -287,8 +289,11 @@ def test_records_come_in_order_and_once() -> None:
     def record(start: int, *alleles: str) -> VariantRecord:
         return VariantRecord("c", start, alleles, 50.0, (), {}, [])
 
+    blank = np.zeros(0, np.uint8)
+    nothing = Support(np.zeros(0, np.int32), blank, blank, np.zeros((0, 2)), [])
+
     def long(start: int) -> Called:
-        return Called(LongIndel(start, b"\0" * 60, b"\0"), record(start, "A" * 60, "A"), [])
+        return Called(LongIndel(start, b"\0" * 60, b"\0"), record(start, "A" * 60, "A"), nothing)
 
     others = [record(5, "A", "C"), record(20, "A" * 60, "A"), record(30, "A", "C")]
     result = list(merged(others, [long(2), long(20), long(25), long(40)], (5, 40)))

@@ -41,7 +41,7 @@ class Phase(NamedTuple):
 
 def phases(sites: Sequence[Site], haplotypes: Sequence[Haplotype]) -> list[Phase | None]:
     """Return the phase of each call of a region, None for one that is in no group; sites have the written alleles."""
-    called = {h for site in sites for h in np.flatnonzero(site.carriers.any(axis=0)).tolist()}
+    called = {h for site in sites for h in np.flatnonzero(site.carriers[:, : len(haplotypes)].any(axis=0)).tolist()}
     carriers = [_alternate_carriers(site, haplotypes, called) for site in sites]
     found: list[Phase | None] = [None] * len(sites)
     names: dict[int, tuple[str, int]] = {}

@@ -19,6 +19,8 @@ from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.job import CallingJob
+from quire.rescore.long_indels.calls import Called
+from quire.rescore.long_indels.spanning import SiteRows, deletions_over, under_deletions
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.tally import Tally
@@ -37,6 +39,7 @@ class AssembledRegion:
         variants: span of the variants that are called.
         span: the span that is genotyped, to which reads and haplotypes are cut.
         haplotypes: cut to the span, the reference first.
+        long: the called long indels nearby.
     """
 
     number: int
@@ -45,6 +48,7 @@ class AssembledRegion:
     variants: tuple[int, int]
     span: tuple[int, int]
     haplotypes: list[Haplotype]
+    long: Sequence[Called] = ()
 
 
 def find_regions(
@@ -68,7 +72,9 @@ def find_regions(
     return spans, borders
 
 
-def assemble_regions(job: CallingJob, window: Window, batch: RegionBatch, tally: Tally) -> list[AssembledRegion]:
+def assemble_regions(
+    job: CallingJob, window: Window, batch: RegionBatch, tally: Tally, long: Sequence[Called]
+) -> list[AssembledRegion]:
     """Assemble a batch and return the regions with variants, their haplotypes trimmed to what is genotyped."""
     spans, padded, reads = batch
     assemblies = assemble_all(reads, window.codes, padded - window.start, job.parameters.minimum_support)
@@ -93,7 +99,7 @@ def assemble_regions(job: CallingJob, window: Window, batch: RegionBatch, tally:
         variants, span = spanned
         trimmed = trim(haplotypes, span)
         if len(trimmed) > 1:
-            regions.append(AssembledRegion(r, reference, start, variants, span, trimmed))
+            regions.append(AssembledRegion(r, reference, start, variants, span, trimmed, long))
     return regions
 
 
@@ -101,15 +107,16 @@ class SiteReads(NamedTuple):
     """A site of a region and the reads that touch it.
 
     Attributes:
+        rows: the site, these reads, and what else counts there.
         touching: int64[n], the reads as indices of the region's likelihoods, without those that no haplotype explains.
-        chosen: int64[n], the same reads as indices of `RegionReads`.
-        model: of the site; None without DRAGEN's error models.
+        model: of the site; None without DRAGEN's error models, and under a long deletion.
+        is_covered: True under a long deletion.
     """
 
-    site: Site
+    rows: SiteRows
     touching: NDArray[np.int64]
-    chosen: NDArray[np.int64]
     model: DragenSiteModel | None
+    is_covered: bool
 
 
 def sites_with_reads(
@@ -123,16 +130,20 @@ def sites_with_reads(
     for site in region_sites(region):
         low, high = site.start - margin, site.end + margin
         touching = _touching(scored, low, high)
-        chosen, model = scored.source[touching], None
-        if job.parameters.dragen:
-            over = (scored.start < high) & (scored.end > low)
-            unexplained = scored.source[over & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
+        chosen, model, over = scored.source[touching], None, deletions_over(site.start, region.long)
+        sample, reverse, quality = reads.sample[chosen], reads.reverse[chosen], reads.mapping_quality[chosen]
+        rows = SiteRows(site, scored.matrix[touching], sample.astype(np.int64), reverse, quality)
+        if over:
+            rows = under_deletions(rows, over)
+        elif job.parameters.dragen:
+            near = (scored.start < high) & (scored.end > low)
+            unexplained = scored.source[near & (scored.usable == 1) & np.isnan(scored.matrix[:, 0])]
             used = np.concatenate([chosen, unexplained])
             evidence, position = site_evidence(reads, used, site.start), site.start - window.start
             # GATK searches for repeats only in regions with an indel.
             indels = [indel_prior(own, window.codes, position) for own in tables] if has_indels else None
             model = DragenSiteModel(evidence, reads.usable[used] == 1, window.codes, position, indels)
-        yield SiteReads(site, touching, chosen, model)
+        yield SiteReads(rows, touching, model, bool(over))
 
 
 @compiled

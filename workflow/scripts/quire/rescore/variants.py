@@ -15,6 +15,7 @@ from quire.rescore.genotyping.rank_sums_cpu import allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
+from quire.rescore.long_indels.spanning import deletions_over
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.records import variant_record
 from quire.rescore.reference_confidence.realignment_cpu import ScoredReads, score_regions
@@ -39,7 +40,7 @@ def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Iterator[VariantR
     active = active[touched(intervals, active[:, 0], active[:, 1])]
     records: list[VariantRecord] = []
     for batch in batches(job, window, reads, active):
-        regions = assemble_regions(job, window, batch, tally)
+        regions = assemble_regions(job, window, batch, tally, long)
         if regions:
             scored, _ = score_regions(job, window, batch, regions)
             records += call_regions(job, window, regions, batch.reads, scored)
@@ -67,7 +68,7 @@ def call_regions(
     if len(job.samples) == 1 and not parameters.dragen:
         for number, region in enumerate(regions):
             sites = region_sites(region)
-            if is_plain(sites, ploidy):
+            if is_plain(sites, ploidy) and not any(deletions_over(site.start, region.long) for site in sites):
                 plain += [PlainSite(number, site) for site in sites]
     held = {region for region, _ in plain}
     verdicts = None
@@ -109,17 +110,17 @@ def call_region(
     """Yield the records of the variants of a region; `reads` are those of all regions."""
     likelihoods, placed = scored
     deletions: list[tuple[int, int]] = []
-    for site, touching, chosen, model in sites_with_reads(job, window, region, reads, likelihoods):
-        sample = reads.sample[chosen].astype(np.int64)
-        covered = any(a < site.start <= b for a, b in deletions)
-        matrix, quality = likelihoods.matrix[touching], job.parameters.minimum_quality
+    for rows, touching, model, is_covered in sites_with_reads(job, window, region, reads, likelihoods):
+        site, matrix, sample, reverse, mapping_quality = rows
+        covered = is_covered or any(a < site.start <= b for a, b in deletions)
+        quality = job.parameters.long_indel_quality if is_covered else job.parameters.minimum_quality
         call = call_site(site, matrix, sample, job.ploidies, quality, covered, model)
         if call is None:
             continue
         deletions += _deletions(call)
         if site.start >= region.variants[0]:
-            info = annotate(call, sample, reads.reverse[chosen], reads.mapping_quality[chosen])
-            groups = allele_groups(best_alleles(call.likelihoods), np.array(call.kept))
+            info = annotate(call, sample, reverse, mapping_quality)
+            groups = allele_groups(best_alleles(call.likelihoods[: len(touching)]), np.array(call.kept))
             info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(window.contig, call, info)
 

@@ -106,7 +106,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
     active = active[touched(intervals, active[:, 0], active[:, 1] + LOOK_BACK)]
     variants: list[VariantRecord] = []
     for batch in batches(job, window, reads, active):
-        regions = assemble_regions(job, window, batch, tally)
+        regions = assemble_regions(job, window, batch, tally, called)
         variants += _call_regions(job, window, batch, regions, confidence)
     variants = list(merged(variants, called, owned))
     deleted = [(one.record.start, one.record.start + len(one.record.alleles[0])) for one in called]
@@ -163,18 +163,14 @@ def _call_region(
     scored, placed = scored_reads
     tell("scored", region=region, scored=scored)
     covered_to = -1  # end of the bases that an allele of an earlier site may remove
-    for site, touching, chosen, model in sites_with_reads(job, window, region, reads, scored):
-        call = call_gvcf_site(
-            site,
-            scored.matrix[touching],
-            reads.reverse[chosen],
-            reads.mapping_quality[chosen],
-            job.samples[0].ploidy,
-            site.start <= covered_to,
-            model,
-        )
+    ploidy = job.samples[0].ploidy
+    for rows, touching, model, is_covered in sites_with_reads(job, window, region, reads, scored):
+        site, matrix, _, reverse, mapping_quality = rows
+        covered = is_covered or site.start <= covered_to
+        call = call_gvcf_site(site, matrix, reverse, mapping_quality, ploidy, covered, model)
         if call is not None:
             # <NON_REF> may be a deletion, so any site covers the bases of its reference allele.
             covered_to = max(covered_to, site.end)
             if site.start >= region.variants[0]:
-                yield call, rank_sums(reads, placed.subset(touching), call.groups, site.start, site.end)
+                groups = call.groups[: len(touching)]
+                yield call, rank_sums(reads, placed.subset(touching), groups, site.start, site.end)

@@ -1,8 +1,8 @@
 """Joint genotyping of the gVCFs of a cohort into one VCF (GenotypeGVCFs).
 
-All files are swept together, and only the current record of each is held, so memory does not grow with the genome.
-At every position where some sample may have a variant, `merge` expresses all samples in the same alleles, `genotype`
-decides which alleles are real and which samples have them, and `annotations` fills INFO.
+All files are swept together. Only the current record of each and its farthest deletion are held, so memory does not
+grow with the genome. At every position where some sample may have a variant, `merge` expresses all samples in the same
+alleles, `genotype` decides which alleles are real and which samples have them, and `annotations` fills INFO.
 """
 
 import os
@@ -176,7 +176,7 @@ def _genotyped(
             return None
         return replace(joint_record(contig, call), filters=(LOW_QUALITY,))
 
-    nothing = Span(start, end, False, [None] * len(gvcfs))
+    nothing = Span(start, end, False, *[[None] * len(gvcfs)] * 2)
     written = start  # all positions before it are written
     # Deletions that reach into the span are genotyped too, since '*' may only be written for a deletion that is called.
     reach = _reach(gvcfs, contig, start)

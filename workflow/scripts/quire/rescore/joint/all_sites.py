@@ -60,11 +60,12 @@ def _borders(contig: str, span: Span, within: tuple[int, int], gvcfs: Sequence[G
     """Return the positions of a span, ends included, at which the values of a sample may change."""
     start, end = within
     borders = [start, end]
-    for record, gvcf in zip(span.current, gvcfs, strict=True):
+    for record in (*span.current, *span.deletions):
         if record is not None:
             borders.append(record.end)
             if record.alternates != (NON_REFERENCE,):
                 borders.append(record.start + 1)
+    for gvcf in gvcfs:
         borders += gvcf.ploidies.borders.get(contig, ())
     return sorted({border for border in borders if start <= border <= end})
 

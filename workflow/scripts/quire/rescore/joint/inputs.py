@@ -224,24 +224,31 @@ class Span(NamedTuple):
     Attributes:
         is_site: True if a record with a named alternate starts at `start`.
         current: for each file the record that started last, None before the first; overwritten by the next span.
+        deletions: for each file the record of several bases that reaches farthest, if any; overwritten likewise.
     """
 
     start: int
     end: int
     is_site: bool
     current: Sequence[GvcfRecord | None]
+    deletions: Sequence[GvcfRecord | None]
 
     def reaching(self, position: int) -> list[GvcfRecord | None]:
         """Return for each file the record that covers a position of the span, or None."""
-        return [record if record is not None and record.end > position else None for record in self.current]
+        # Quire's gVCFs have no blocks inside long deletions: behind a variant there, the deletion counts again.
+        return [
+            next((record for record in both if record is not None and record.end > position), None)
+            for both in zip(self.current, self.deletions, strict=True)
+        ]
 
 
 def spans(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[Span]:
     """Yield the spans of a contig from the first record that overlaps [start, end) up to `end`.
 
-    Only one record of each file is held, so memory does not grow with the span.
+    Only two records of each file are held, so memory does not grow with the span.
     """
     current: list[GvcfRecord | None] = [None] * len(gvcfs)
+    deletions: list[GvcfRecord | None] = [None] * len(gvcfs)
 
     def numbered(number: int) -> Iterator[tuple[int, int, GvcfRecord]]:
         for record in gvcfs[number].records(contig, start, end):
@@ -252,9 +259,11 @@ def spans(gvcfs: Sequence[Gvcf], contig: str, start: int, end: int) -> Iterator[
     for at, number, record in heapq.merge(*map(numbered, range(len(gvcfs)))):
         if at != position:
             if position >= 0:
-                yield Span(position, at, is_site, current)
+                yield Span(position, at, is_site, current, deletions)
             position, is_site = at, False
         current[number] = record
+        if len(record.reference) > 1 and ((held := deletions[number]) is None or held.end <= record.end):
+            deletions[number] = record
         is_site = is_site or record.is_variant
     if position >= 0:
-        yield Span(position, max(end, position), is_site, current)
+        yield Span(position, max(end, position), is_site, current, deletions)

@@ -16,7 +16,7 @@ from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, L
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips, breakpoints, clips_of
 from quire.rescore.long_indels.contigs_cpu import inserted_bases, reads_within
 from quire.rescore.long_indels.proposals_cpu import propose, unique
-from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Carriers, Support, room_to_the_right, support
+from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Support, room_to_the_right, support
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import variant_record
@@ -42,12 +42,12 @@ class Called(NamedTuple):
     Attributes:
         indel: its start and alleles.
         record: its record.
-        carriers: for each sample, the reads that clearly fit it better than the reference.
+        support: its fragments, and the reads that clearly fit it better than the reference.
     """
 
     indel: LongIndel
     record: VariantRecord
-    carriers: list[Carriers]
+    support: Support
 
 
 MakeRecord = Callable[[Site, Support], VariantRecord | None]
@@ -74,7 +74,7 @@ def long_indels(
         alleles = indel.reference[first:], indel.alternate[first:]
         record = record_of(Site(indel.start + first, alleles, np.eye(2, dtype=np.bool_)), scored)
         if record is not None:
-            called.append(Called(indel, record, scored.carriers))
+            called.append(Called(indel, record, scored))
     return called
 
 
@@ -96,7 +96,7 @@ def without_carried(reads: Sequence[AlignedReads], called: Sequence[Called]) -> 
     for number, own in enumerate(reads):
         keep_from, keep_to = own.keep_from.copy(), own.keep_to.copy()
         for one in called:
-            end, before, start, after = one.carriers[number]
+            end, before, start, after = one.support.carriers[number]
             keep_to[before] = np.minimum(keep_to[before], end)
             keep_from[after] = np.maximum(keep_from[after], start)
         cut.append(own._replace(keep_from=keep_from, keep_to=keep_to))
