@@ -1,10 +1,16 @@
-"""The arguments of `quire call` and `quire why` that name alignments."""
+"""`quire call`, `quire joint` and `quire why`: their arguments, and their commands in headers of VCF."""
 
+import random
 from pathlib import Path
 
 import pysam
 import pytest
-from quire.command.variants import call, why
+from quire.command.variants import call, joint, why
+
+from tests.support.builders import random_bases, write_fasta
+from tests.support.clipped import Base, sam_lines, spelled
+from tests.support.simulation import indexed_bam
+from tests.support.vcf_commands import command_of, run_again
 
 
 def alignments(path: Path, sample: str) -> str:
@@ -30,3 +36,47 @@ def test_two_files_of_a_sample(command, sample: str, tmp_path: Path) -> None:
     expected = f"{second}: is of sample {sample or 'x'}, as is {first}; join the files of a sample with samtools merge."
     assert str(ended.value) == f"quire: error: {expected}"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.fa", "other", "x.bam", "x.bam.bai"]
+
+
+def cohort(folder: Path) -> None:
+    """Write a genome, the BAM of a man and a woman with a variant each 500 bases, and two BED files."""
+    folder.mkdir()
+    generator = random.Random(3)
+    letters = random_bases(generator, 3000)
+    write_fasta(folder / "genome.fa", {"X": letters})
+    changes = [(at, at + 1, [Base("ACGT"["ACGT".index(letters[at]) - 1], "X", at)]) for at in range(500, 3000, 500)]
+    for sample in ("a man", "woman"):
+        lines = sam_lines(generator, [spelled("X", letters, changes), spelled("X", letters, [])], 300)
+        indexed_bam(folder / f"{sample}.bam", {"X": 3000}, [text for _, _, text in lines], sample)
+    (folder / "ploidies.bed").write_text("X\t0\t3000\t1\tmale\n")
+    (folder / 'the "regions".bed').write_text("X\t100\t2600\n")
+
+
+def test_commands_of_headers(tmp_path: Path, monkeypatch) -> None:
+    """They name the inputs and all that decides the records, so run again they give the same file."""
+    folder = tmp_path / "two words"
+    cohort(folder)
+    monkeypatch.chdir(folder)
+    files, genome = ["a man.bam", "woman.bam"], ["--reference", "genome.fa"]
+    options = ["--sex", "male,female", "--ploidy-regions", "ploidies.bed", "--minimum-quality", "20.5"]
+    options += ["--intervals", 'the "regions".bed', "--no-long-indels"]
+    call([*files, *genome, *options, "--output", "both.vcf.gz"])
+    for name, sex in (("a man", "male"), ("woman", "female")):
+        more = ["--gvcf", "--sex", sex, "--ploidy-regions", "ploidies.bed", "--output", f"{name}.g.vcf.gz"]
+        call([f"{name}.bam", *genome, *more])
+    gvcfs = ["a man.g.vcf.gz", "woman.g.vcf.gz"]
+    options = ["--intervals", 'the "regions".bed', "--emit", "all_sites", "--minimum-quality", "20.5"]
+    joint([*gvcfs, *genome, *options, "--output", "joint.vcf.gz"])
+    for name in ("both.vcf.gz", *gvcfs, "joint.vcf.gz"):
+        run_again(command_of(folder / name), tmp_path / name, folder)
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    with pysam.VariantFile("both.vcf.gz") as stream:
+        assert {tuple(len(one["GT"]) for one in record.samples.values()) for record in stream} == {(1, 2)}
+
+
+def test_values_of_each_file(tmp_path: Path, monkeypatch) -> None:
+    cohort(tmp_path / "run")
+    monkeypatch.chdir(tmp_path / "run")
+    with pytest.raises(SystemExit) as ended:
+        call(["woman.bam", "--reference", "genome.fa", "--ploidy", "1,2", "--output", "x.vcf.gz"])
+    assert str(ended.value) == "quire: error: --ploidy: has 2 values for 1 files; give one, or one of each."

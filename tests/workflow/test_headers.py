@@ -18,6 +18,7 @@ from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 from quire.version import VERSION
 
+from tests.support.vcf_commands import command_of, records, run_again
 from tests.workflow.runs import REPOSITORY, SMALL, Run
 
 pytestmark = pytest.mark.full
@@ -97,9 +98,18 @@ def test_header_of_the_variants(finished: Run) -> None:
         header = [line.decode() for line in stream if line.startswith(b"##")]
     assert f"##reference=file://{SMALL / 'genome.fa.gz'}" in header
     (command,) = (line for line in header if line.startswith("##QuireCommandLine="))
-    start = f'##QuireCommandLine=<ID=rescore,Version="{VERSION}",CommandLine="rescore '
-    assert command.startswith(f"{start}minimum_quality=30 ")
-    assert "long_indels=true" in command
+    start = f'##QuireCommandLine=<ID=call,Version="{VERSION}",CommandLine="quire call out/align/NA12878.bam '
+    assert command.startswith(f"{start}--reference {SMALL / 'genome.fa.gz'} ")
+    assert " --minimum-quality 30 " in command
+    assert " --long-indels " in command
     assert f"##contig=<ID=chr22,length=40001,md5={checksum_of_contig()}>" in header
     with pysam.VariantFile(str(finished.output / "rescore/all.vcf.gz")) as variants:
         assert variants.header.contigs["chr22"].length == 40001
+
+
+def test_the_command_of_the_variants_can_be_run_again(finished: Run) -> None:
+    """Run in the same folder, the header's command gives the same records."""
+    vcf = finished.output / "rescore/all.vcf.gz"
+    again = finished.folder.parent / "again.vcf.gz"
+    run_again(command_of(vcf), again, finished.folder)
+    assert records(again) == records(vcf) != []

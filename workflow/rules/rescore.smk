@@ -167,6 +167,7 @@ if GVCF:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],
             filters=SETTINGS["rescore"]["filters"],
             emit=SETTINGS["rescore"]["emit"],
+            intervals=SETTINGS["rescore"]["intervals"],
             device=DEVICE,
             digest=sources.digest("joint_genotype.py"),
         script:

@@ -24,6 +24,7 @@ def main(job) -> None:
         minimum_quality=job.params.minimum_quality,
         filters=job.params.filters,
         all_sites=job.params.emit == "all_sites",
+        regions=job.params.intervals,
         header_extras=[backend.to_vcf()],
         fasta=job.input.fasta,
         threads=job.threads,

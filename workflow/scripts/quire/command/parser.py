@@ -70,13 +70,13 @@ class CommandParser(argparse.ArgumentParser):
         for key, part in flat.items():
             self.add_key(key, part)
 
-    def add_key(self, key: str, part: Mapping[str, Any]) -> None:
-        """Add the argument of a key."""
+    def add_key(self, key: str, part: Mapping[str, Any], of_each: str = "") -> None:
+        """Add the argument of a key, which may have a value for each input `of_each`: the parsed value is a list."""
 
         def value(text: str) -> Any:
             try:
                 require_text(text, "it")
-                return value_of(text, part)
+                return [value_of(one, part) for one in text.split(",")] if of_each else value_of(text, part)
             except InputError as error:
                 raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -84,6 +84,7 @@ class CommandParser(argparse.ArgumentParser):
         words = part["description"].replace("%", "%%")
         if default not in (None, ""):
             words += f" Default: {default}."
+        words += f" One for all, or one for each {of_each}, separated by commas." if of_each else ""
         if kind == "boolean":
             self.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, default=default, help=words)
             return

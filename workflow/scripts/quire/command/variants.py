@@ -50,7 +50,7 @@ def call(arguments: list[str]) -> None:
     parser.add_output("VCF", ".vcf.gz")
     parser.add_keys("rescore", "filters", "more_gvcfs", "emit", "interval_size")
     for key in ("ploidy", "sex"):
-        parser.add_key(key, _SAMPLES["properties"][key])
+        parser.add_key(key, _SAMPLES["properties"][key], of_each="BAM")
     parser.add_device()
     given = parser.parse_args(arguments)
 
@@ -63,7 +63,15 @@ def call(arguments: list[str]) -> None:
         require_apart([given.output], [*given.bam, given.reference])
         keys = CALLER_KEYS if output is Output.GVCF else ("minimum_quality", *CALLER_KEYS, "filters")
         parameters = {key: settings[key] for key in keys}
-        samples = [own | {"sex": given.sex} for own in _samples(given.bam, given.reference, given.ploidy)]
+        samples = _samples(given.bam, given.reference)
+        for key in ("ploidy", "sex"):
+            values = getattr(given, key) if isinstance(getattr(given, key), list) else [getattr(given, key)]
+            if len(values) not in (1, len(samples)):
+                raise InputError(
+                    f"--{key}: has {len(values)} values for {len(samples)} files; give one, or one of each."
+                )
+            for number, sample in enumerate(samples):
+                sample[key] = values[number % len(values)]
         with _work(parser, given, settings) as (work, reference, pieces):
             if settings["error_model"] == "dragen":
                 for sample in samples:
@@ -132,6 +140,7 @@ def joint(arguments: list[str]) -> None:
                         threads=given.threads,
                         filters=settings["filters"],
                         all_sites=settings["emit"] == "all_sites",
+                        regions=settings["intervals"],
                     )
                 )
             _join(parts, given.output)
@@ -160,8 +169,8 @@ def _join(parts: Sequence[Path], output: Path) -> None:
     print(f"{output}: {join(parts, output, f'{output}.tbi'):,} records")
 
 
-def _samples(paths: Sequence[str], fasta: str | None, ploidy: int | str) -> list[dict[str, Any]]:
-    """Return name, ploidy and file of each alignment's sample, which its read groups name; refuse two of one sample."""
+def _samples(paths: Sequence[str], fasta: str | None) -> list[dict[str, Any]]:
+    """Return name and file of each alignment's sample, which its read groups name; refuse two of one sample."""
     found = dict[str, dict[str, Any]]()
     for path in paths:
         require_file(path, "BAM")
@@ -172,7 +181,7 @@ def _samples(paths: Sequence[str], fasta: str | None, ploidy: int | str) -> list
                 f"{path}: is of sample {name}, as is {found[name]['bam']}; join the files of a sample with samtools "
                 "merge."
             )
-        found[name] = {"sample": name, "ploidy": int(ploidy), "bam": path}
+        found[name] = {"sample": name, "bam": path}
     return list(found.values())
 
 
@@ -223,7 +232,7 @@ def _of_files(given: Namespace, reference: Path) -> dict[str, Any]:
     """Return the inputs from --reference and --bam."""
     return {
         "reference": reference,
-        "samples": _samples(given.bam, given.reference, given.ploidy),
+        "samples": [own | {"ploidy": given.ploidy} for own in _samples(given.bam, given.reference)],
         "parameters": default_settings("rescore"),
         "fasta": given.reference,
         "ploidy_regions": None,

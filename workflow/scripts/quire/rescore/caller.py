@@ -68,8 +68,17 @@ def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
 
 
 def _header(job: CallingJob, request: CallingRequest, backend: Backend) -> str:
-    extras = provenance("rescore", request.parameters, request.fasta)
-    if job.output is Output.GVCF:
+    is_gvcf = job.output is Output.GVCF
+    facts = {key: [str(sample.get(key, "")) for sample in request.samples] for key in ("ploidy", "sex")}
+    settings = {
+        **request.parameters,
+        "ploidy_regions": request.ploidy_regions,
+        **{key: ",".join(own if len({*own}) > 1 else own[:1]) for key, own in facts.items()},
+        "gvcf": is_gvcf,
+        "output": f"{job.samples[0].name}.g.vcf.gz" if is_gvcf else "all.vcf.gz",
+    }
+    extras = provenance("call", [sample["bam"] for sample in request.samples], settings, request.fasta)
+    if is_gvcf:
         extras += [*header_lines(), *job.samples[0].ploidies.header_lines(), backend.to_vcf()]
     else:
         extras += [backend.to_vcf(), *definitions(job.filters)]

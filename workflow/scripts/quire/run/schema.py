@@ -17,6 +17,7 @@ from quire.run.inputs import require_text
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
 # Keys of the block `rescore` that decide a call; the others decide the pieces, the records and the filters.
 CALLER_KEYS = (
+    "intervals",
     "minimum_mapping_quality",
     "maximum_reads_per_start",
     "minimum_support",

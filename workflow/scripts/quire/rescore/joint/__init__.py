@@ -57,6 +57,7 @@ class JointRequest(NamedTuple):
         threads: processes that share the piece.
         filters: the validated block `rescore.filters`; None for no filters.
         all_sites: True to write every position, see `all_sites`.
+        regions: BED of the intervals of all pieces, to be named in the header.
     """
 
     reference_directory: str | Path
@@ -69,6 +70,7 @@ class JointRequest(NamedTuple):
     threads: int = 1
     filters: Mapping[str, Mapping[str, Any]] | None = None
     all_sites: bool = False
+    regions: str = ""
 
 
 def genotype_interval(request: JointRequest) -> int:
@@ -84,9 +86,14 @@ def genotype_interval(request: JointRequest) -> int:
     judged = filters_of(request.filters or {})
     fields = WITH_REFERENCE_FIELDS if request.all_sites else FIELDS
     letters = reference.sequence if request.all_sites else None
-    settings = {"minimum_quality": minimum_quality, "emit": "all_sites" if request.all_sites else "variants"}
+    settings = {
+        "minimum_quality": minimum_quality,
+        "emit": "all_sites" if request.all_sites else "variants",
+        "intervals": request.regions,
+        "output": "all.vcf.gz",
+    }
     extras = [
-        *provenance("joint_genotype", settings, request.fasta),
+        *provenance("joint", request.gvcfs, settings, request.fasta),
         *request.header_extras,
         *definitions(judged),
         *([LOW_QUALITY_LINE] if request.all_sites else []),
