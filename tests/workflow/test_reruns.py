@@ -24,7 +24,6 @@ REPORT = {"write_report"}
 VARIANTS = {"gather_variants", "compare_truth", *REPORT}
 CALLED = {"rescore_interval", *VARIANTS}
 ALL_MAPPED = {"map_unit", "finish_sample", *CALLED}
-INDEXED = {"index_page", *ALL_MAPPED}
 # Another value of each key, and the rules that then run again. The searches of exact tools are left out: each entry is
 # its own job (tests/workflow/test_exact_tools.py).
 RERUNS: dict[str, tuple[Any, set[str]]] = {
@@ -41,8 +40,8 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
         20000,
         {"pack_reference", "check_truth", "split_intervals", *ALL_MAPPED} - {"rescore_interval"},
     ),
-    "index.sampling_distance": (192, INDEXED),
-    "index.sa_sampling": (2, INDEXED),
+    "index.sampling_distance": (192, {"index_page"}),
+    "index.sa_sampling": (2, {"index_page"}),
     "device.backend": ("cpu", set()),
     "device.memory": ("4GB", set()),
     "align.index_format": ("csi", ALL_MAPPED),
