@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from quire.device import choice
 from quire.device.backend import Backend, cpu_only
 from quire.device.choice import half_of, parse_memory, resolve, use_backend
 from quire.errors import InputError
@@ -91,6 +92,7 @@ def nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove a scheduler's choice of cards from the environment."""
     for variable in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(choice, "ask_driver", lambda: (13000, [90]))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -104,6 +106,12 @@ def test_what_is_in_the_way_is_said(name: str) -> None:
     assert message.startswith(f"device.backend is gpu, but {sentence} Remedy: ")
     assert remedy in message.split("Remedy: ")[1]
     assert "\n" not in message
+
+
+def test_a_machine_without_a_card_needs_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "ask_driver", lambda: (0, []))
+    backend = Backend("cpu", "the machine shows no NVIDIA card.")
+    assert resolve("auto", load_probe=load_of(NO_CUPY)) == (backend, [])
 
 
 @pytest.mark.parametrize("value", ["", "-1", "GPU-not-there"])

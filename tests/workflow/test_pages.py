@@ -118,6 +118,29 @@ def test_a_table_sorts_and_filters(pages: dict[str, Path], tmp_path: Path) -> No
     assert told["refused"] == []
 
 
+@in_a_browser
+def test_every_table_downloads_as_tsv(pages: dict[str, Path], tmp_path: Path) -> None:
+    script = """
+        const blobs = [], names = [], real = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { blobs.push(blob); return real.call(URL, blob); };
+        HTMLAnchorElement.prototype.click = function () { names.push(this.download); };
+        document.querySelectorAll("button.tsv").forEach((one) => one.click());
+        told.tables = document.querySelectorAll("main table").length;
+        told.names = names; told.texts = await Promise.all(blobs.map((one) => one.text()));"""
+    for name, samples in (("sample", ["NA12878"]), ("cohort", SAMPLES)):
+        told = look(pages[name], tmp_path, 1400, script)
+        assert told["refused"] == []
+        assert len(told["texts"]) == len(told["names"]) == told["tables"] > 5
+        assert told["names"][0] == "Samples.tsv"
+        for text in told["texts"]:
+            rows = [line.split("\t") for line in text.splitlines()]
+            assert len({len(row) for row in rows}) == 1 < len(rows)
+        head, *rows = (line.split("\t") for line in told["texts"][0].splitlines())
+        assert head[:5] == ["Sample", "File", "Checks passed of judged", "Reads", "Mapped %"]
+        assert [row[0] for row in rows] == samples
+        assert {row[3] for row in rows} == {"9898"}
+
+
 # What a page must not run, load or send, with the directive that stops it. `ran` would be the page's title.
 INJECTED = {
     '<script>document.title = "ran"</script>': "script-src-elem",

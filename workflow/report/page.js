@@ -1,5 +1,5 @@
 "use strict";
-// Sort tables by a click on a column's name and filter them by text; the rest of the page works without JavaScript.
+// Sort tables by a click on a column's name, filter them by text and download them; the rest works without JavaScript.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const value = (row, at) => row.cells[at].dataset.value ?? row.cells[at].textContent.trim();
@@ -35,6 +35,23 @@ for (const tools of document.querySelectorAll(".tools")) {
   words.addEventListener("input", show);
   marked.addEventListener("change", show);
   tools.hidden = false;
+}
+// Every table downloads as TSV, with the rows that are shown.
+const plain = (cell) => cell.textContent.replace(/\s+/g, " ").trim().replace(/^-?\d{1,3}(,\d{3})+(?=\.|$)/, (number) => number.replaceAll(",", ""));
+for (const table of document.querySelectorAll("main table")) {
+  const button = document.createElement("button");
+  const name = table.parentElement.getAttribute("aria-label");
+  Object.assign(button, { type: "button", className: "tsv", textContent: "TSV", ariaLabel: `Download as TSV: ${name}` });
+  button.addEventListener("click", () => {
+    const rows = [...table.rows].filter((row) => !row.hidden && !row.classList.contains("group"));
+    const text = rows.map((row) => `${[...row.cells].map(plain).join("\t")}\n`).join("");
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+    link.download = `${name.replace(/[^A-Za-z0-9.-]+/g, "_")}.tsv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href));
+  });
+  table.parentElement.before(button);
 }
 // Open all sections before printing.
 addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((closed) => { closed.open = true; closed.dataset.opened = ""; }));

@@ -28,7 +28,7 @@ rule compile_kernels:
             ),
         }.get(wildcards.stage, {}),
     message:
-        "Compiling the kernels of {wildcards.stage} for this processor, once: about a minute of an idle core."
+        "Compiling the kernels of {wildcards.stage} for this processor, if no earlier run has"
     script:
         "../scripts/compile_kernels.py"
 

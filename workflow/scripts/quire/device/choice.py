@@ -16,6 +16,7 @@ from typing import Any
 
 from quire.device.backend import ASKED_FOR, Backend
 from quire.device.card import Card
+from quire.device.driver_card import ask_driver
 from quire.device.lease import AllHeld, VisibleCard, lease
 from quire.errors import InputError
 
@@ -55,7 +56,8 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
         probe = load_probe()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("cupy", "cupy_backends"):
-            raise Unusable("CuPy is not installed.", INSTALL) from None
+            obstacle = "CuPy is not installed." if ask_driver()[1] else "the machine shows no NVIDIA card."
+            raise Unusable(obstacle, INSTALL) from None
         raise Unusable(f"CuPy lacks a package ({_line(error)}).", f"{INSTALL} again") from None
     except Exception as error:
         raise Unusable(f"CuPy cannot be loaded ({_line(error)}).", f"{INSTALL} again") from None

@@ -24,6 +24,7 @@ from quire.run.job import describe, why_it_failed
 _FAILED = ("RuleException", "CalledProcessError")
 PROGRESS = "quire_progress"  # attribute of the records about long jobs, which are printed
 SECONDS_BETWEEN_LOOKS = 30
+CHECKPOINTS = frozenset({"pack_reference", "split_intervals"})  # rules after which Snakemake plans more jobs
 _TAIL = 1 << 16  # bytes read from the end of a log
 _RATE = re.compile(r"[\d,]+ (?:reads mapped, [\d,]+ reads/s|records recovered from .*)")
 
@@ -49,6 +50,7 @@ class ShortFormatter(logging.Formatter):
         self.failed: set[int] = set()  # numbers of jobs
         self.is_running = True  # until the end of the last job
         self.ended: list[str] = []  # lines held back until the progress, which follows
+        self.checkpoints: set[str] = set()  # still to come: until then the number of jobs is not known
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, or nothing."""
@@ -62,6 +64,7 @@ class ShortFormatter(logging.Formatter):
             return ""
         if event == "run_info":
             self.is_running = True
+            self.checkpoints = CHECKPOINTS & record.__dict__["stats"].keys()
             return f"{clock}  {_jobs(record.__dict__['stats'])}"
         if event == "job_info":
             number = record.__dict__["jobid"]
@@ -84,13 +87,14 @@ class ShortFormatter(logging.Formatter):
                 return "\n".join([failed, *_reason(record)])
         if event == "job_finished":
             begun = self.begun.pop(record.__dict__["job_id"], None)
+            self.checkpoints -= {begun.__dict__["rule_name"] if begun else ""}
             if begun is None or _makes_something(begun):
                 self.ended.append(f"{clock}  {_end(begun, record)}")
             return ""
         if event == "progress":
             lines, self.ended = self.ended, []
             self.is_running = record.__dict__.get("done") != record.__dict__.get("total")
-            done = self.whole.format(record)
+            done = f"{record.__dict__['done']} steps done" if self.checkpoints else self.whole.format(record)
             return "\n".join([*lines[:-1], f"{lines[-1]}; {done}"] if lines else [done])
         self.is_running &= record.levelno < logging.ERROR and record.msg != self.kept
         chatter = self.is_running and record.levelno <= logging.INFO and not event and not hasattr(record, PROGRESS)
