@@ -13,8 +13,7 @@ from quire.io import samtools
 from quire.io.alignment_reads import read_alignments
 from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.bam.regions import IndexedAlignments
-from quire.io.samtools import StepFailed, run_apart
-from quire.io.samtools import names as first_names
+from quire.io.samtools import StepFailed, first_rows, run_apart
 
 from tests.fuzz import runner
 from tests.fuzz.target import FINE
@@ -38,7 +37,7 @@ def test_a_signal_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(samtools, "_CHILD", "import os; os.kill(os.getpid(), 11)")
     with pytest.raises(InputError, match=r"x\.cram: .*SIGSEGV.*"):
         list(read_alignments(path, 5, RecordCounts(), None, tmp_path, 1))
-    assert first_names(path, 3) == []
+    assert first_rows(path, 3) == []
 
 
 def test_a_signal_while_a_region_of_a_cram_is_read_is_one_sentence(
@@ -103,6 +102,6 @@ def test_names_of_a_cram(tmp_path: Path) -> None:
     for number, content in enumerate(target.valid(tmp_path)[1::2]):
         path = tmp_path / f"{number}.cram"
         path.write_bytes(content)
-        assert first_names(path, 3) == ["read0", "read0", "read0"]
+        assert [row[0] for row in first_rows(path, 3)] == ["read0", "read0", "read0"]
         fasta = tmp_path / "genome.fa"
         assert sum(len(batch) for batch in read_alignments(path, 5, RecordCounts(), fasta, tmp_path, 1)) == 12

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from quire.report.contamination import FEWEST_SITES, from_called_sites, from_known_sites, likely_source
 from quire.report.relatedness import relate, relation
+from quire.report.samples import relatives_of
 from quire.rescore.cohort_counts import PAIR_COUNTS, PairCounter
 
 DEPTH = 32
@@ -132,6 +133,17 @@ def test_the_source_of_a_mixture_is_named(share: float, sites: int) -> None:
         assert named == (f"s{source}" if source < 4 else None)
 
 
+RELATIONS = ("the same person", "first degree", "second degree", "third degree", "unrelated")
+
+
+def test_a_sample_whose_pairs_are_unclear_is_not_judged() -> None:
+    """It has no pair of the same person, but by too few sites."""
+    pairs = {name: [0] for name in PAIR_COUNTS} | {"heterozygous_first": [40], "heterozygous_second": [40]}
+    rows = relate(["a", "b"], pairs | {"sites": [100], "both_heterozygous": [20], "opposite_homozygous": [10]})
+    assert (rows[0]["kinship"], rows[0]["relation"]) == (0.0, None)
+    assert relatives_of("a", rows) == {"same_person": [], "reason": "too few sites"}
+
+
 @pytest.mark.parametrize("sites", [100, 300, 1000, 3000])
 def test_relatives_are_never_called_unrelated(sites: int) -> None:
     """With few sites, siblings and cousins are relatives or unclear; with many, strangers are unrelated."""
@@ -154,14 +166,15 @@ def test_relatives_are_never_called_unrelated(sites: int) -> None:
         said.update((f"{row['first']} {row['second']}", row["relation"]) for row in relate(names, counter.counts()))
     assert not said["son daughter", "unrelated"]
     assert said["daughter niece", "unrelated"] <= 1
+    related = [name for name in RELATIONS if name != "unrelated"]
+    assert sum(said[f"{child} stranger", name] for child in ("son", "daughter") for name in related) <= 6
     if sites == 3000:
         assert said["son stranger", "unrelated"] > 30
         assert said["son daughter", "first degree"] > 55
 
 
 def test_degrees_and_too_few_sites() -> None:
-    assert [relation(value) for value in (0.5, 0.3, 0.12, 0.06, 0.0)] == [
-        *("the same person", "first degree", "second degree", "third degree", "unrelated")
-    ]
+    assert tuple(relation(value) for value in (0.5, 0.3, 0.12, 0.06, 0.0)) == RELATIONS
+    assert [relation(value, 0.05) for value in (0.3, 0.14, 0.0, -0.06)] == ["first degree", None, None, "unrelated"]
     (row,) = relate(["a", "b"], {name: [5] for name in PAIR_COUNTS})
     assert (row["kinship"], row["relation"], row["concordance"]) == (None, None, 1.0)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pysam
@@ -1101,6 +1102,39 @@ def test_the_same_reads_in_two_lanes(run: Run) -> None:
             run, f"other_R{mate}.fastq.gz", lambda number, line: line[::-1].strip() + b"\n" if number == 1 else line
         )
     config.check_first_reads(load(run))
+
+
+def test_the_same_reads_in_two_alignments(run: Run) -> None:
+    """Lanes of BAM files, or a BAM made from the FASTQ of another lane; reads of other names are not refused."""
+    with pysam.FastxFile(str(run.folder / "NA12878_R1.fastq.gz")) as stream:
+        reads = [(one.name, one.sequence, one.quality) for one in islice(stream, 50)]
+    with pysam.FastxFile(str(run.folder / "NA12878_R2.fastq.gz")) as stream:
+        mates = [(one.name, one.sequence, one.quality) for one in islice(stream, 50)]
+    header = {"HD": {"VN": "1.6", "SO": "unsorted"}, "RG": [{"ID": "x", "SM": "NA12878"}]}
+    for name, prefix in (("a.bam", ""), ("b.bam", ""), ("other.bam", "other_")):
+        with pysam.AlignmentFile(str(run.folder / name), "wb", header=header) as out:
+            for pair in zip(reads, mates, strict=True):
+                for flag, (title, bases, qualities) in zip((77, 141), pair, strict=True):
+                    record = pysam.AlignedSegment(out.header)
+                    record.query_name, record.flag, record.query_sequence = prefix + title, flag, bases
+                    record.query_qualities = pysam.qualitystring_to_array(qualities)
+                    out.write(record)
+    none = {"fq1": "", "fq2": ""}
+    first = {**run.units[0], "bam": ""}
+    for units, other in (
+        ([{**first, **none, "bam": "a.bam"}, {**first, **none, "unit": "lane_2", "bam": "b.bam"}], "a.bam"),
+        ([first, {**first, **none, "unit": "lane_2", "bam": "b.bam"}], "NA12878_R1.fastq.gz"),
+    ):
+        run.units = units
+        run.write()
+        expected = (
+            f"lane_2, column bam: b.bam of NA12878.lane_2 begins with the same reads as {other} of NA12878.lane_1"
+        )
+        with pytest.raises(InputError, match=expected):
+            config.check_first_reads(load(run))
+        run.units[1]["bam"] = "other.bam"
+        run.write()
+        config.check_first_reads(load(run))
 
 
 @pytest.mark.parametrize("marks", [(b"/1", b"/2"), (b" 1:N:0:ACGT", b" 2:N:0:ACGT")])

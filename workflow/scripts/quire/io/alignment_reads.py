@@ -35,7 +35,7 @@ def read_alignments(
 
 def first_name(path: Path) -> str:
     """Return the name of the first record of a BAM or CRAM file; empty if it cannot be read."""
-    return next(iter(samtools.names(path, 1)), "")
+    return next((row[0] for row in samtools.first_rows(path, 1)), "")
 
 
 def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Path:

@@ -72,13 +72,15 @@ def header_text(alignments: Path, reference: Path | None) -> str:
     return _call("samtools.view", alignments, "--no-PG", "-H", *given, alignments)
 
 
-def names(alignments: Path, most: int) -> list[str]:
-    """Return the names of the first `most` records of a file, or fewer if it cannot be read further."""
-    # CRAM needs no reference for names only.
-    command = _command("samtools.view", "--input-fmt-option", "required_fields=0x1", alignments)
+def first_rows(alignments: Path, most: int, fields: str = "0x1") -> list[list[str]]:
+    """Return the columns of the first `most` records of a file, or fewer if it cannot be read further.
+
+    Only `fields` are read (samtools' required_fields), by default the names, for which a CRAM needs no reference.
+    """
+    command = _command("samtools.view", "--input-fmt-option", f"required_fields={fields}", alignments)
     with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, encoding="latin-1") as process:
         assert process.stdout is not None
-        found = [line.split("\t", 1)[0] for line in islice(process.stdout, most)]
+        found = [line.split("\t") for line in islice(process.stdout, most)]
         process.kill()
     return found
 

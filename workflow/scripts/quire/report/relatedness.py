@@ -3,8 +3,8 @@
 The estimator is the between-family one of Manichaikul et al. 2010 (Bioinformatics 26:2867). Kinship is 1/2 for the
 same person or identical twins, 1/4 for parent and child or full siblings, and halves with each further degree. It is
 about 0 for strangers, and negative if their populations differ. The bounds between degrees are the midpoints on a
-logarithmic scale (table 1 of the paper). A pair is called unrelated only if its kinship is below the lowest of them by
-two standard errors: with few sites relatives are below it by chance.
+logarithmic scale (table 1 of the paper). A pair is called unrelated or related only if its kinship is two standard
+errors below or above the lowest of them: with few sites relatives are below it by chance, and strangers above.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,5 +68,5 @@ def standard_error(count: Mapping[str, int]) -> float:
 
 def relation(value: float, error: float = 0.0) -> str | None:
     """Return the relation that a kinship coefficient indicates; None if strangers and relatives are both likely."""
-    unclear = value <= DEGREES[-1][0] < value + 2 * error
+    unclear = value - 2 * error < DEGREES[-1][0] < value + 2 * error
     return None if unclear else next((name for bound, name in DEGREES if value > bound), UNRELATED)

@@ -194,7 +194,7 @@ def setting_of(counted: CountedSample, human: str | None) -> Setting:
 def relatives_of(name: str, relatedness: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the other samples of the same person (`same_person`), or why they are unknown (`reason`)."""
     mine = [pair for pair in relatedness if name in (pair["first"], pair["second"])]
-    judged = [pair for pair in mine if pair["kinship"] is not None]
+    judged = [pair for pair in mine if pair["relation"] is not None]
     same = [
         pair["second"] if pair["first"] == name else pair["first"]
         for pair in judged

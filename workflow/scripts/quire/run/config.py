@@ -36,9 +36,11 @@ from quire.run.inputs import listed_files, require_file, require_temporary_space
 from quire.run.remote import Remote, absent, with_copies
 from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet, samples_of, says_yes
+from quire.sam import FLAG_SECOND_OF_PAIR, FLAG_SECONDARY, FLAG_SUPPLEMENTARY
 
 STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
 _FIRST_RECORDS = 1000  # records of a BAM or CRAM file whose names are checked
+_OTHERS = FLAG_SECOND_OF_PAIR | FLAG_SECONDARY | FLAG_SUPPLEMENTARY
 
 
 @dataclass(frozen=True)
@@ -234,16 +236,22 @@ def check_first_reads(run: Configuration) -> None:
     """Check that the first reads of every file match their declaration, and are those of one unit of a sample."""
     umis_in_names = run.settings["align"]["umi"] == "name"
     seen = dict[Any, str]()
+    units_of = run.units["sample"].value_counts()
     for unit in run.units.to_dict("records"):
         if absent(run.remote, *unit["fq1"], *unit["fq2"], *unit["fq_umi"], *unit["bam"]):
             continue
         what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column"
-        for column in ("fq1", "fq2"):
+        for column in ("fq1", "fq2", "bam"):
             for path in unit[column]:
-                require_as_declared(path, unit["interleaved"], unit["qualities"], bool(unit["fq2"]), f"{what} {column}")
+                if column == "bam":  # takes half a second
+                    own = _first_of_alignments(path) if max(units_of[unit["sample"]], len(unit["bam"])) > 1 else []
+                else:
+                    declared = unit["interleaved"], unit["qualities"], bool(unit["fq2"]), f"{what} {column}"
+                    require_as_declared(path, *declared)
+                    own = [(name.decode("latin-1"), bases.decode("latin-1")) for name, _, bases in first_records(path)]
                 place = f"{path} of {unit['sample']}.{unit['unit']}"
-                records = unit["sample"], first_records(path)
-                if records[1] and (other := seen.setdefault(records, place)) != place:
+                records = unit["sample"], tuple(own)
+                if own and (other := seen.setdefault(records, place)) != place:
                     raise InputError(
                         f"{what} {column}: {place} begins with the same reads as {other}, by their names and bases; "
                         "give each read once, or all but one copy would be duplicates."
@@ -258,7 +266,7 @@ def check_first_reads(run: Configuration) -> None:
         for path in unit["fq1"] if umis_in_names else ():
             require_umis_in_names(path, first_names(path)[:: 1 + unit["interleaved"]], f"{what} fq1")
         for path in unit["bam"] if umis_in_names else ():
-            names = samtools.names(Path(path), _FIRST_RECORDS)
+            names = [row[0] for row in samtools.first_rows(Path(path), _FIRST_RECORDS)]
             require_umis_in_names(path, names, f"{what} bam")
         for reads, path in zip(unit["fq1"], unit["fq_umi"], strict=False):
             require_umis_of_reads(path, reads, unit["interleaved"], f"{what} fq_umi")
@@ -268,6 +276,12 @@ def check_first_reads(run: Configuration) -> None:
                 f"complete {search['name']}, reads: {search['reads']} has Phred+64 qualities; "
                 "convert it with `seqtk seq -Q64 -V` and give that."
             )
+
+
+def _first_of_alignments(path: str) -> list[tuple[str, str]]:
+    """Return names and bases of the first reads as `first_records` does, without second mates; empty if unreadable."""
+    rows = [row for row in samtools.first_rows(Path(path), 40, "0x203") if not int(row[1]) & _OTHERS]
+    return [(row[0], row[9]) for row in rows[:10] if row[9].strip("N*")]
 
 
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
