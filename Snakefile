@@ -7,6 +7,12 @@ min_version("9.0")
 
 
 include: "workflow/rules/common.smk"
+
+
+# Of all rules; Snakemake ignores it without `--sdm apptainer`.
+container: IMAGE
+
+
 include: "workflow/rules/resources.smk"
 include: "workflow/rules/fetch.smk"
 include: "workflow/rules/reference.smk"

@@ -42,6 +42,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     ),
     "index.sampling_distance": (192, {"index_page"}),
     "index.sa_sampling": (2, {"index_page"}),
+    "container": ("other.sif", set()),  # used with --sdm apptainer alone
     "device.backend": ("cpu", set()),
     "device.memory": ("4GB", set()),
     "align.index_format": ("csi", ALL_MAPPED),

@@ -16,6 +16,7 @@ WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake.settings.types import DeploymentMethod
 
 from quire import sources
 from quire.device.backend import may_have_card
@@ -83,6 +84,12 @@ with ends_in_a_sentence():
             refuse_older(INPUT_STATES)
 
 SETTINGS = RUN.settings
+IMAGE = SETTINGS["container"]
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
+    if "://" not in IMAGE and not os.path.exists(IMAGE):
+        sys.exit(
+            f"quire: error: container: {IMAGE} does not exist; build it as docs/containers.md says, or name another."
+        )
 # The command as typed, and a name for the run. Jobs run in a Snakemake of their own, also on a cluster, and inherit
 # both.
 os.environ.setdefault(RUN_VARIABLE, f"{time.time_ns()} of process {os.getpid()}")
