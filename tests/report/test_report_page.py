@@ -366,4 +366,8 @@ def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     told = [sample["relatives"]["same_person"] for sample in summary["samples"][:3]]
     assert told == [["sample_1"], ["sample_0"], []]
     assert "the 45 closest of 780 pairs" in " ".join(page.words)
+    # What is unusual takes ten lines at most; the rest can be unfolded.
+    first_screen = text.split('id="look"')[1].split("</section>")[0].split("<details>")[0]
+    assert "of 40 samples passed every check" in first_screen
+    assert first_screen.count("<p>") + first_screen.count("<li>") <= 10
     assert any("Other samples of the same person: sample_1" in warning["message"] for warning in summary["warnings"])

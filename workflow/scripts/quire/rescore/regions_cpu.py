@@ -19,8 +19,7 @@ from quire.rescore.genotyping.sites import Site, make_site, site_starts
 from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.job import CallingJob
-from quire.rescore.long_indels.calls import Called
-from quire.rescore.long_indels.spanning import SiteRows, deletions_over, under_deletions
+from quire.rescore.long_indels.calls import Called, SiteRows, deletions_over, under_deletions
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.tally import Tally

@@ -14,8 +14,7 @@ from quire.rescore.genotyping.plain_sites_cpu import PlainSite, Verdicts, is_pla
 from quire.rescore.genotyping.rank_sums_cpu import allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.job import CallingJob
-from quire.rescore.long_indels.calls import Called, joint_record, long_indels, merged, without_carried
-from quire.rescore.long_indels.spanning import deletions_over
+from quire.rescore.long_indels.calls import Called, deletions_over, joint_record, long_indels, merged, without_carried
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.records import variant_record
 from quire.rescore.reference_confidence.realignment_cpu import ScoredReads, score_regions

@@ -1,8 +1,11 @@
-"""Long indels of a chunk: proposals from its reads, genotypes by the caller's model, merging with other records."""
+"""Long indels of a chunk: proposals from its reads, genotypes by the caller's model, merging with other records.
+
+At sites inside a called deletion its fragments count for '*', as under shorter deletions.
+"""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +14,13 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import call_site
 from quire.rescore.genotyping.annotations_cpu import annotate
-from quire.rescore.genotyping.sites import Site
+from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips, breakpoints, clips_of
 from quire.rescore.long_indels.contigs_cpu import inserted_bases, reads_within
 from quire.rescore.long_indels.proposals_cpu import propose, unique
 from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Support, room_to_the_right, support
+from quire.rescore.parameters import INFORMATIVE_LOG10, MISMAPPING_LOG10
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.records import variant_record
@@ -185,3 +189,46 @@ def merged(
     same = {(record.start, *record.alleles) for record in long}
     others = (record for record in records if (record.start, *record.alleles) not in same)
     return heapq.merge(others, long, key=lambda record: record.start)
+
+
+class SiteRows(NamedTuple):
+    """A site and what counts there, reads first, then fragments of long deletions over the site.
+
+    Attributes:
+        matrix: float64[rows, haplotypes], log10 likelihoods; each deletion is a haplotype after the region's.
+        sample, reverse, mapping_quality: int64, uint8 and uint8[rows].
+    """
+
+    site: Site
+    matrix: NDArray[np.float64]
+    sample: NDArray[np.int64]
+    reverse: NDArray[np.uint8]
+    mapping_quality: NDArray[np.uint8]
+
+
+def deletions_over(position: int, called: Sequence[Called]) -> list[Called]:
+    """Return the long deletions that remove the base at a position."""
+    return [one for one in called if one.indel.change < 0 and one.indel.start < position < one.indel.end]
+
+
+def under_deletions(rows: SiteRows, over: Sequence[Called]) -> SiteRows:
+    """Return the rows of a site inside some long deletions, with '*' among its alleles."""
+    site, matrix = rows.site, rows.matrix
+    alleles, carriers, columns = site.alleles, site.carriers, list[Any](rows[2:])
+    if SPANNING not in alleles:
+        alleles, carriers = (*alleles[:1], SPANNING, *alleles[1:]), np.insert(carriers, 1, False, axis=0)
+    reference, misplaced = matrix[:, 0], matrix.max(axis=1) + MISMAPPING_LOG10
+    for one in over:
+        support = one.support
+        # Where the bases after the deletion are the same, reads over the site fit it too: only fragments tell then.
+        # Elsewhere these reads are the evidence against it.
+        repeated = site.start < support.carriers[0].end
+        chosen = repeated | (support.matrix[:, ALTERNATE] - support.matrix[:, REFERENCE] > INFORMATIVE_LOG10)
+        fits_none = np.repeat(support.matrix[chosen, REFERENCE, None], matrix.shape[1], axis=1)
+        fits = np.concatenate([reference if repeated else misplaced, support.matrix[chosen, ALTERNATE]])
+        matrix = np.column_stack([np.concatenate([matrix, fits_none]), fits])
+        carriers = np.column_stack([carriers, [allele == SPANNING for allele in alleles]])
+        more: list[Any] = [support.sample.astype(np.int64), support.reverse, support.mapping_quality]
+        columns = [np.concatenate([own, other[chosen]]) for own, other in zip(columns, more, strict=True)]
+        reference, misplaced = (np.append(own, fits_none[:, 0]) for own in (reference, misplaced))
+    return SiteRows(Site(site.start, alleles, carriers), matrix, *columns)
