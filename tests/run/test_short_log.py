@@ -65,8 +65,8 @@ def test_a_job_is_two_lines(tmp_path: Path) -> None:
 def test_the_number_of_jobs_is_said_when_it_is_known() -> None:
     """Checkpoints add jobs; until the last one is done, the steps have no total that would grow."""
     stream, logger = terminal()
-    jobs = ("pack_reference", "compile_kernels", "split_intervals")
-    logger.info("", extra={"event": "run_info", "stats": dict.fromkeys(jobs, 1) | {"total": 3}})
+    jobs = ("pack_reference", "compile_kernels", "split_intervals", "index_page")
+    logger.info("", extra={"event": "run_info", "stats": dict.fromkeys(jobs, 1) | {"total": 4}})
     for number, rule in enumerate(jobs):
         job = {"rule_msg": None, "rule_name": rule, "log": [], "wildcards": {}}
         logger.info("", extra={**job, "event": "job_info", "jobid": number})
@@ -74,7 +74,8 @@ def test_the_number_of_jobs_is_said_when_it_is_known() -> None:
         steps = {"done": number + 1, "total": 11}
         logger.info(f"{number + 1} of 11 steps (9%) done", extra={"event": "progress", **steps})
     said = [line.split("; ")[1] for line in stream.getvalue().split("|") if "; " in line]
-    assert said == ["1 steps done", "2 steps done", "3 of 11 steps (9%) done"]
+    assert "  at least 4 jobs: pack_reference, " in stream.getvalue()
+    assert said == ["steps done: 1", "steps done: 2", "steps done: 3", "4 of 11 steps (9%) done"]
 
 
 def test_a_job_that_fails_is_one_line() -> None:

@@ -50,7 +50,8 @@ class ShortFormatter(logging.Formatter):
         self.failed: set[int] = set()  # numbers of jobs
         self.is_running = True  # until the end of the last job
         self.ended: list[str] = []  # lines held back until the progress, which follows
-        self.checkpoints: set[str] = set()  # still to come: until then the number of jobs is not known
+        self.checkpoints: set[str] = set()  # still to come, or done a moment ago: the number of jobs is not known
+        self.last = ""  # rule of the job that ended last
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, or nothing."""
@@ -65,7 +66,7 @@ class ShortFormatter(logging.Formatter):
         if event == "run_info":
             self.is_running = True
             self.checkpoints = CHECKPOINTS & record.__dict__["stats"].keys()
-            return f"{clock}  {_jobs(record.__dict__['stats'])}"
+            return f"{clock}  {'at least ' if self.checkpoints else ''}{_jobs(record.__dict__['stats'])}"
         if event == "job_info":
             number = record.__dict__["jobid"]
             self.begun[number] = record
@@ -87,14 +88,15 @@ class ShortFormatter(logging.Formatter):
                 return "\n".join([failed, *_reason(record)])
         if event == "job_finished":
             begun = self.begun.pop(record.__dict__["job_id"], None)
-            self.checkpoints -= {begun.__dict__["rule_name"] if begun else ""}
+            self.last = begun.__dict__["rule_name"] if begun else ""
             if begun is None or _makes_something(begun):
                 self.ended.append(f"{clock}  {_end(begun, record)}")
             return ""
         if event == "progress":
             lines, self.ended = self.ended, []
             self.is_running = record.__dict__.get("done") != record.__dict__.get("total")
-            done = f"{record.__dict__['done']} steps done" if self.checkpoints else self.whole.format(record)
+            done = f"steps done: {record.__dict__['done']}" if self.checkpoints else self.whole.format(record)
+            self.checkpoints.discard(self.last)  # Snakemake plans after this line
             return "\n".join([*lines[:-1], f"{lines[-1]}; {done}"] if lines else [done])
         self.is_running &= record.levelno < logging.ERROR and record.msg != self.kept
         chatter = self.is_running and record.levelno <= logging.INFO and not event and not hasattr(record, PROGRESS)
