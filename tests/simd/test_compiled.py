@@ -80,6 +80,33 @@ def test_code_is_found_again(library: Path) -> None:
     assert run(library)[:3] == (12, 1, 0)
 
 
+LOADED = (
+    "import llvmlite.binding as llvm\n"
+    "parse, sizes = llvm.parse_bitcode, []\n"
+    "llvm.parse_bitcode = lambda code: sizes.append(len(code)) or parse(code)\n"
+    "from quire.kernels.outer import four\n"
+    "print(four(3), len(sizes), max(sizes))"
+)
+IMPORTED = (
+    "import quire.kernels.outer\n"
+    "from quire.simd.compiled import kernel_folder\n"
+    "print(0, kernel_folder.cache_info().currsize, 0)"
+)
+
+
+@pytest.mark.full
+def test_a_stored_kernel_holds_no_bitcode(library: Path) -> None:
+    """Numba would parse it. What is left defines one name and has less than 2,000 bytes."""
+    run(library)
+    answer, parsed, largest, _ = run(library, LOADED)
+    assert (answer, parsed) == (12, 1)
+    assert largest < 2000
+
+
+def test_an_import_digests_no_sources(library: Path) -> None:
+    assert run(library, IMPORTED)[1] == 0
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("edited", "again"),

@@ -63,6 +63,7 @@ def kernels_digest(module: Path) -> str:
     return _digest_of(sorted(kernel_sources(module)), SCRIPTS)
 
 
+@cache
 def kernel_sources(module: Path) -> frozenset[Path]:
     """Return the sources that the kernels of a module are compiled from.
 

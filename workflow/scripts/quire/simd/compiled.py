@@ -16,12 +16,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite.binding import parse_assembly
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
@@ -51,13 +52,19 @@ def inlined(function: Function) -> Function:
 class _Kernel(CPUDispatcher):
     """A compiled function for Python. Kernels that call it use `part`, which has no entry point for Python."""
 
-    part: Any
+    # A process uses a part of the kernels that it imports, so their parts and caches are made when they are needed.
+    @cached_property
+    def part(self) -> Any:
+        """The function for other kernels."""
+        return CPUDispatcher(self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": True})
 
     def compile(self, sig: Any) -> Any:
         """Compile for new argument types; Numba calls this method."""
         # Threads that call a kernel for the first time at the same time wait for one of them. Numba alone would let
         # each compile it.
         with global_compiler_lock:
+            if not isinstance(self._cache, _KernelCache):  # type: ignore[has-type]  # Numba sets it
+                self._cache = _KernelCache(self.py_func)
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -75,13 +82,8 @@ class _Kernel(CPUDispatcher):
 
 
 def _kernel(function: Function, forceinline: bool) -> Function:
-    """Return the dispatcher for Python, with this module's cache, and its part for other kernels."""
-    options = {"nogil": True, "no_cfunc_wrapper": True, "forceinline": forceinline}
-    part = numba.njit(no_cpython_wrapper=True, **options)(function)
-    kernel = _Kernel(function, targetoptions=numba.njit(**options)(function).targetoptions)
-    kernel.part = part
-    kernel._cache = _KernelCache(function)
-    return cast(Function, kernel)
+    options = {"nopython": True, "boundscheck": None, "nogil": True, "no_cfunc_wrapper": True}
+    return cast(Function, _Kernel(function, targetoptions=options | {"forceinline": forceinline}))
 
 
 class _Locator(_CacheLocator):
@@ -157,6 +159,14 @@ def _named_tuples(kinds: Iterable[Any]) -> list[str]:
 class _KernelImplementation(CompileResultCacheImpl):
     _locator_classes: list[type[object]] = [_Locator]  # noqa: RUF012 (Numba's)
 
+    def reduce(self, compiled_function: Any) -> Any:
+        """Return what is stored of a compiled function; Numba calls this method."""
+        # Numba adds the function's bitcode, for functions that are linked with it, and parses it when it loads the
+        # function. Nothing is linked with functions for Python, so only the name of their entry point is left.
+        entry = compiled_function.fndesc.llvm_cpython_wrapper_name
+        (name, kind, (machine_code, _)), *others = super().reduce(compiled_function)
+        return (name, kind, (machine_code, _bitcode_of_stub(entry))), *others
+
 
 class _KernelCache(FunctionCache):
     """Numba's cache of a function, in Quire's folder and with checksums."""
@@ -167,7 +177,7 @@ class _KernelCache(FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, stamp)
-        if not _can_keep(Path(self.cache_path)):
+        if not _can_keep(Path(self.cache_path), self._py_func.__code__.co_filename):
             self.disable()
 
     def save_overload(self, signature: object, data: object) -> None:
@@ -180,6 +190,12 @@ class _KernelCache(FunctionCache):
         except OSError as error:
             raise kernels_cannot_be_kept(error) from error
         prune(Path(self.cache_path).parent)
+
+
+def _bitcode_of_stub(name: str) -> bytes:
+    """Return the bitcode of a module that defines this function only, without its code."""
+    bitcode: bytes = parse_assembly(f'define void @"{name}"() {{ unreachable }}').as_bitcode()
+    return bitcode
 
 
 @cache
@@ -196,8 +212,13 @@ def kernel_folder(file: str) -> tuple[Path, str]:
 
 
 @cache
-def _can_keep(folder: Path) -> bool:
-    """Create the folder of a module's kernels and mark it as used; warn and return False if it is no own one."""
+def _can_keep(folder: Path, file: str) -> bool:
+    """Create the folder of a file's kernels and mark it as used; return False for folders and sources of no use.
+
+    A folder of another user is of no use, with a warning. So is one of sources that changed since they were imported.
+    """
+    if changed_source(file) is not None:
+        return False
     with suppress(OSError):  # a file in its place, or a full disk
         if make_trusted(folder):
             with suppress(OSError):  # a folder of root
