@@ -96,9 +96,11 @@ def _fault_of_parts(data, at):
         return _SIZE
     operations = np.int64(data[at + _OPERATIONS]) | np.int64(data[at + _OPERATIONS + 1]) << 8
     part, length = at + FIXED_BYTES + np.int64(data[at + _NAME_BYTES]), np.int64(0)
-    for letter in range(at + FIXED_BYTES, part - 1):
-        if not _LOWEST_LETTER <= data[letter] <= _HIGHEST_LETTER:
-            return _NAME
+    is_wrong = False  # without a branch per letter, so that many are compared at a time
+    for k in range(np.uint64(at + FIXED_BYTES), np.uint64(part - 1)):
+        is_wrong |= (data[k] < _LOWEST_LETTER) | (data[k] > _HIGHEST_LETTER)
+    if is_wrong:
+        return _NAME
     for _ in range(operations):
         element = uint32_at(data, part)
         if element & CIGAR_MASK >= _KNOWN_OPERATIONS:
