@@ -5,7 +5,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import inlined
 from quire.simd.vectors import item_pointer
 
 ONES = np.uint64(0x0101010101010101)  # the lowest bit of eight bytes
@@ -93,7 +93,7 @@ def prefetch(_typing_context, array, item):
     return types.void(array, types.int64), generate
 
 
-@compiled
+@inlined
 def copy_bytes(target, at, source, first, last):
     """Copy source[first:last] to target from `at` on; return the position after the copy.
 

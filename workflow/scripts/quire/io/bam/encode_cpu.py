@@ -131,7 +131,7 @@ def _tag_bytes(inputs, r, mate_score):
     return size + _text_bytes(len(inputs.group))
 
 
-@compiled
+@inlined
 def _quality_sum(qualities):
     """Return the sum of the qualities that `samtools fixmate -m` counts."""
     total = np.int32(0)
@@ -255,7 +255,7 @@ def _eight_letters(codes):
     return np.uint32((pairs | pairs >> np.uint64(16)) & np.uint64(0xFFFFFFFF))
 
 
-@compiled
+@inlined
 def _put_read(out, at, bases, qualities, first, last, reverse):
     """Write packed bases and qualities, reverse-complemented if `reverse`; return the position after them."""
     # With unsigned indices, as in `copy_bytes`, the loop over qualities is vectorised.

@@ -69,7 +69,7 @@ def parse(data, at_end, maximum_length, count, given):
     return DONE, count, position
 
 
-@compiled
+@inlined
 def _record(data, start, at_end, maximum_length, count, reads):
     """Parse one record; return a status, which is MORE if text may follow, and the position of the next record."""
     unfinished = TRUNCATED if at_end else MORE
@@ -153,7 +153,7 @@ def _newline(data, position):
     return position
 
 
-@compiled
+@inlined
 def _name(data, start, count, names, name_offsets):
     """Write the name of the record at `start`; return a status and the position after the title line."""
     if data[start] != AT:
@@ -223,7 +223,7 @@ def _only_blank_lines(data, start, at_end):
     return (END if at_end else MORE), start
 
 
-@compiled
+@inlined
 def _sequence(data, position, maximum_length, count, reads):
     """Read sequence lines up to one that starts with '+'; return a status, that line's position and the length."""
     detail, first, length = reads.detail, reads.offsets[count], 0
@@ -251,7 +251,7 @@ def _sequence(data, position, maximum_length, count, reads):
     return DONE, position, length
 
 
-@compiled
+@inlined
 def _qualities(data, position, at_end, length, count, reads):
     """Read quality lines until there are `length` values; return a status and the position of the next record."""
     detail, first, found = reads.detail, reads.offsets[count], 0
