@@ -86,12 +86,8 @@ def genotype_interval(request: JointRequest) -> int:
     judged = filters_of(request.filters or {})
     fields = WITH_REFERENCE_FIELDS if request.all_sites else FIELDS
     letters = reference.sequence if request.all_sites else None
-    settings = {
-        "minimum_quality": minimum_quality,
-        "emit": "all_sites" if request.all_sites else "variants",
-        "intervals": request.regions,
-        "output": "all.vcf.gz",
-    }
+    emit = "all_sites" if request.all_sites else "variants"
+    settings = {"minimum_quality": minimum_quality, "emit": emit, "intervals": request.regions, "output": "all.vcf.gz"}
     extras = [
         *provenance("joint", request.gvcfs, settings, request.fasta),
         *request.header_extras,
