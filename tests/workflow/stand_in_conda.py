@@ -26,12 +26,12 @@ PYPI_NAMES = {
     "libdivsufsort": "pydivsufsort",
     "python-isal": "isal",
 }
-# Dependencies that only conda has: an empty package by which it resolves CUDA's packages, and those of its cupy.
-ONLY_CONDA = {"cuda-version"}
+# Dependencies that only conda has: an empty package by which it resolves CUDA's packages, and programs.
+ONLY_CONDA = {"cuda-version", "ensembl-vep", "snpeff"}
 OF_CUPY = ("cuda-pathfinder", "nvidia-cuda-runtime")
 # Environments that use the running Python: their kernels take minutes to compile, and this Python shares those that
 # other tests compiled. The others use the version that they pin, so that both cases are tested.
-WITH_THIS_PYTHON = ("align", "rescore")
+WITH_THIS_PYTHON = ("align", "rescore", "snpeff", "vep")
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 

@@ -311,6 +311,15 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         set_key("annotate.gff3", "regions.bed"),
         "annotate.gff3: regions.bed is not a GFF3: its first line of data has 3 columns",
     ),
+    "database not there": (
+        set_key("annotate", {"program": "snpeff", "database": "GRCh38.105", "database_directory": "there"}),
+        "annotate.database: there/GRCh38.105/snpEffectPredictor.bin does not exist (relative to",
+    ),
+    "cache not there": (
+        set_key("annotate", {"program": "vep", "database": "homo_sapiens/105_GRCh38"}),
+        "annotate.database: homo_sapiens/105_GRCh38/info.txt does not exist (relative to",
+    ),
+    "database of another name": (set_key("annotate.database", "-x"), "is a name such as GRCh38.105 for snpeff or"),
     "genes of no line": (
         lambda run: replace(run, "no.gff3", b"##gff-version 3\n") or set_key("annotate.gff3", "no.gff3")(run),
         "annotate.gff3: no.gff3 is not a GFF3: its first line of data has 0 columns",

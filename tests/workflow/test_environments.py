@@ -26,6 +26,7 @@ from tests.workflow.import_guard import JOURNAL
 from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.stand_in_conda import PYPI_NAMES, pins
 from tests.workflow.test_annotation import GENES
+from tests.workflow.test_annotators import install
 
 pytestmark = pytest.mark.full
 
@@ -48,6 +49,8 @@ SEARCHES = {
 }
 # Packages that the machine's driver must support; the other environments have no CUDA packages.
 CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
+# Programs that a script starts, by environment; PyPI has neither (bioconda alone).
+PROGRAMS = {"snpeff": "snpeff", "vep": "ensembl-vep"}
 CONDA_NAMES = {name: conda_name for conda_name, name in PYPI_NAMES.items()}
 # Libraries that a module loads without importing a package. Conda has only the library, with the library's version.
 LOADED_PACKAGES = {"quire/algorithms/suffix_array/cpu.py": "pydivsufsort"}
@@ -114,7 +117,7 @@ def test_environment_holds_what_the_script_imports(script: str, name: str) -> No
 @pytest.mark.parametrize("name", sorted({name for _, name in rules()}))
 def test_environment_holds_nothing_else(name: str) -> None:
     """No environment names a package that none of its scripts imports, or a version that is not exact."""
-    needed = {"python"} | ({"cupy", *CUDA_PINS} if name == GPU_ENVIRONMENT else set())
+    needed = {"python", PROGRAMS.get(name, "python")} | ({"cupy", *CUDA_PINS} if name == GPU_ENVIRONMENT else set())
     for script, used in rules():
         if used == name:
             needed |= {CONDA_NAMES.get(package, package) for package in imported_packages(script)}
@@ -224,10 +227,19 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
     sites, genes = run.folder / "sites.vcf", run.folder / "genes.gff3"
     sites.write_text("##fileformat=VCFv4.2\nchr22\t20000\t.\tA\tC\t.\tPASS\tAF=0.4\n")
     genes.write_text(GENES)
-    run.config["report"]["known_sites"], run.config["annotate"] = sites.name, {"gff3": genes.name}
+    run.config["report"]["known_sites"] = sites.name
+    databases = {"snpeff": "small.1/snpEffectPredictor.bin", "vep": "homo_sapiens/105_GRCh38/info.txt"}
+    for database in databases.values():
+        (run.folder / database).parent.mkdir(parents=True)
+        (run.folder / database).write_text("x")
+    install(tmp_path / "conda", "snpEff")
+    install(tmp_path / "conda", "vep")
     path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
     journal = tmp_path / "journal"
-    for gvcf in (False, True):  # joint and gVCF calling have different rules
+    for gvcf, (program, database) in zip((False, True), databases.items(), strict=True):
+        # Joint and gVCF calling have different rules, and one program annotates.
+        name = str(Path(database).parent)
+        run.config["annotate"] = {"gff3": genes.name, "program": program, "database": name, "database_directory": "."}
         # A target adds a rule that counts over it; DRAGEN's error models add one that scans repeats.
         models = "dragen" if gvcf else "gatk"
         run.config["rescore"] = {"gvcf": gvcf, "intervals": TRUTH["bed"], "error_model": models}

@@ -80,7 +80,9 @@ FILTERS = {
     *(f"rescore.filters.indel.minimum_{name}" for name in ("QUAL", "QD", "ReadPosRankSum")),
 }  # one parameter of one rule
 # Not tried: they need other files (CRAM another FASTA, UMIs other reads), or are refused alone.
-NEEDS_MORE = {"align.format", "align.umi", "samples", "units", "rescore.more_gvcfs", "rescore.emit"}
+NEEDS_MORE = {"align.format", "align.umi", "samples", "units", "rescore.more_gvcfs", "rescore.emit"} | {
+    f"annotate.{key}" for key in ("program", "database", "database_directory", "options")
+}  # tests/workflow/test_annotators.py
 
 
 def keys_of(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -125,6 +125,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "calibrate_repeats.py": "rescore/dragen/estimation_cpu.py",
         "gather_variants.py": "io/vcf.py",
         "annotate_variants.py": "rescore/consequences.py",
+        "annotate_by_program.py": "rescore/annotators.py",
         "search_complete.py": "algorithms/complete/seeds/cpu.py",
         "find_mems.py": "algorithms/mems/cpu.py",
         "align_pairwise.py": "algorithms/pairwise/cpu.py",

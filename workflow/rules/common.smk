@@ -352,6 +352,7 @@ def calls_of_samples():
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
         *annotations(),
+        *annotated_by_program(),
     ]
 
 
@@ -370,6 +371,30 @@ def annotations(*wanted):
     """Return the files of annotated variants, or the wanted ones; empty if no genes are configured."""
     names = wanted or ("all.csq.vcf.gz", "all.csq.vcf.gz.tbi", "consequences.json")
     return [str(ANNOTATE / name) for name in names] if SAMPLES and SETTINGS["annotate"]["gff3"] else []
+
+
+def annotated_by_program():
+    """Return the variants annotated by SnpEff or VEP, and their index; empty if neither is configured."""
+    name, program = ANNOTATE / "all.{}.vcf.gz", SETTINGS["annotate"]["program"]
+    return [str(name).format(program) + ending for ending in ("", ".tbi")] if SAMPLES and program != "none" else []
+
+
+def snpeff_command(annotate):
+    """Return the command of SnpEff, which needs no entry for the database in its configuration."""
+    name = annotate["database"]
+    given = ["-Xmx6g", "-noLog", "-nodownload", "-noStats", "-dataDir", "FOLDER/data"]
+    given += ["-configOption", f"{name}.genome={name}", *shlex.split(annotate["options"])]
+    return ["snpEff", "ann", *given, name, "FOLDER/variants.vcf.gz"]
+
+
+def vep_command(annotate):
+    """Return the command of VEP, whose database is named by the folders of its cache: species/release_assembly."""
+    species, _, release = annotate["database"].partition("/")
+    version, _, assembly = release.partition("_")
+    given = ["--offline", "--cache", "--dir_cache", "FOLDER/data", "--species", species, "--cache_version", version]
+    given += ["--assembly", assembly, "--vcf", "--no_stats", "--dont_skip", "--fork", "4"]
+    files = ["--input_file", "FOLDER/variants.vcf.gz", "--output_file", "STDOUT"]
+    return ["vep", *given, *shlex.split(annotate["options"]), *files]
 
 
 def pieces_of_sample(wildcards):

@@ -75,6 +75,7 @@ rule write_report:
         searches=[results_of_searches(tool, "json", "dots.json") for tool in EXACT_TOOLS],
         comparison=REPORT / "truth.json" if TRUTH["vcf"] else [],
         consequences=annotations("consequences.json"),
+        annotated=annotated_by_program(),
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),

@@ -320,6 +320,9 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             require_variants(named[key], key)
     if named["annotate.gff3"]:
         require_features(named["annotate.gff3"], "annotate.gff3")
+    annotate = settings["annotate"]
+    if file := {"snpeff": "snpEffectPredictor.bin", "vep": "info.txt"}.get(annotate["program"]):
+        require_file(os.path.join(annotate["database_directory"], annotate["database"], file), "annotate.database")
 
 
 def check_output(settings: Mapping[str, Any]) -> None:
