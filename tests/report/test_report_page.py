@@ -296,6 +296,17 @@ def test_warnings_of_a_cohort_are_a_line_a_check(written):
     assert gathered_warnings(summary) == summary["warnings"]
 
 
+def test_lists_say_of_how_many_variants(written):
+    content = load_summary(written / "summary.json")
+    details = {sample["sample"]: {"pictures": [], "contigs": [], "low": []} for sample in content["samples"]}
+    content["truth"] |= {"missed": ["one", "two"], "false_calls": ["three"]}
+    content["truth"]["snv"] |= {"missed": 1, "false_calls": 1300}
+    content["truth"]["indel"] |= {"missed": 1, "false_calls": 0}
+    text = page._render(content, details, [])
+    assert "<summary>Missed: 2</summary>" in text
+    assert "<summary>False: the first 1 of 1,300</summary>" in text
+
+
 def test_the_ledger_has_what_any_unit_counts(run, tmp_path):
     """The table has the counts of all units: those from BAM also count secondary alignments that are left out."""
     ledgers = [tmp_path / "fastq.json", tmp_path / "bam.json"]

@@ -118,13 +118,6 @@ def test_a_table_sorts_and_filters(pages: dict[str, Path], tmp_path: Path) -> No
     assert told["refused"] == []
 
 
-def test_lists_say_of_how_many_variants(pages: dict[str, Path]) -> None:
-    truth = read_json(pages["sample"].with_name("summary.json"))["truth"]
-    missed = truth["snv"]["missed"] + truth["indel"]["missed"]
-    shown = f"{missed}" if missed == len(truth["missed"]) else f"the first {len(truth['missed'])} of {missed}"
-    assert f"<summary>Missed: {shown}</summary>" in pages["sample"].read_text()
-
-
 @in_a_browser
 def test_every_table_downloads_as_tsv(pages: dict[str, Path], tmp_path: Path) -> None:
     script = """
