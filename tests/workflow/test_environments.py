@@ -5,7 +5,6 @@ Each environment is also built from PyPI's packages, and the rules run in it: se
 
 import ctypes
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -232,9 +231,9 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
     for database in databases.values():
         (run.folder / database).parent.mkdir(parents=True)
         (run.folder / database).write_text("x")
-    install(tmp_path / "conda", "snpEff")
-    install(tmp_path / "conda", "vep")
-    path = f"{stand_in_conda.install(tmp_path / 'conda')}{os.pathsep}{os.environ['PATH']}"
+    conda = stand_in_conda.install(tmp_path / "conda")
+    install(conda, "snpEff")
+    path = install(conda, "vep")
     journal = tmp_path / "journal"
     for gvcf, (program, database) in zip((False, True), databases.items(), strict=True):
         # Joint and gVCF calling have different rules, and one program annotates.
