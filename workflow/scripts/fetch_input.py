@@ -4,8 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
+from quire.run.copies import Remote, require_usable
 from quire.run.job import run_job
-from quire.run.remote import Remote, require_usable
 
 
 def main(job) -> None:

@@ -31,9 +31,10 @@ from quire.io.sniff import require_alignments, require_fasta, require_fastq, req
 from quire.reference import Reference
 from quire.reference.storage import MANIFEST
 from quire.run.contig_names import check_contig_names, known_contigs
+from quire.run.copies import Remote
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_temporary_space, require_text, require_writable
-from quire.run.remote import Remote, absent, with_copies
+from quire.run.remote import absent, with_copies
 from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet, samples_of, says_yes
 from quire.sam import FLAG_SECOND_OF_PAIR, FLAG_SECONDARY, FLAG_SUPPLEMENTARY

@@ -10,36 +10,17 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from quire.errors import InputError
-from quire.io.first_reads import require_as_declared
-from quire.io.sniff import require_alignments, require_fasta, require_fastq
-from quire.run.inputs import listed_files, require_file
+from quire.run.copies import Remote
+from quire.run.inputs import listed_files
 from quire.run.sheets import Row, says_yes
 
 _PLUGINS = {"http": "http", "https": "http", "s3": "s3", "gs": "gcs"}
 _COLUMNS = ("fq1", "fq2", "fq_umi", "bam")
 _ODD = re.compile(r"[^A-Za-z0-9._/+-]")
-
-
-class Remote(NamedTuple):
-    """A remote input.
-
-    Attributes:
-        address: where it is.
-        what: where the user named it, for messages.
-        column: of the sheet of units; empty for the reference.
-        declared: interleaved (bool), qualities, and has_mates (bool) of a FASTQ, as `require_as_declared` takes them.
-        random_access: True for a reference that CRAM needs.
-    """
-
-    address: str
-    what: str
-    column: str = ""
-    declared: Mapping[str, Any] = {}
-    random_access: bool = False
 
 
 def with_copies(settings: dict[str, Any], units: list[Row]) -> dict[str, Remote]:
@@ -86,22 +67,6 @@ def require_on_server(remote: Remote, exists: Callable[[], bool]) -> None:
         raise InputError(f"{remote.what}: {remote.address} cannot be reached ({error}); try again later.") from None
     if not found:
         raise InputError(f"{remote.what}: {remote.address} does not exist, or may not be read; correct the address.")
-
-
-def require_usable(copy: str, remote: Remote) -> None:
-    """Raise InputError for a copy that is empty, of another kind, or not as its unit is described."""
-    try:
-        require_file(copy, remote.what)
-        if not remote.column:
-            require_fasta(copy, remote.what, remote.random_access)
-        elif remote.column == "bam":
-            require_alignments(copy, remote.what)
-        else:
-            require_fastq(copy, remote.what)
-            if remote.column != "fq_umi":
-                require_as_declared(copy, **remote.declared, what=remote.what)
-    except InputError as error:
-        raise InputError(str(error).replace(copy, remote.address)) from None
 
 
 def absent(copies: Mapping[str, Remote], *paths: str) -> bool:
