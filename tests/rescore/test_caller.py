@@ -1,5 +1,6 @@
 """The whole caller on planted variants: each is found once, with the right genotype, however the genome is split."""
 
+import gzip
 import json
 import random
 from itertools import pairwise
@@ -157,7 +158,7 @@ def test_cram_gives_what_bam_gives(world, tmp_path: Path) -> None:
         sheet = [{"sample": "diploid", "ploidy": 2, "bam": path}]
         part = tmp_path / f"{path.suffix}.vcf.gz"
         call_variants(root / "reference", sheet, WHOLE[0], part, SETTINGS, tmp_path / "l.json", fasta=fasta)
-        texts.append(part.read_bytes())
+        texts.append(gzip.decompress(part.read_bytes()).replace(str(path).encode(), b"reads"))  # in the command
     assert texts[0] == texts[1]
     assert index.read_text() == "another\t1\t1\t1\t2\n"
 
