@@ -31,9 +31,8 @@ SPILLS = {
 }
 # Not needed by kernels or their tests: the engine writes BAM with the CPU's assembler.
 ON_THE_HOST_TOO = {"quire.align.engines.gpu", "tests.support.simulated_batch"}
-# One of each generation whose instructions differ: sm_86 and sm_89 have those of sm_80, sm_100 those of sm_90.
-CUDA_13 = ["sm_75", "sm_80", "sm_90", "sm_120"]
-CUDA_12 = ["sm_70", "sm_90", "sm_120"]  # kernels match lanes by value, which requires sm_70
+CUDA_13 = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
+CUDA_12 = ["sm_70", *CUDA_13]  # kernels match lanes by value, which requires sm_70
 
 
 def has_nvrtc() -> bool:
