@@ -7,6 +7,7 @@ min_version("9.0")
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/functions.smk"
 
 
 # Of all rules; Snakemake ignores it without `--sdm apptainer`.
