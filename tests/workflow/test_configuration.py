@@ -319,6 +319,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         set_key("annotate", {"program": "vep", "database": "homo_sapiens/105_GRCh38"}),
         "annotate.database: homo_sapiens/105_GRCh38/info.txt does not exist (relative to",
     ),
+    "options with an open quote": (
+        set_key("annotate", {"program": "vep", "options": "--plugin 'x"}),
+        "annotate.options: cannot be split into words",
+    ),
     "database of another name": (set_key("annotate.database", "-x"), "is a name such as GRCh38.105 for snpeff or"),
     "genes of no line": (
         lambda run: replace(run, "no.gff3", b"##gff-version 3\n") or set_key("annotate.gff3", "no.gff3")(run),

@@ -51,7 +51,8 @@ def test_reads_and_reference_of_a_web_server(server: http.server.ThreadingHTTPSe
     """After a connection that breaks, the same command fetches only what is missing."""
     host = f"127.0.0.1:{server.server_port}"
     run = Run(tmp_path / "run", units=[SMALL_UNIT | {key: f"http://{host}/{name}" for key, name in READS.items()}])
-    run.config["reference"] = {"fasta": f"http://{host}/genome.fa.gz"}
+    # A name that the folder of copies has too.
+    run.config |= {"reference": {"fasta": f"http://{host}/genome.fa.gz"}, "output": "inputs/out"}
     run.write()
     failed = run.snakemake("align")
     assert failed.returncode == 1

@@ -1,6 +1,7 @@
 # Inputs on servers to copies, by Snakemake's storage plugins. The copies of reads are among the results and go when they
 # are mapped; that of the reference stays beside its index.
-COPIES = {copy.partition("/inputs/")[2]: remote for copy, remote in RUN.remote.items()}
+READS = {os.path.relpath(copy, OUTPUT / "inputs"): remote for copy, remote in RUN.remote.items() if remote.column}
+GENOME = {os.path.relpath(copy, INDEX / "inputs"): remote for copy, remote in RUN.remote.items() if not remote.column}
 
 # Snakemake alone would keep finished results, without a word, if their new inputs do not exist.
 if workflow.is_main_process:
@@ -12,7 +13,7 @@ if workflow.is_main_process:
 
 rule fetch_reads:
     input:
-        lambda wildcards: storage(COPIES[wildcards.fetched].address),
+        lambda wildcards: storage(READS[wildcards.fetched].address),
     output:
         temp(OUTPUT / "inputs/{fetched}"),
     log:
@@ -20,7 +21,7 @@ rule fetch_reads:
     benchmark:
         BENCHMARKS / "fetch_reads/{fetched}.tsv"
     wildcard_constraints:
-        fetched="|".join(re.escape(copy) for copy, remote in COPIES.items() if remote.column) or "(?!)",
+        fetched="|".join(map(re.escape, READS)) or "(?!)",
     conda:
         "../../envs/index.yaml"
     threads: 1
@@ -28,13 +29,15 @@ rule fetch_reads:
         mem_mb=growing(1000),
         runtime=1440,
     params:
-        remote=lambda wildcards: tuple(COPIES[wildcards.fetched]),
+        remote=lambda wildcards: tuple(READS[wildcards.fetched]),
         digest=sources.digest("fetch_input.py"),
     script:
         "../scripts/fetch_input.py"
 
 
 use rule fetch_reads as fetch_reference with:
+    input:
+        lambda wildcards: storage(GENOME[wildcards.fetched].address),
     output:
         INDEX / "inputs/{fetched}",
     log:
@@ -42,4 +45,7 @@ use rule fetch_reads as fetch_reference with:
     benchmark:
         BENCHMARKS / "fetch_reference/{fetched}.tsv"
     wildcard_constraints:
-        fetched="|".join(re.escape(copy) for copy, remote in COPIES.items() if not remote.column) or "(?!)",
+        fetched="|".join(map(re.escape, GENOME)) or "(?!)",
+    params:
+        remote=lambda wildcards: tuple(GENOME[wildcards.fetched]),
+        digest=sources.digest("fetch_input.py"),

@@ -7,6 +7,7 @@ two rows claim the same thing.
 """
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ from quire.run.schema import SHEETS, complete_settings, read_schema
 from quire.run.sheets import Row, first_repeat, read_sheet, samples_of, says_yes
 from quire.sam import FLAG_SECOND_OF_PAIR, FLAG_SECONDARY, FLAG_SUPPLEMENTARY
 
-STAGE_FOLDERS = ("align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
+STAGE_FOLDERS = ("inputs", "align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
 _FIRST_RECORDS = 1000  # records of a BAM or CRAM file whose names are checked
 _OTHERS = FLAG_SECOND_OF_PAIR | FLAG_SECONDARY | FLAG_SUPPLEMENTARY
 
@@ -323,6 +324,10 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
         require_features(named["annotate.gff3"], "annotate.gff3")
     annotate = settings["annotate"]
     if file := {"snpeff": "snpEffectPredictor.bin", "vep": "info.txt"}.get(annotate["program"]):
+        try:
+            shlex.split(annotate["options"])
+        except ValueError as error:
+            raise InputError(f"annotate.options: cannot be split into words ({error}); close the quotes.") from None
         require_file(os.path.join(annotate["database_directory"], annotate["database"], file), "annotate.database")
 
 

@@ -63,7 +63,7 @@ def require_on_server(remote: Remote, exists: Callable[[], bool]) -> None:
     """Raise InputError if a plugin's `exists` returns False, or cannot reach the server."""
     try:
         found = exists()
-    except Exception as error:
+    except Exception as error:  # each plugin has errors of its own
         raise InputError(f"{remote.what}: {remote.address} cannot be reached ({error}); try again later.") from None
     if not found:
         raise InputError(f"{remote.what}: {remote.address} does not exist, or may not be read; correct the address.")
@@ -78,9 +78,12 @@ def _copy(remote: Remote, folder: Path) -> str:
     """Return the path of the copy; raise InputError for an address that cannot be used."""
     if any(character in remote.address for character in "{}<>"):
         raise InputError(f"{remote.what}: {remote.address} has one of {{}}<>; write these as %7B, %7D, %3C and %3E.")
-    parts = urlsplit(remote.address)
-    path = posixpath.normpath("/" + parts.path)
-    if not parts.netloc or path == "/":
+    try:
+        parts = urlsplit(remote.address)
+    except ValueError as error:
+        raise InputError(f"{remote.what}: {remote.address} is no address ({error}); correct it.") from None
+    host, path = parts.netloc.rpartition("@")[2], posixpath.normpath("/" + parts.path)
+    if not host.strip(".") or path == "/":
         raise InputError(f"{remote.what}: {remote.address} names no file; give its whole address.")
     plugin = _PLUGINS[parts.scheme]
     if importlib.util.find_spec(f"snakemake_storage_plugin_{plugin}") is None:
@@ -88,4 +91,4 @@ def _copy(remote: Remote, folder: Path) -> str:
             f"{remote.what}: {remote.address} needs Snakemake's storage plugin; install it with `pip install "
             f"snakemake-storage-plugin-{plugin}`, or give a local file."
         )
-    return str(folder / "inputs" / _ODD.sub("_", parts.netloc + path))
+    return str(folder / "inputs" / _ODD.sub("_", host + path))
