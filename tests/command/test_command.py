@@ -1,6 +1,7 @@
 """The command `quire`: its subcommands, the arguments of Snakemake, help, completion and exit status."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -140,7 +141,12 @@ def test_an_interrupt_in_a_callback_is_raised_again() -> None:
     """Python drops what the callback of a weak reference raises, and Snakemake's graph of jobs has many of these."""
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
     ended = subprocess.run(
-        [sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=25, env=environment
+        [sys.executable, "-c", SWALLOWED],
+        capture_output=True,
+        text=True,
+        timeout=25,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )
     assert ended.returncode == 130
     assert ended.stderr.splitlines() == [STOPPED]
