@@ -36,8 +36,9 @@ card: install
 		$(MAKE) --silent --no-print-directory $(VENV)/$$file.stamp || echo "The packages of $$file are missing; going on without the card"; \
 	fi
 
-# A worker takes one file at a time: its kernels and fixtures are made once.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A worker takes one file at a time: its kernels and fixtures are made once. With ONCE=FILE, `make test-all` leaves out
+# what passed in `make test` (see tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ONCE),--once $(ONCE))
 
 test: $(VENV)/test.stamp
 	$(PYTEST) -m "not full" --hypothesis-profile quick

@@ -1,6 +1,7 @@
-"""Shared parts of all tests: cards that kernels run on, a profile of Hypothesis, and tables printed at the end."""
+"""Shared parts of all tests: cards that kernels run on, profiles of Hypothesis, tables at the end, and `--once`."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,25 @@ def card(request: pytest.FixtureRequest):
     return EmulatedCard(request.param)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option by which continuous integration runs after `make test` only what that leaves out."""
+    parser.addoption(
+        "--once",
+        type=Path,
+        metavar="FILE",
+        help="leave out tests that FILE lists, except Hypothesis' (they draw other examples); list those that pass",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that passed before, with `--once`."""
+    file = config.getoption("once")
+    passed = set(file.read_text().splitlines()) if file and file.exists() else set()
+    again = [item for item in items if item.nodeid not in passed or item.get_closest_marker("hypothesis")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(again)])
+    items[:] = again
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give the tests of calling to one worker: two would compile its kernels, the longest of all, at the same time."""
@@ -74,7 +94,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """Tables that tests recorded with `record_property("table: TITLE", text)`, passed or not."""
+    """Print tables that tests recorded with `record_property("table: TITLE", text)`; list tests for `--once`."""
+    if file := terminalreporter.config.getoption("once"):
+        with file.open("a") as stream:
+            stream.writelines(f"{report.nodeid}\n" for report in terminalreporter.stats.get("passed", []))
     for status in ("passed", "failed"):
         for report in terminalreporter.stats.get(status, []):
             for name, text in getattr(report, "user_properties", ()):

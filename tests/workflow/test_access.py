@@ -33,10 +33,13 @@ def test_installation_that_cannot_be_written(seal: Callable[[Path], None], tmp_p
     seal(installation)
     cache = tmp_path / "cache"
     run = Run(tmp_path / "run", repository=installation)
-    result = run.snakemake("--", "out/align/NA12878.bam", XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR="")
+    result = run.snakemake("reference_index", XDG_CACHE_HOME=str(cache), NUMBA_CACHE_DIR="")
+    assert result.returncode == 0, result.stdout
+    assert any((cache / "quire/numba").rglob("*.nbc"))
+    # With the kernels of earlier tests, since those of mapping take minutes to compile.
+    result = run.snakemake("--", "out/align/NA12878.bam")
     assert result.returncode == 0, result.stdout
     assert (run.output / "align/NA12878.bam").exists()
-    assert any((cache / "quire/numba").rglob("*.nbc"))
 
 
 def test_home_that_cannot_be_written(seal: Callable[[Path], None], tmp_path: Path) -> None:
