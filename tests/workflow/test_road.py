@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pysam
 import pytest
+import yaml
 
 from tests.support.peer_counts import bcftools_differences, samtools_differences
 from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run, errors_of
@@ -197,22 +198,25 @@ def test_why_is_said_in_the_folder_of_a_run(finished: Run) -> None:
     """In the folder of a run, the configuration alone is enough, and the record is the VCF's."""
     wanted = str(calls(finished.output / "rescore/all.vcf.gz")[3])
     contig, position = wanted.split("\t")[:2]
-    command = [sys.executable, "-m", "quire", "why", "--at", f"{contig}:{position}"]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
-    result = subprocess.run(
-        [*command, "--configfile", "config.yaml"],
-        cwd=finished.folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    shown = result.stdout.splitlines()[-1].split("\t")
-    assert result.stdout.splitlines()[-2] == "Called:"
-    assert shown[1:6] == wanted.split("\t")[1:6]
-    assert shown[9] == wanted.rstrip("\n").split("\t")[9]
-    result = subprocess.run(command, cwd=finished.folder, env=environment, capture_output=True, text=True, check=False)
+
+    def why(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "quire", "why", "--at", f"{contig}:{position}", *arguments]
+        environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
+        return subprocess.run(command, cwd=finished.folder, env=environment, capture_output=True, text=True)
+
+    # The same samples from a sheet of sarek, which stands for both sheets.
+    header, row = "patient,sample,lane,fastq_1,fastq_2", f"p,NA12878,lane_1,{SMALL_UNIT['fq1']},{SMALL_UNIT['fq2']}"
+    (finished.folder / "sarek.csv").write_text(f"{header}\n{row}\n")
+    config = {key: value for key, value in finished.config.items() if key != "samples"} | {"units": "sarek.csv"}
+    (finished.folder / "sarek.yaml").write_text(yaml.safe_dump(config))
+    for file in ("config.yaml", "sarek.yaml"):
+        result = why("--configfile", file)
+        assert result.returncode == 0, result.stderr
+        shown = result.stdout.splitlines()[-1].split("\t")
+        assert result.stdout.splitlines()[-2] == "Called:"
+        assert shown[1:6] == wanted.split("\t")[1:6]
+        assert shown[9] == wanted.rstrip("\n").split("\t")[9]
+    result = why()
     assert result.returncode == 1
     assert result.stderr.startswith("quire: error: config/config.yaml: the configuration does not exist")
 

@@ -17,8 +17,9 @@ from quire.io.sniff import require_alignments
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.inputs import require_file
 from quire.run.interrupts import loading
+from quire.run.remote import with_copies
 from quire.run.schema import CALLER_KEYS, SCHEMAS, complete_settings, default_settings, read_schema
-from quire.run.sheets import read_sheet
+from quire.run.sheets import read_sheets
 
 with loading():
     from quire.io.bam.regions import IndexedAlignments
@@ -242,11 +243,12 @@ def _of_files(given: Namespace, reference: Path) -> dict[str, Any]:
 
 def _of_run(given: Namespace) -> dict[str, Any]:
     """Return the inputs from the configuration of a run with finished alignments."""
-    settings = complete_settings(
-        read_config_file(given.configfile or DEFAULT), read_schema(SCHEMAS / "config.schema.yaml")
-    )
+    raw = read_config_file(given.configfile or DEFAULT)
+    settings = complete_settings(raw, read_schema(SCHEMAS / "config.schema.yaml"))
+    samples, units = read_sheets(raw, settings, SCHEMAS)
+    with_copies(settings, units)
     rescore, align = settings["rescore"], Path(settings["output"]) / "align"
-    rows = [row.values for row in read_sheet(settings["samples"], _SAMPLES)]
+    rows = [row.values for row in samples]
     if given.sample is not None:
         if not rescore["gvcf"]:
             raise InputError("--sample: this run calls its samples together; leave it out, or set rescore.gvcf: true.")

@@ -36,8 +36,8 @@ from quire.run.copies import Remote
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_temporary_space, require_text, require_writable
 from quire.run.remote import absent, with_copies
-from quire.run.schema import SHEETS, complete_settings, read_schema
-from quire.run.sheets import Row, first_repeat, read_sheet, samples_of, says_yes
+from quire.run.schema import complete_settings, read_schema
+from quire.run.sheets import Row, first_repeat, read_sheets, says_yes
 from quire.sam import FLAG_SECOND_OF_PAIR, FLAG_SECONDARY, FLAG_SUPPLEMENTARY
 
 STAGE_FOLDERS = ("inputs", "align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
@@ -71,7 +71,7 @@ class Configuration:
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
     """Validate a configuration, as Snakemake read it, and its sheets; raise InputError for the first problem."""
     settings = complete_settings(raw, read_schema(schemas / "config.schema.yaml"))
-    samples, units = _read_sheets(raw, settings, schemas)
+    samples, units = read_sheets(raw, settings, schemas)
     return checked(settings, samples, units, with_copies(settings, units))
 
 
@@ -104,30 +104,6 @@ def check_before_jobs(run: Configuration) -> None:
         check_contigs(run.settings)
         check_contig_names(run.settings)
     check_first_reads(run)
-
-
-def _read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
-    """Return the rows of both sheets; in a run of exact tools only, return none and clear the sheets in `settings`."""
-    # Such a run sets both sheets to empty, or sets neither while the default sheets do not exist.
-    if any(settings[tool] for tool in EXACT_TOOLS):
-        given = [settings[key] for key in SHEETS if key in raw]
-        absent = not given and not any(os.path.exists(settings[key]) for key in SHEETS)
-        if absent or not settings["reference"]["fasta"] or given == ["", ""]:
-            settings.update(dict.fromkeys(SHEETS, ""))
-            return [], []
-    of_samples, of_units = (read_schema(schemas / f"{key}.schema.yaml") for key in SHEETS)
-    if settings["units"] and (not raw.get("samples") or settings["samples"] == settings["units"]):
-        units = read_sheet(settings["units"], of_units)
-        if units[0].of_another_program:
-            settings["samples"] = settings["units"]
-            return samples_of(units, of_samples), units
-    for key in SHEETS:
-        if not settings[key]:
-            raise InputError(
-                f"configuration: {key} is empty; name the sheet, or for a run of the exact tools alone leave samples "
-                f"and units both empty and name a search in {', '.join(EXACT_TOOLS)}."
-            )
-    return read_sheet(settings["samples"], of_samples), read_sheet(settings["units"], of_units)
 
 
 def check_reference(settings: Mapping[str, Any], remote: Mapping[str, Remote]) -> None:

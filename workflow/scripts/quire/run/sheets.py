@@ -5,6 +5,7 @@ The sheet of units may be one of another program: its columns are translated her
 
 import csv
 import itertools
+import os
 import re
 import shlex
 from collections import Counter
@@ -16,8 +17,9 @@ from typing import Any
 import jsonschema
 
 from quire.errors import InputError
+from quire.run.exact_tools import EXACT_TOOLS
 from quire.run.inputs import require_text
-from quire.run.schema import as_spelled, nearest
+from quire.run.schema import SHEETS, as_spelled, nearest, read_schema
 
 # Names of the read files' columns in sheets of other programs, as lower-case letters and digits only.
 _OTHER_NAMES = {
@@ -67,6 +69,33 @@ class Row:
     def of_another_program(self) -> bool:
         """Return True for a row of sarek's sheet or of a fastq_list.csv."""
         return self.names.get("unit", "unit") != "unit"
+
+
+def read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path) -> tuple[list[Row], list[Row]]:
+    """Return the rows of both sheets; in a run of exact tools only, return none and clear the sheets in `settings`.
+
+    `raw` is the configuration as written, and `settings` has its defaults.
+    """
+    # Such a run sets both sheets to empty, or sets neither while the default sheets do not exist.
+    if any(settings[tool] for tool in EXACT_TOOLS):
+        given = [settings[key] for key in SHEETS if key in raw]
+        absent = not given and not any(os.path.exists(settings[key]) for key in SHEETS)
+        if absent or not settings["reference"]["fasta"] or given == ["", ""]:
+            settings.update(dict.fromkeys(SHEETS, ""))
+            return [], []
+    of_samples, of_units = (read_schema(schemas / f"{key}.schema.yaml") for key in SHEETS)
+    if settings["units"] and (not raw.get("samples") or settings["samples"] == settings["units"]):
+        units = read_sheet(settings["units"], of_units)
+        if units[0].of_another_program:
+            settings["samples"] = settings["units"]
+            return samples_of(units, of_samples), units
+    for key in SHEETS:
+        if not settings[key]:
+            raise InputError(
+                f"configuration: {key} is empty; name the sheet, or for a run of the exact tools alone leave samples "
+                f"and units both empty and name a search in {', '.join(EXACT_TOOLS)}."
+            )
+    return read_sheet(settings["samples"], of_samples), read_sheet(settings["units"], of_units)
 
 
 def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
