@@ -97,7 +97,17 @@ def _chromium(folder: Path, page: Path, *arguments: str) -> subprocess.Completed
 def words_of_print(page: Path, folder: Path) -> Counter[str]:
     """Count the words on the printed pages; text outside the paper is not counted."""
     assert PDFTOTEXT is not None
+    command = [PDFTOTEXT, "-raw", str(_printed(page, folder)), "-"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return Counter(text.split())
+
+
+def pages_of_print(page: Path, folder: Path) -> int:
+    """Count the printed pages."""
+    return _printed(page, folder).read_bytes().count(b"/Type /Page\n")
+
+
+def _printed(page: Path, folder: Path) -> Path:
     printed = folder / "page.pdf"
     chromium(folder, page, f"--print-to-pdf={printed}", "--no-pdf-header-footer")
-    text = subprocess.run([PDFTOTEXT, "-raw", str(printed), "-"], capture_output=True, text=True, check=True).stdout
-    return Counter(text.split())
+    return printed

@@ -19,6 +19,7 @@ from tests.support.page_tools import (
     chromium,
     console,
     look,
+    pages_of_print,
     words_of_print,
 )
 from tests.workflow.runs import Run
@@ -33,23 +34,34 @@ WIDTHS = [420, 1400]
 @pytest.fixture(scope="module")
 def pages(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the page of the finished run, and a page of its sample under four names."""
-    folder, align = tmp_path_factory.mktemp("cohort"), finished.output / "align"
+    cohort = page_of(SAMPLES, finished, tmp_path_factory.mktemp("cohort"))
+    return {"sample": finished.output / "report/report.html", "cohort": cohort}
+
+
+def page_of(names: list[str], finished: Run, folder: Path) -> Path:
+    """Write the page of a run whose samples are the finished run's sample under these names."""
+    align, ledger = finished.output / "align", finished.output / "ledger"
     content = read_json(finished.output / "rescore/variants.json")
     (one,) = content["samples"].values()
-    pairs = len(SAMPLES) * (len(SAMPLES) - 1) // 2
-    content["samples"] = dict.fromkeys(SAMPLES, one)
+    pairs = len(names) * (len(names) - 1) // 2
+    content["samples"] = dict.fromkeys(names, one)
     content["pairs"] = {name: [300] * pairs for name in content["pairs"]}
     write_json_atomic(folder / "variants.json", content)
-    files = {"bam": align / "NA12878.bam", "counts": align / "NA12878.counts.json", "ledgers": []}
+    files = {"bam": align / "NA12878.bam", "counts": align / "NA12878.counts.json"}
+    files["ledgers"] = [str(ledger / f"{name}.json") for name in ("NA12878.lane_1", "NA12878")]
+    files["beds"] = [str(align / f"NA12878.{name}.bed.gz") for name in ("coverage", "low_coverage")]
     write_report(
         ReportOutputs(folder / "report.html", folder / "summary.json"),
         ReportInputs(
-            samples=[{"sample": name, "ploidy": 2, **files} for name in SAMPLES],
+            samples=[{"sample": name, "ploidy": 2, **files} for name in names],
             vcf=finished.output / "rescore/all.vcf.gz",
             variants=folder / "variants.json",
+            calling_ledger=finished.output / "rescore/ledger.json",
+            benchmarks_directory=finished.output / "benchmarks",
+            metadata={"samples": [{"sample": name, "patient": name} for name in names], "units": []},
         ),
     )
-    return {"sample": finished.output / "report/report.html", "cohort": folder / "report.html"}
+    return folder / "report.html"
 
 
 @in_a_browser
@@ -186,15 +198,23 @@ def test_a_page_runs_nothing_of_others(pages: dict[str, Path], tmp_path: Path) -
 @pytest.mark.parametrize("name", ["sample", "cohort"])
 @pytest.mark.skipif(PDFTOTEXT is None, reason="pdftotext is not installed (apt-get install poppler-utils)")
 def test_print_keeps_all_columns(name: str, pages: dict[str, Path], tmp_path: Path) -> None:
-    """Every word of every table, collapsed ones included, is printed as often as it occurs in the page."""
+    """Every word of every table that is not collapsed is printed as often as it occurs in the page."""
     script = """
-        document.querySelectorAll("details").forEach((one) => { one.open = true; });
-        told.cells = [...document.querySelectorAll("th, td")].map((cell) => cell.innerText);"""
+        const tables = [...document.querySelectorAll("table")].filter((one) => one.checkVisibility());
+        told.cells = tables.flatMap((one) => [...one.querySelectorAll("th, td")].map((cell) => cell.innerText));"""
     cells = look(pages[name], tmp_path, 1400, script)["cells"]
     words = Counter(word for cell in cells for word in cell.split())
     printed = words_of_print(pages[name], tmp_path)
     assert sum(words.values()) > 300
     assert {word: count for word, count in words.items() if printed[word] < count} == {}
+
+
+@in_a_browser
+@pytest.mark.parametrize(("count", "most"), [(4, 4), (96, 8)])
+def test_a_cohort_is_printed_on_few_pages(count: int, most: int, finished: Run, tmp_path: Path) -> None:
+    """Sections of single samples, which are collapsed, are not printed."""
+    page = page_of([f"sample_{number}" for number in range(count)], finished, tmp_path)
+    assert 1 < pages_of_print(page, tmp_path) <= most
 
 
 @in_a_browser
@@ -210,9 +230,8 @@ def test_print_repeats_the_names_of_columns(tmp_path: Path) -> None:
         f"<script>{script}</script>"
     )
     words = words_of_print(page, tmp_path)
-    pages = (tmp_path / "page.pdf").read_bytes().count(b"/Type /Page\n")
     assert words["sample"] == 150
-    assert words["Depth"] == pages > 2
+    assert words["Depth"] == pages_of_print(page, tmp_path) > 2
 
 
 @in_a_browser

@@ -53,6 +53,3 @@ for (const table of document.querySelectorAll("main table")) {
   });
   table.parentElement.before(button);
 }
-// Open all sections before printing.
-addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((closed) => { closed.open = true; closed.dataset.opened = ""; }));
-addEventListener("afterprint", () => document.querySelectorAll("details[data-opened]").forEach((opened) => { opened.open = false; delete opened.dataset.opened; }));
