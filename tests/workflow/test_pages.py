@@ -254,8 +254,15 @@ def test_multiqc_finds_its_files(finished: Run, tmp_path: Path) -> None:
     assert not [line for line in result.stderr.splitlines() if "error" in line.lower() or "warning" in line.lower()]
     content = json.loads((tmp_path / "multiqc_data/multiqc_data.json").read_text())
     sources = {(name, kind) for name, kinds in content["report_data_sources"].items() for kind in kinds}
-    assert {("Samtools", "stats"), ("Samtools", "flagstat"), ("Samtools", "idxstats"), ("Bcftools", "stats"),
-            ("Picard", "DuplicationMetrics"), ("Picard", "GcBiasMetrics")} <= sources  # fmt: skip
+    assert {
+        ("Samtools", "stats"),
+        ("Samtools", "flagstat"),
+        ("Samtools", "idxstats"),
+        ("Bcftools", "stats"),
+        ("Picard", "DuplicationMetrics"),
+        ("Picard", "GcBiasMetrics"),
+        ("Mosdepth", "genome_results"),
+    } <= sources
     (sample,) = json.loads((finished.output / "report/summary.json").read_text())["samples"]
     figures = {name: of_module["NA12878"] for name, of_module in content["report_general_stats_data"].items()}
     assert figures["samtools"]["reads_mapped"] == sample["reads"]["mapped"]
@@ -263,6 +270,7 @@ def test_multiqc_finds_its_files(finished: Run, tmp_path: Path) -> None:
     assert figures["bcftools"]["number_of_SNPs"] == sample["variants"]["snvs"]
     assert figures["custom_content"]["coverage"] == pytest.approx(sample["coverage"]["mean"], abs=1e-3)
     assert figures["custom_content"]["passed"] == sample["verdicts"]["pass"]
+    assert figures["mosdepth"]["10_x_pc"] == pytest.approx(sample["coverage"]["breadth_10x_percent"], abs=0.01)
     duplicates = figures["picard"]["READ_PAIR_DUPLICATES"] * 2 + figures["picard"]["UNPAIRED_READ_DUPLICATES"]
     assert duplicates == sample["reads"]["duplicates"]
     assert "NA12878" in content["report_saved_raw_data"]["multiqc_quire_checks_table"]

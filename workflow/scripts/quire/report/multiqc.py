@@ -1,7 +1,7 @@
-"""Folder for MultiQC: counts in the formats of samtools, bcftools and Picard, and the checks as custom content.
+"""Folder for MultiQC: counts in formats of samtools, bcftools, Picard and mosdepth, and the checks as custom content.
 
-All numbers come from earlier stages. Each text file states in its head that Quire wrote it in another program's
-format. Fields of that program that Quire does not count are left out.
+All numbers come from earlier stages. Text files with a head state there that Quire wrote them in another
+program's format. Fields of that program that Quire does not count are left out.
 """
 
 import json
@@ -42,8 +42,8 @@ def write_folder(
 ) -> None:
     """Write the folder for MultiQC atomically.
 
-    Each sample has `sample` (its name) and `counts` (path of counts.json); `rows` are the samples of summary.json. The
-    path of variants.json is None without samples.
+    Each sample has `sample` (its name), `counts` (path of counts.json) and perhaps `target` (of target.json). `rows`
+    are the samples of summary.json. The path of variants.json is None without samples.
     """
     called = read_json(variants) if variants else {"samples": {}}
     with atomic_directory(folder) as temporary:
@@ -57,7 +57,10 @@ def write_folder(
                 "markdup_metrics.txt": duplication_metrics(name, counts),
                 "gc_bias_metrics.txt": gc_bias_metrics(name, counts),
                 "bcftools_stats.txt": bcftools_stats(name, of_sample),
+                "mosdepth.global.dist.txt": depth_distribution(counts),
             }
+            if sample.get("target"):
+                files["mosdepth.region.dist.txt"] = depth_distribution(read_json(sample["target"]))
             for ending, lines in files.items():
                 (temporary / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
         if rows:
@@ -131,6 +134,16 @@ def gc_bias_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
     for percent, row in enumerate(columns):
         yield "\t".join(("All Reads", str(percent), *map(str, row)))
     yield ""
+
+
+def depth_distribution(counts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield mosdepth's distribution of all contigs together: the share of positions of at least each depth."""
+    histogram = counts["depth"]["histogram"]
+    deeper, positions = 0, max(1, sum(histogram))
+    for depth in reversed(range(len(histogram))):
+        deeper += histogram[depth]
+        if deeper:
+            yield f"total\t{depth}\t{deeper / positions:.4f}"
 
 
 def bcftools_stats(sample: str, variants: Mapping[str, Any]) -> Iterator[str]:
