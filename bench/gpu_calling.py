@@ -141,8 +141,8 @@ class Meter:
             return answer
 
         return CallingEngine(
-            lambda batch, scoring, overhang: timed(
-                lambda: engine.align(batch, scoring, overhang),
+            lambda batch, scoring: timed(
+                lambda: engine.align(batch, scoring),
                 cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets),
                 "aligned cells", "aligning seconds",
             ),

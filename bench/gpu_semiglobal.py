@@ -9,8 +9,7 @@ and Cong (`bench.gpu_pairhmm`): the slowest of instruction issue, the arithmetic
 among the resident warps, and the memory traffic of the traceback.
 
 Haplotypes and references are random, and alternates are copies of them with a few edits, so that hardly any alternate
-occurs exactly. Before the timing, answers are compared with those of the card's 32-bit kernels. Needs only NumPy and
-CuPy.
+occurs exactly. Needs only NumPy and CuPy.
 """
 
 import os
@@ -21,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
-from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch, gpu
+from quire.algorithms.semiglobal import SemiglobalBatch, gpu
 from quire.algorithms.semiglobal.gpu import SOURCE, align_batch
-from quire.algorithms.semiglobal.shapes import SHAPES_OF_ONE, WARP, FillShape
+from quire.algorithms.semiglobal.shapes import SHAPES, WARP, FillShape
 from quire.device.card import Card, CardArray
 
 from bench.cards import (
@@ -45,12 +44,11 @@ from bench.gpu_pairhmm import SCHEDULERS, Machine, Prediction
 SIZES = ((400, 150), (400, 400), (250, 250), (600, 500), (1000, 900))  # of references and alternates
 BAR_SIZE, BAR, AIM = (400, 400), 1.0, 2.0
 BYTES_PER_CELL, ARITHMETIC_LANES = 0.5, 64  # per cycle and multiprocessor
-OPERATIONS = {True: 10 / 2, False: 13.0}  # arithmetic operations per cell, counted in sm_90's code (paired or not)
+OPERATIONS = 10 / 2  # arithmetic operations per cell, counted in sm_90's code
 INSTRUCTIONS, ROW_INSTRUCTIONS = 17, 60  # per word of two tasks' cells, and in addition per row and lane
 CHAIN, ROW_CHAIN = 4, 20  # dependent operations from one word of a row to the next, and additionally per row
 REFERENCES, ALTERNATES = (150, 400, 700), (76, 150, 250, 400, 600)
-CHECKED = 256  # number of tasks that both designs align
-HEADER = ("reference", "alternate", "lanes x columns", "tasks a word", "registers", "warps/SM", "floor T cells/s",
+HEADER = ("reference", "alternate", "lanes x columns", "registers", "warps/SM", "floor T cells/s",
           "fill alone", "with traceback", "with traceback/floor", "whole call", "floor of its transfers")  # fmt: skip
 
 MODEL_HEADER = ("reference", "alternate", "lanes x columns", "warps/SM", "limit", "predicted T cells/s",
@@ -87,55 +85,35 @@ def edited_batch(rows: int, columns: int, tasks: int, seed: int = 0) -> Semiglob
     return SemiglobalBatch(references.ravel(), offsets * rows, alternates.ravel(), offsets * columns, pair)
 
 
-def prepare(card: Card, batch: SemiglobalBatch, paired: bool) -> Prepared:
+def prepare(card: Card, batch: SemiglobalBatch) -> Prepared:
     """Upload sequences and tasks, order them, and allocate memory for the results."""
     arrays = batch.references, batch.reference_offsets, batch.alternates, batch.alternate_offsets, batch.tasks
     pairs = gpu.CardPairs(*map(card.upload, arrays))
-    shapes = gpu.choose_shapes(card, pairs, HAPLOTYPE_TO_REFERENCE) if paired else SHAPES_OF_ONE
+    gpu.code_letters(card, pairs)
     exact = card.full(len(batch.tasks), -1, np.int32)
-    return Prepared(pairs, exact, gpu.plan(card, pairs, (exact >= 0).astype(np.uint8), shapes))
+    return Prepared(pairs, exact, gpu.plan(card, pairs, (exact >= 0).astype(np.uint8), SHAPES))
 
 
 def fill(card: Card, prepared: Prepared) -> None:
     """Compute the matrices with their traceback bits."""
     for launch in prepared.launches:
-        gpu.fill(card, prepared.pairs, launch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+        gpu.fill(card, prepared.pairs, launch, HAPLOTYPE_TO_REFERENCE)
 
 
 def align(card: Card, prepared: Prepared) -> None:
     """Compute the matrices and the CIGARs."""
     fill(card, prepared)
-    gpu.trace(card, prepared.pairs, prepared.exact, prepared.launches, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
-
-
-def same(one: SemiglobalAlignments, other: SemiglobalAlignments) -> bool:
-    """Return True if all answers are equal."""
-    names = ("offsets", "cigar_offsets", "cigars")
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
-
-
-def check(card: Card, batch: SemiglobalBatch) -> None:
-    """Check that kernels of 16 and 32 bits agree."""
-    some = SemiglobalBatch(
-        batch.references, batch.reference_offsets, batch.alternates, batch.alternate_offsets, batch.tasks[:CHECKED]
-    )
-    paired = align_batch(card, some, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
-    shapes, gpu.SHAPES_OF_PAIRS = gpu.SHAPES_OF_PAIRS, SHAPES_OF_ONE
-    try:
-        assert same(align_batch(card, some, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP), paired), "the designs disagree"
-    finally:
-        gpu.SHAPES_OF_PAIRS = shapes
+    gpu.trace(card, prepared.pairs, prepared.exact, prepared.launches, HAPLOTYPE_TO_REFERENCE)
 
 
 def measure_size(
-    card: Card, clock: Clock, size: tuple[int, int], cells: float, paired: bool, arithmetic: float,
-    bandwidth: float, threads: int = 1,
-) -> tuple[object, ...]:  # fmt: skip
+    card: Card, clock: Clock, size: tuple[int, int], cells: float, arithmetic: float, bandwidth: float, threads: int = 1
+) -> tuple[object, ...]:
     """Return a row of HEADER."""
     rows, columns = size
     tasks = max(1, int(cells / (rows * columns)))
     batch, count = edited_batch(rows, columns, tasks), rows * columns * tasks
-    prepared = prepare(card, batch, paired)
+    prepared = prepare(card, batch)
     (launch,) = prepared.launches
     with profiled(card):
         align(card, prepared)
@@ -147,15 +125,12 @@ def measure_size(
     shape = launch.shape
     registers, held = resources(card.kernel(SOURCE, "fill", **shape.fill_defines()), 32, 0)
     warps = held // 32 if isinstance(held, int) else "-"
-    whole = transfers = "-"
-    if shape.paired:
-        check(card, batch)
-        seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP, threads), 3)
-        whole = f"{count / seconds / 1e12:.3f}"
-        crossing = sum(array.nbytes for array in vars(batch).values())
-        transfers = f"{count * upload_bandwidth(card, min(crossing, 1 << 28)) / crossing / 1e12:.3f}"
-    floor = min(arithmetic / OPERATIONS[shape.paired], bandwidth / BYTES_PER_CELL)
-    return (rows, columns, f"{shape.lanes} x {shape.columns}", 2 if shape.paired else 1, registers, warps,
+    seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, threads), 3)
+    whole = f"{count / seconds / 1e12:.3f}"
+    crossing = sum(array.nbytes for array in vars(batch).values())
+    transfers = f"{count * upload_bandwidth(card, min(crossing, 1 << 28)) / crossing / 1e12:.3f}"
+    floor = min(arithmetic / OPERATIONS, bandwidth / BYTES_PER_CELL)
+    return (rows, columns, f"{shape.lanes} x {shape.columns}", registers, warps,
             f"{floor / 1e12:.2f}", f"{filled / 1e12:.3f}", f"{traced / 1e12:.3f}",
             f"{traced / floor:.2f}", whole, transfers)  # fmt: skip
 
@@ -178,7 +153,7 @@ def predicted(machine: Machine, shape: FillShape, warps: int, size: tuple[int, i
     rows, columns = size
     limits = {
         "issue": INSTRUCTIONS * shape.columns + ROW_INSTRUCTIONS,
-        "arithmetic": 2 * (OPERATIONS[True] * 2 * shape.columns + ROW_INSTRUCTIONS / 2),
+        "arithmetic": 2 * (OPERATIONS * 2 * shape.columns + ROW_INSTRUCTIONS / 2),
         "latency": ((CHAIN * shape.columns + ROW_CHAIN) * machine.arithmetic + machine.shuffle) * SCHEDULERS / warps,
     }
     strips = -(-columns // shape.capacity) if shape.strips else 1
@@ -195,7 +170,7 @@ def measure_lengths(
     """Return a row of MODEL_HEADER, for the matrices of tasks of one size."""
     rows, columns = size
     tasks = max(1, int(cells / (rows * columns)))
-    prepared = prepare(card, edited_batch(rows, columns, tasks), True)
+    prepared = prepare(card, edited_batch(rows, columns, tasks))
     (launch,) = prepared.launches
     with profiled(card):
         fill(card, prepared)
@@ -218,18 +193,15 @@ def measure(
     print(
         f"## about {cells / 1e9:.3g} G cells each; {hertz / 1e9:.2f} GHz; memory {bandwidth / 1e12:.2f} TB/s; T cells/s"
     )
-    rows = [measure_size(card, clock, size, cells, True, arithmetic, bandwidth, threads) for size in sizes]
-    rows += [measure_size(card, clock, BAR_SIZE, cells / 4, False, arithmetic, bandwidth)]
+    rows = [measure_size(card, clock, size, cells, arithmetic, bandwidth, threads) for size in sizes]
     print_table(HEADER, rows)
     machine = Machine(card.multiprocessors, hertz)
     lengths = [(one, other) for one in references for other in alternates if other <= 2 * one]
     print_table(MODEL_HEADER, [measure_lengths(card, machine, clock, size, cells / 4, bandwidth) for size in lengths])
     batch = edited_batch(*BAR_SIZE, max(1, int(cells / (BAR_SIZE[0] * BAR_SIZE[1]))))
     print(f"## the kernels of a whole call, {BAR_SIZE[0]} x {BAR_SIZE[1]}")
-    print_table(
-        KERNEL_HEADER, kernel_times(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP))
-    )
-    got = next(float(str(row[8])) for row in rows if row[:2] == BAR_SIZE)
+    print_table(KERNEL_HEADER, kernel_times(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE)))
+    got = next(float(str(row[7])) for row in rows if row[:2] == BAR_SIZE)
     lines = [(name, bar, f"{got:.2f}", "yes" if got >= bar else "NO") for name, bar in (("bar", BAR), ("aim", AIM))]
     print_table(("400 x 400 with traceback (H200), T cells/s", "at least", "measured", "reached"), lines)
 

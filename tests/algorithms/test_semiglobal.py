@@ -8,16 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE, Scoring
-from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
+from quire.algorithms.semiglobal import SemiglobalBatch
 from quire.algorithms.semiglobal.cpu import align, align_one
 
+from tests.oracles.semiglobal import Overhang
 from tests.support.examples import examples
 from tests.support.semiglobal_cases import SCORINGS, as_text, batch_of, cigar_text, expected_of, flat, real_pairs
 
 
 def align_pairs(pairs: list[tuple[bytes, bytes]], scoring: Scoring, overhang: Overhang) -> list[tuple[int, str]]:
-    """Align (reference, alternate) pairs in one batch; return offset and CIGAR text of each."""
-    return as_text(align(batch_of(pairs), scoring, overhang))
+    """Align (reference, alternate) pairs, in one batch if overhangs are clipped; return offset and CIGAR text."""
+    if overhang == Overhang.SOFTCLIP:
+        return as_text(align(batch_of(pairs), scoring))
+    every = [[np.frombuffer(sequence, np.uint8).copy() for sequence in pair] for pair in pairs]
+    return [(0, cigar_text(align_one(*codes, scoring))) for codes in every]
 
 
 def test_real_pairs() -> None:
@@ -87,21 +91,13 @@ def test_rearranged_pairs_match_oracle(pairs, scoring: Scoring, overhang: Overha
     assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(related_pairs(), score_sets, st.sampled_from([Overhang.INDEL, Overhang.LEADING_INDEL]))
-def test_one_pair_within_a_kernel_matches_oracle(pairs, scoring: Scoring, overhang: Overhang) -> None:
-    for (reference, alternate), (_, cigar) in zip(pairs, expected_of(pairs, scoring, overhang), strict=True):
-        codes = (np.frombuffer(sequence, np.uint8).copy() for sequence in (reference, alternate))
-        assert cigar_text(align_one(*codes, scoring, int(overhang))) == cigar
-
-
 @settings(max_examples=examples(30), deadline=None)
-@given(related_pairs(), st.sampled_from(Overhang), st.randoms(use_true_random=False))
-def test_answers_do_not_depend_on_the_batch(pairs, overhang: Overhang, random) -> None:
-    answers = dict(zip(pairs, align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, overhang), strict=True))
+@given(related_pairs(), st.randoms(use_true_random=False))
+def test_answers_do_not_depend_on_the_batch(pairs, random) -> None:
+    answers = dict(zip(pairs, align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP), strict=True))
     random.shuffle(pairs)
-    assert align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, overhang) == [answers[pair] for pair in pairs]
-    assert align_pairs(pairs[:1], HAPLOTYPE_TO_REFERENCE, overhang) == [answers[pairs[0]]]
+    assert align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP) == [answers[pair] for pair in pairs]
+    assert align_pairs(pairs[:1], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP) == [answers[pairs[0]]]
 
 
 def path_score(reference: bytes, alternate: bytes, scoring: Scoring, offset: int, cigar: str) -> int:
@@ -120,7 +116,6 @@ def path_score(reference: bytes, alternate: bytes, scoring: Scoring, offset: int
 
 
 PARASAIL = {
-    Overhang.INDEL: parasail.nw,  # global
     Overhang.LEADING_INDEL: parasail.sg_de,  # the end of the reference is free
     Overhang.SOFTCLIP: parasail.sg,  # all ends are free
 }
@@ -151,7 +146,7 @@ def test_refuses_empty_sequences() -> None:
 def test_no_tasks() -> None:
     sequences = flat([b"ACGT"])
     batch = SemiglobalBatch(*sequences, *sequences, np.empty((0, 2), np.int32))
-    answers = align(batch, HAPLOTYPE_TO_REFERENCE, Overhang.INDEL)
+    answers = align(batch, HAPLOTYPE_TO_REFERENCE)
     assert len(answers.offsets) == 0
     assert len(answers.cigars) == 0
     assert answers.cigar_offsets.tolist() == [0]

@@ -1,19 +1,26 @@
 """GATK's aligner cell by cell in plain Python, with gaps of every length; the package states the rules."""
 
 from collections.abc import Sequence
+from enum import Enum
 from itertools import groupby
 
 from quire.algorithms.scoring import Scoring
-from quire.algorithms.semiglobal import Overhang
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
 
 Path = list[tuple[int, int]]
 
 
+class Overhang(Enum):
+    """Treatment of overhanging bases (GATK's SWOverhangStrategy), where Quire has it."""
+
+    SOFTCLIP = "clipped"
+    LEADING_INDEL = "a gap, except at the end of the reference"
+
+
 def align(reference: Sequence[int], alternate: Sequence[int], scoring: Scoring, overhang: Overhang) -> tuple[int, Path]:
     """Return the offset in the reference and [(operation, length), ...] of the alternate's alignment."""
     reference, alternate = list(reference), list(alternate)
-    if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
+    if overhang == Overhang.SOFTCLIP:
         for offset in range(len(reference) - len(alternate), -1, -1):
             if reference[offset : offset + len(alternate)] == alternate:
                 return offset, [(CIGAR_MATCH, len(alternate))]
@@ -28,9 +35,6 @@ def align(reference: Sequence[int], alternate: Sequence[int], scoring: Scoring, 
     offset = row
     if overhang == Overhang.SOFTCLIP:
         operations += [CIGAR_SOFT_CLIP] * column
-    elif overhang == Overhang.IGNORE:
-        operations += operations[-1:] * column
-        offset = row - column
     else:
         operations += [CIGAR_DELETION] * row + [CIGAR_INSERTION] * column
         offset = 0
@@ -48,7 +52,7 @@ def _fill(
     rows, columns = len(reference) + 1, len(alternate) + 1
     scores = [[0] * columns for _ in range(rows)]
     steps = [[(CIGAR_MATCH, 1)] * columns for _ in range(rows)]
-    if overhang in (Overhang.INDEL, Overhang.LEADING_INDEL):
+    if overhang == Overhang.LEADING_INDEL:
         scores[0][1:] = [_gap(length, scoring) for length in range(1, columns)]
         for length in range(1, rows):
             scores[length][0] = _gap(length, scoring)
@@ -71,8 +75,6 @@ def _fill(
 def _end(scores: list[list[int]], overhang: Overhang) -> tuple[int, int]:
     """Return row and column where the traceback starts."""
     last_row, last_column = len(scores) - 1, len(scores[0]) - 1
-    if overhang == Overhang.INDEL:
-        return last_row, last_column
     best, row = max((scores[i][last_column], i) for i in range(1, last_row + 1))
     column = last_column
     if overhang != Overhang.LEADING_INDEL:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
-from quire.algorithms.semiglobal import Overhang
 from quire.rescore.assembly import ThreadedSequences, assemble_all, assemble_graph, threading_order
 from quire.rescore.assembly.dangling_cpu import align_branch
 from quire.rescore.assembly.graph_cpu import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
@@ -17,6 +16,7 @@ from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 
 from tests.oracles import semiglobal as oracle
+from tests.oracles.semiglobal import Overhang
 from tests.support.builders import random_bases
 from tests.support.examples import examples
 from tests.support.simulation import codes

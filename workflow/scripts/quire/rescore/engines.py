@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.scoring import Scoring
-from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
+from quire.algorithms.semiglobal import SemiglobalAlignments, SemiglobalBatch
 from quire.device.backend import ASKED_FOR, Backend
 from quire.device.card import Card
 from quire.device.choice import use_backend
@@ -53,7 +53,7 @@ class CallingEngine(NamedTuple):
     stays in a CPU's caches.
     """
 
-    align: Callable[[SemiglobalBatch, Scoring, Overhang], SemiglobalAlignments]
+    align: Callable[[SemiglobalBatch, Scoring], SemiglobalAlignments]
     log10_likelihoods: Callable[[PairHmmBatch], NDArray[np.float64]]
     batch_scale: int = 1
 
@@ -80,10 +80,10 @@ def card_engine(service: CardService) -> CallingEngine:
     """Return functions that use the card of a process, and the CPU for small batches and missing answers."""
     cpu = cpu_engine()
 
-    def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+    def align(batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
         cells = cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
-        answer = service.ask("align", batch, scoring, overhang) if cells >= LEAST_ALIGNED_CELLS else None
-        return cpu.align(batch, scoring, overhang) if answer is None else answer
+        answer = service.ask("align", batch, scoring) if cells >= LEAST_ALIGNED_CELLS else None
+        return cpu.align(batch, scoring) if answer is None else answer
 
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
         cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
@@ -121,10 +121,10 @@ def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int
     return int(rows @ columns)
 
 
-def _align_on_card(card: Card, batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
+def _align_on_card(card: Card, batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
     from quire.algorithms.semiglobal import gpu
 
-    return gpu.align_batch(card, batch, scoring, overhang, HOST_THREADS)
+    return gpu.align_batch(card, batch, scoring, HOST_THREADS)
 
 
 def _likelihoods_on_card(card: Card, batch: PairHmmBatch) -> NDArray[np.float64]:

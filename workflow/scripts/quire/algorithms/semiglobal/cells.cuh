@@ -11,7 +11,7 @@
 // All are multiplied by 16. The lower four bits of the operands of a maximum encode its origin, and decide ties: 12 a
 // match (or 15), 8 an insertion, 0 a deletion; 2 an extended insertion, 1 an extended deletion.
 //
-// PAIRED: a word holds these numbers of two tasks. Whole words are added and subtracted, and the results are right in
+// A word holds these numbers of two tasks. Whole words are added and subtracted, and the results are right in
 // both halves as long as no half leaves [0, 65535], so numbers have a bias (score_bias: score, deletion, insertion;
 // half of it: across, down). A match has 65535, the largest, so that letters are compared by one operation and one
 // maximum: letters are multiples of 8192, the complement of the differing bits is at most 65535 - 8192, and a mismatch
@@ -21,49 +21,38 @@
 #include "quire/algorithms/semiglobal/layout.cuh"
 #include "quire/device/dpx.cuh"
 
-constexpr u32 EVERY_TASK = PAIRED ? 0x00010001u : 1u;
+constexpr u32 EVERY_TASK = 0x00010001u;
 
 // The same number for each task of a word.
-__device__ __forceinline__ u32 of_each(i32 value) { return PAIRED ? (value & 0xFFFFu) * EVERY_TASK : (u32)value; }
-
-__device__ __forceinline__ u32 larger_sum(u32 a, u32 b, u32 c) {
-    return PAIRED ? add_max_16x2(a, b, c) : (u32)add_max((i32)a, (i32)b, (i32)c);
-}
-
-__device__ __forceinline__ u32 largest(u32 a, u32 b, u32 c) {
-    return PAIRED ? max3_16x2(a, b, c) : (u32)max3((i32)a, (i32)b, (i32)c);
-}
+__device__ __forceinline__ u32 of_each(i32 value) { return (value & 0xFFFFu) * EVERY_TASK; }
 
 // Scores as cells use them.
 struct Terms {
     i32 score_bias, difference_bias;
-    u32 match, mismatch, free, forbidden;  // scores of letters; of padding at a free edge, and at one with a price
+    u32 match, mismatch, free;  // scores of letters, and of padding
     u32 longer, open_deletion, open_insertion;
 
     __device__ explicit Terms(const Scores& scores) {
         i32 bonus = (i32)scores.match, open = (i32)scores.gap_open, extend = (i32)scores.gap_extend;
-        score_bias = PAIRED ? 65520 - 16 * bonus : 0;
-        difference_bias = PAIRED ? 32760 - 8 * bonus : 0;
+        score_bias = 65520 - 16 * bonus;
+        difference_bias = 32760 - 8 * bonus;
         match = of_each(score_bias + 16 * bonus + 15);
         mismatch = of_each(score_bias + 16 * (i32)scores.mismatch + 15);
         free = of_each(score_bias + 15);
-        forbidden = of_each(score_bias + 16 * open + 15);
         longer = of_each(difference_bias + 16 * extend);
         open_deletion = of_each(16 * (open - extend));
         open_insertion = of_each(16 * (open - extend) + (i32)BY_INSERTION);
     }
     __device__ u32 difference(i32 value) const { return of_each(difference_bias + 16 * value); }
-    // The score of a gap that opens at an edge, along which H changes by `step`.
-    __device__ u32 opened(i32 open, i32 step, u32 code) const {
-        return of_each(score_bias + 16 * (open + step) + (i32)code);
-    }
+    // The score of a gap that opens at an edge, along which H is 0.
+    __device__ u32 opened(i32 open, u32 code) const { return of_each(score_bias + 16 * open + (i32)code); }
     // 16 times a difference, for one task of a word.
     __device__ i32 value(u32 word, int half) const {
-        return PAIRED ? (i32)(word >> (16 * half) & 0xFFFF) - difference_bias : (i32)word;
+        return (i32)(word >> (16 * half) & 0xFFFF) - difference_bias;
     }
 };
 
 // The score of two letters, for each task of a word; `least` is that of a mismatch.
-__device__ __forceinline__ u32 of_letters(u32 a, u32 b, u32 least, u32 match) {
-    return PAIRED ? max_unsigned_16x2(~(a ^ b), least) : a == b ? match : least;
+__device__ __forceinline__ u32 of_letters(u32 a, u32 b, u32 least) {
+    return max_unsigned_16x2(~(a ^ b), least);
 }

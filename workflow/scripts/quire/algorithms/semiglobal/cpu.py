@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.scoring import Scoring
-from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
+from quire.algorithms.semiglobal import SemiglobalAlignments, SemiglobalBatch
 from quire.ragged import offsets_from_lengths
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
 from quire.sequence.cigar_cpu import element_of
@@ -19,7 +19,6 @@ from quire.simd.compiled import compiled, inlined
 from quire.simd.vectors import add, aligned_zeros, choose_equal, choose_less, convert, load, maximum, splat, store
 
 LANES = 16  # of int32, one AVX-512 register
-SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = (int(overhang) for overhang in Overhang)
 STEP, LONGER_INSERTION, LONGER_DELETION = 3, 4, 8
 """Bits of a traceback byte: the operation that leads to the cell, and whether gaps that end there are longer than 1."""
 NO_SCORE = -(1 << 30)
@@ -77,8 +76,8 @@ class _Lanes(NamedTuple):
     cigar: NDArray[np.uint32]
 
 
-def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> SemiglobalAlignments:
-    """Align the alternates of a batch's tasks to their references.
+def align(batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
+    """Align the alternates of a batch's tasks to their references, and clip their overhangs.
 
     The sum of the scores over the longest sequence must stay within 2**30. No alignment depends on the other tasks. 16
     tasks run in lockstep, so a batch should hold many regions.
@@ -92,8 +91,7 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
     )
     size = len(pairs.tasks)
     paths = _Paths(np.full(size, -1, np.int32), np.full(size, -1, np.int64), np.ones(size, np.int64))
-    if overhang in (Overhang.SOFTCLIP, Overhang.IGNORE):
-        _find_exact(pairs, paths.offsets)
+    _find_exact(pairs, paths.offsets)
     rows = np.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
     columns = np.diff(pairs.alternate_offsets)[pairs.tasks[:, 1]]
     order = np.lexsort((columns, rows))
@@ -101,17 +99,17 @@ def align(batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang) -> Semig
     elements = np.empty(0, np.uint32)
     if len(order):
         space = _lanes(int(rows[order].max()), int(columns[order].max()))
-        elements = _align_groups(pairs, space, order, Scoring(*map(int, scoring)), int(overhang), paths)
+        elements = _align_groups(pairs, space, order, Scoring(*map(int, scoring)), paths)
     cigar_offsets = offsets_from_lengths(paths.counts)
     cigars = _in_task_order(elements, paths.starts, cigar_offsets, columns)
     return SemiglobalAlignments(paths.offsets, cigars, cigar_offsets)
 
 
 @compiled
-def align_one(reference, alternate, scoring, overhang):
+def align_one(reference, alternate, scoring):
     """Return the CIGAR elements (uint32) of one pair of sequences (uint8, not empty), for callers that are kernels.
 
-    `overhang` is the int of INDEL or LEADING_INDEL, which do not look for exact occurrences.
+    Overhangs have the price of a gap, except at the end of the reference.
     """
     rows, columns = len(reference), len(alternate)
     space = _Lanes(
@@ -132,8 +130,8 @@ def align_one(reference, alternate, scoring, overhang):
     for j in range(columns):
         space.alternate[j * LANES] = alternate[j]
     space.rows[0], space.columns[0] = rows, columns
-    _fill(space, 1, (rows, columns), scoring, overhang, (-rows, columns))
-    _, count = _trace(space, columns, 0, overhang)
+    _fill(space, 1, (rows, columns), scoring, True, (-rows, columns))
+    _, count = _trace(space, columns, 0, True)
     return space.cigar[:count][::-1].copy()
 
 
@@ -185,7 +183,7 @@ def _in_task_order(elements, starts, cigar_offsets, columns):
 
 
 @compiled
-def _align_groups(pairs, space, order, scoring, overhang, paths):
+def _align_groups(pairs, space, order, scoring, paths):
     """Align the tasks of `order` and fill their `paths`; return the CIGAR elements that these point into."""
     elements = np.empty(1024, np.uint32)
     used = 0
@@ -196,14 +194,14 @@ def _align_groups(pairs, space, order, scoring, overhang, paths):
             lanes = min(LANES, len(order) - first)
             height, width = _pack_group(pairs, space, order[first : first + lanes])
             low, high = _band(space, lanes) if banded else (-height, width)
-            _fill(space, lanes, (height, width), scoring, overhang, (low, high))
+            _fill(space, lanes, (height, width), scoring, False, (low, high))
             for lane in range(lanes):
                 t = order[first + lane]
                 if banded and not _surpasses_others(space, lane, low, high, scoring.match):
                     left[waiting] = t
                     waiting += 1
                     continue
-                paths.offsets[t], count = _trace(space, width, lane, overhang)
+                paths.offsets[t], count = _trace(space, width, lane, False)
                 if used + count > len(elements):
                     larger = np.empty(2 * (used + count), np.uint32)
                     for k in range(used):
@@ -267,11 +265,11 @@ def _all(value):
 
 
 @compiled
-def _fill(space, lanes, size, scoring, overhang, band):
+def _fill(space, lanes, size, scoring, priced, band):
     """Fill the group's traceback bytes, and set the cell of each lane where its traceback starts."""
+    # `priced`: overhangs have a price (LEADING_INDEL, else SOFTCLIP).
     # Cells on diagonals (column - row) outside of `band` (the lowest and the highest) are not computed.
     (height, width), (low, high) = size, band
-    priced = overhang in (INDEL, LEADING_INDEL)
     for j in range(width + 1):
         edge = scoring.gap_open + (j - 1) * scoring.gap_extend if priced and j > 0 else 0
         store(space.scores, j * LANES, _all(edge if j <= high else NO_SCORE))
@@ -283,10 +281,7 @@ def _fill(space, lanes, size, scoring, overhang, band):
         edge = scoring.gap_open + i * scoring.gap_extend if priced else 0
         _fill_row(space, i, width, edge, scoring, max(i + 1 + low, 1), min(i + 1 + high, width))
         for lane in range(lanes):
-            if overhang != INDEL:
-                _update_end(space, lane, i + 1, overhang, low, high)
-            elif i + 1 == space.rows[lane]:
-                space.end_scores[lane] = space.scores[space.columns[lane] * LANES + lane]
+            _update_end(space, lane, i + 1, priced, low, high)
 
 
 @compiled
@@ -322,14 +317,14 @@ def _fill_row(space, i, width, edge, scoring, first, last):
 
 
 @compiled
-def _update_end(space, lane, row, overhang, low, high):
+def _update_end(space, lane, row, priced, low, high):
     """Move a lane's end to this row's last column, or into the last row, if that is better (rules: see the package)."""
     last_row, last_column = space.rows[lane], space.columns[lane]
     inside = row <= last_row and low <= last_column - row <= high
     if inside and space.scores[last_column * LANES + lane] >= space.end_scores[lane]:
         space.end_scores[lane] = space.scores[last_column * LANES + lane]
         space.end_rows[lane] = row
-    if row != last_row or overhang == LEADING_INDEL:
+    if row != last_row or priced:
         return
     for j in range(max(last_row + low, 1), min(last_row + high, last_column) + 1):
         score, best = space.scores[j * LANES + lane], space.end_scores[lane]
@@ -339,12 +334,12 @@ def _update_end(space, lane, row, overhang, low, high):
 
 
 @compiled
-def _trace(space, width, lane, overhang):
+def _trace(space, width, lane, priced):
     """Follow a lane's traceback and write the CIGAR in reverse; return the offset and the number of elements."""
     steps, cigar = space.steps, space.cigar
     row, column = space.end_rows[lane], space.end_columns[lane]
     operation, length, count = CIGAR_MATCH, space.columns[lane] - column, 0
-    if overhang == SOFTCLIP and length > 0:
+    if not priced and length > 0:
         cigar[0] = element_of(length, CIGAR_SOFT_CLIP)
         length, count = 0, 1
     while row > 0 and column > 0:
@@ -365,15 +360,12 @@ def _trace(space, width, lane, overhang):
             cigar[count] = element_of(length, operation)
             length, count = 0, count + 1
         operation, length = step, length + run
-    if overhang == IGNORE:
-        length += column
     cigar[count] = element_of(length, operation)
     count += 1
-    if overhang == SOFTCLIP and column > 0:
+    if not priced and column > 0:
         cigar[count] = element_of(column, CIGAR_SOFT_CLIP)
         count += 1
-    elif overhang in (INDEL, LEADING_INDEL) and row + column > 0:
+    elif priced and row + column > 0:
         cigar[count] = element_of(row, CIGAR_DELETION) if row > 0 else element_of(column, CIGAR_INSERTION)
         count += 1
-    offset = 0 if overhang in (INDEL, LEADING_INDEL) else row - (column if overhang == IGNORE else 0)
-    return offset, count
+    return (0 if priced else row), count

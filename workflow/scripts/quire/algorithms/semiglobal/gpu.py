@@ -1,8 +1,9 @@
 """Semi-global alignment on a card: matrices by warp shuffles, four traceback bits per cell, one thread per traceback.
 
-Two tasks share each word of a matrix, with 16 bits each, if scores and letters allow; else a task has 32 bits. Tasks
-are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by that of
-their references, since the lanes of a warp go down the rows together. The package states the rules of alignment.
+Two tasks share each word of a matrix, with 16 bits each, which hold GATK's scores and up to seven different letters.
+Tasks are ordered by the length of their alternates, since each class of lengths has a kernel of its own shape, and by
+that of their references, since the lanes of a warp go down the rows together. The package states the rules of
+alignment.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.scoring import Scoring
-from quire.algorithms.semiglobal import Overhang, SemiglobalAlignments, SemiglobalBatch
-from quire.algorithms.semiglobal.shapes import EXACT_DEFINES, KEPT, SHAPES_OF_ONE, SHAPES_OF_PAIRS, WARP, FillShape
+from quire.algorithms.semiglobal import SemiglobalAlignments, SemiglobalBatch
+from quire.algorithms.semiglobal.shapes import EXACT_DEFINES, KEPT, SHAPES, WARP, FillShape
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.device.staged import Staged, staged_pieces
 from quire.ragged import offsets_from_lengths
@@ -27,8 +28,6 @@ MOST_BYTES, MOST_BYTES_APART = 2 << 30, 8 << 30
 
 A chunk is uploaded while the one before it is computed. It includes all sequences between those that it needs."""
 _SAMPLED = 4096  # tasks per sample that decides whether tasks of the same sequences are adjacent
-MOST_SCORE = 1 << 24
-"""Limit of the magnitude of scores, so that 32 bits hold 16 times the difference of two cells."""
 _BYTES_PER_TASK = 256  # keys, orders, offsets, walks, and the space for sorting
 _LETTER_UNIT, _MOST_LETTERS = 8192, 7  # cells.cuh: letters are multiples of the unit, the eighth is for padding
 _COUNTING_THREADS = 1 << 18  # enough to fill a card
@@ -37,8 +36,8 @@ _LONGEST = (1 << _STRIPS_SHIFT) - 1
 KERNELS = [
     (LETTERS, {}),
     (EXACT, EXACT_DEFINES),
-    *((SOURCE, shape.fill_defines()) for shape in (*SHAPES_OF_PAIRS, *SHAPES_OF_ONE)),
-    *((TRACE, shape.trace_defines()) for shape in (*SHAPES_OF_PAIRS, *SHAPES_OF_ONE)),
+    *((SOURCE, shape.fill_defines()) for shape in SHAPES),
+    *((TRACE, shape.trace_defines()) for shape in SHAPES),
 ]
 
 
@@ -59,16 +58,6 @@ class _Slots(NamedTuple):
     rows_before: CardArray
     strips_before: CardArray
     lines_before: CardArray
-
-
-class _Scores(NamedTuple):
-    """Scores as the kernels take them (layout.cuh: Scores)."""
-
-    match: int
-    mismatch: int
-    gap_open: int
-    gap_extend: int
-    priced: int
 
 
 class _Walks(NamedTuple):
@@ -108,29 +97,25 @@ class _Answers(NamedTuple):
     cigars: NDArray[np.uint32]
 
 
-def align_batch(
-    card: Card, batch: SemiglobalBatch, scoring: Scoring, overhang: Overhang, threads: int = 1
-) -> SemiglobalAlignments:
+def align_batch(card: Card, batch: SemiglobalBatch, scoring: Scoring, threads: int = 1) -> SemiglobalAlignments:
     """Align the alternates of a batch's tasks to their references, exactly as `quire.algorithms.semiglobal.cpu.align`.
 
     Tasks of the same region should be adjacent. `threads` of the host copy to staging memory while the card computes.
 
     Raises:
         OutOfDeviceMemory: too little memory for a single task.
-        ValueError: a score of 2**24 or more, or one of the wrong sign.
+        ValueError: scores that do not fit (`fits_in_pairs`), or more than 7 different letters.
     """
     scoring = Scoring(*map(int, scoring))
-    if scoring.match <= 0 or max(scoring.gap_open, scoring.gap_extend) >= 0 or max(map(abs, scoring)) >= MOST_SCORE:
-        raise ValueError(
-            f"semi-global alignment on a card: {scoring} needs match > 0, gap scores < 0 and magnitudes < {MOST_SCORE}"
-        )
+    if not fits_in_pairs(scoring):
+        raise ValueError(f"semi-global alignment on a card: {scoring} does not fit in 16 bits")
     found: dict[int, _Answers] = {}
     with ThreadPoolExecutor(threads) as pool:
-        waiting = _chunks(card, batch, SHAPES_OF_PAIRS if fits_in_pairs(scoring) else SHAPES_OF_ONE)[::-1]
+        waiting = _chunks(card, batch, SHAPES)[::-1]
         for staged in staged_pieces(card, pool, waiting, lambda piece: _arrays_of(batch, piece)):
             first, end = staged.piece
             try:
-                found[first] = _align_chunk(card, _on_card(batch, staged), scoring, overhang)
+                found[first] = _align_chunk(card, _on_card(batch, staged), scoring)
             except OutOfDeviceMemory:
                 if end - first == 1:
                     raise
@@ -145,22 +130,18 @@ def align_batch(
 
 
 def fits_in_pairs(scoring: Scoring) -> bool:
-    """Return True if 16 bits hold all numbers that cells.cuh computes with these scores.
+    """Return True if 16 bits hold all numbers that cells.cuh computes with these scores, which have the right signs.
 
     A mismatch and a gap's first base must score at most a letter's unit less than a match. A cell scores at least a
     mismatch or two opened gaps, and one more gap opens there: at most four units below a match, half of the range.
     """
     least = min(scoring.mismatch, scoring.gap_open)
-    return scoring.gap_open <= scoring.gap_extend and 16 * (scoring.match - least) <= _LETTER_UNIT
+    signs = scoring.match > 0 > scoring.gap_extend
+    return signs and scoring.gap_open <= scoring.gap_extend and 16 * (scoring.match - least) <= _LETTER_UNIT
 
 
-def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillShape, ...]:
-    """Choose the kernels' shapes, and replace the letters by the codes that these kernels take.
-
-    Sequences with at most 7 different letters, and scores that fit, are aligned with two tasks per word.
-    """
-    if not fits_in_pairs(scoring):
-        return SHAPES_OF_ONE
+def code_letters(card: Card, pairs: CardPairs) -> None:
+    """Replace the letters by the codes that the kernels take; ValueError for more than 7 different letters."""
     present = card.zeros(256, np.uint8)
     both = (pairs.references, pairs.alternates)
     for letters in both:
@@ -168,11 +149,10 @@ def choose_shapes(card: Card, pairs: CardPairs, scoring: Scoring) -> tuple[FillS
         card.kernel(LETTERS, "note_letters").for_each(threads, letters, len(letters), present)
     known = card.download(present)
     if np.count_nonzero(known) > _MOST_LETTERS:
-        return SHAPES_OF_ONE
+        raise ValueError(f"semi-global alignment on a card: more than {_MOST_LETTERS} different letters")
     codes = card.upload(((np.cumsum(known, dtype=np.int64) - known) * (_LETTER_UNIT >> 8)).astype(np.uint8))
     for letters in both:
         card.kernel(LETTERS, "code_letters").for_each(len(letters), letters, len(letters), codes)
-    return SHAPES_OF_PAIRS
 
 
 def _chunks(card: Card, batch: SemiglobalBatch, shapes: tuple[FillShape, ...]) -> list[tuple[int, int]]:
@@ -223,22 +203,20 @@ def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> CardPai
     return pairs
 
 
-def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring, overhang: Overhang) -> _Answers:
+def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring) -> _Answers:
     """Align some tasks, whose letters are overwritten."""
-    shapes = choose_shapes(card, pairs, scoring)
-    exact = find_exact(card, pairs, overhang)
-    launches = plan(card, pairs, (exact >= 0).astype(np.uint8), shapes)
+    code_letters(card, pairs)
+    exact = find_exact(card, pairs)
+    launches = plan(card, pairs, (exact >= 0).astype(np.uint8), SHAPES)
     for launch in launches:
-        fill(card, pairs, launch, scoring, overhang)
-    offsets, counts, cigars = trace(card, pairs, exact, launches, scoring, overhang)
+        fill(card, pairs, launch, scoring)
+    offsets, counts, cigars = trace(card, pairs, exact, launches, scoring)
     return _Answers(card.download(offsets), card.download(counts), card.download(cigars))
 
 
-def find_exact(card: Card, pairs: CardPairs, overhang: Overhang) -> CardArray:
-    """Return int32[t], the last exact occurrence of each alternate; -1 if there is none or `overhang` ignores it."""
+def find_exact(card: Card, pairs: CardPairs) -> CardArray:
+    """Return int32[t], the last exact occurrence of each alternate; -1 if there is none."""
     count = len(pairs.tasks)
-    if overhang not in (Overhang.SOFTCLIP, Overhang.IGNORE):
-        return card.full(count, -1, np.int32)
     offsets = card.empty(count, np.int32)
     card.kernel(EXACT, "find_exact", **EXACT_DEFINES).for_each(count * WARP, pairs, count, offsets)
     return offsets
@@ -288,21 +266,16 @@ def _launch(card: Card, shape: FillShape, tasks: CardArray, rows: CardArray, str
     )
 
 
-def fill(card: Card, pairs: CardPairs, launch: FillLaunch, scoring: Scoring, overhang: Overhang) -> None:
+def fill(card: Card, pairs: CardPairs, launch: FillLaunch, scoring: Scoring) -> None:
     """Compute the matrices of a launch."""
     warps = len(launch.slots.rows_before) - 1
     card.kernel(SOURCE, "fill", **launch.shape.fill_defines())(
-        warps, WARP, pairs, launch.slots, _scores(scoring, overhang), launch.lines, launch.side,
-        launch.side_insertion, launch.bottom,
-    )  # fmt: skip
-
-
-def _scores(scoring: Scoring, overhang: Overhang) -> _Scores:
-    return _Scores(*scoring, priced=int(overhang in (Overhang.INDEL, Overhang.LEADING_INDEL)))
+        warps, WARP, pairs, launch.slots, scoring, launch.lines, launch.side, launch.side_insertion, launch.bottom
+    )
 
 
 def trace(
-    card: Card, pairs: CardPairs, exact: CardArray, launches: list[FillLaunch], scoring: Scoring, overhang: Overhang
+    card: Card, pairs: CardPairs, exact: CardArray, launches: list[FillLaunch], scoring: Scoring
 ) -> tuple[CardArray, CardArray, CardArray]:
     """Follow the tracebacks of all filled launches; return int32 offsets, int64 CIGAR lengths, and uint32 CIGARs."""
     count = len(pairs.tasks)
@@ -314,15 +287,14 @@ def trace(
     ]  # fmt: skip
     for launch, walk in zip(launches, walks, strict=True):
         card.kernel(TRACE, "trace", **launch.shape.trace_defines()).for_each(
-            launch.tasks, launch.tasks, pairs, launch.slots, _scores(scoring, overhang), int(overhang), launch.lines,
-            launch.side, launch.bottom, walk, offsets, counts, threads=WARP,
+            launch.tasks, launch.tasks, pairs, launch.slots, scoring, launch.lines, launch.side, launch.bottom, walk,
+            offsets, counts, threads=WARP,
         )  # fmt: skip
     cigar_offsets = card.offsets(counts)
     cigars = card.empty(int(cigar_offsets[-1]), np.uint32)
     card.kernel(EXACT, "write_exact", **EXACT_DEFINES).for_each(count, pairs, count, exact, cigar_offsets, cigars)
     for launch, walk in zip(launches, walks, strict=True):
         card.kernel(TRACE, "write_cigars", **launch.shape.trace_defines()).for_each(
-            launch.tasks, launch.tasks, pairs, launch.slots, int(overhang), launch.lines, walk, cigar_offsets, cigars,
-            threads=WARP,
+            launch.tasks, launch.tasks, pairs, launch.slots, launch.lines, walk, cigar_offsets, cigars, threads=WARP
         )  # fmt: skip
     return offsets, counts, cigars

@@ -1,13 +1,13 @@
 // Memory layout of the tasks of one launch and their results, for kernels of one shape. See gpu.py.
-// By -D: LANES (of a warp, per word of tasks), COLUMNS (of the matrix, per lane), PAIRED (a word holds the cells of two
-// tasks, 16 bits each), STRIPS (alternates of more than LANES * COLUMNS letters).
+// By -D: LANES (of a warp, per two tasks), COLUMNS (of the matrix, per lane), STRIPS (alternates of more than
+// LANES * COLUMNS letters). A word holds the cells of two tasks, 16 bits each.
 #pragma once
 #include "quire/algorithms/semiglobal/pairs.cuh"
 
 constexpr int GROUPS = WARP / LANES, CAPACITY = LANES * COLUMNS;
-constexpr int TASKS = PAIRED ? 2 : 1, SLOTS = GROUPS * TASKS;
-// A step's traceback: four bits per cell, neighbouring columns in one word; PAIRED: each task has half of the word.
-constexpr int CELLS_PER_WORD = PAIRED ? 4 : 8, WORDS = (COLUMNS + CELLS_PER_WORD - 1) / CELLS_PER_WORD;
+constexpr int TASKS = 2, SLOTS = GROUPS * TASKS;
+// A step's traceback: four bits per cell, neighbouring columns in one word, of which each task has half.
+constexpr int CELLS_PER_WORD = 4, WORDS = (COLUMNS + CELLS_PER_WORD - 1) / CELLS_PER_WORD;
 constexpr u32 STEP = 12, BY_MATCH = 12, BY_INSERTION = 8, LONGER_INSERTION = 2, LONGER_DELETION = 1;
 
 // The slots of a launch, SLOTS per warp, each with its task; the last task fills the remaining slots of the last warp.
@@ -32,10 +32,7 @@ struct Slots {
     }
 };
 
-// `quire.algorithms.scoring.Scoring`, and whether row 0 and column 0 hold a gap's price.
+// `quire.algorithms.scoring.Scoring`.
 struct Scores {
-    i64 match, mismatch, gap_open, gap_extend, priced;
-
-    // H of a cell on row 0 or column 0 minus that of the cell before it, which is `cells` from the corner.
-    __device__ i32 edge(i64 cells) const { return !priced ? 0 : (i32)(cells == 0 ? gap_open : gap_extend); }
+    i64 match, mismatch, gap_open, gap_extend;
 };

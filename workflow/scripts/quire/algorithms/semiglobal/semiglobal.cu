@@ -1,20 +1,18 @@
-// GATK's aligner with warp shuffles: LANES lanes compute the matrices of one task, or of two at once.
+// GATK's aligner with warp shuffles: LANES lanes compute the matrices of two tasks at once.
 //
 // A lane owns COLUMNS neighbouring columns, keeps their cells of the row above in registers, and goes down the rows;
 // the lane on its right is one row behind it, and receives `down` and `insertion` of its last column by two shuffles.
 // Alternates end with the last column of the last lane, so that one lane knows H along the last column. Columns before
-// an alternate's first letter must produce its edge. PAIRED: their letter matches none, and their score makes H = 0
-// everywhere (a free edge) or is too low to be taken (an edge with a price: gaps from above are then the best). Not
-// PAIRED: these columns pass on what comes from the left. Rows below a reference's last one are computed and never
-// read.
+// an alternate's first letter must produce its edge: their letter matches none, and their score makes H = 0 everywhere.
+// Rows below a reference's last one are computed and never read.
 //
-// A word of cells (of two tasks, where PAIRED) takes 17 instructions on sm_90, counted in the machine code. Ten of them
+// A word of cells takes 17 instructions on sm_90, counted in the machine code. Ten of them
 // use the arithmetic units (six of logic, four maxima), since the compiler leaves sums to the multipliers. These units
 // execute 64 per cycle and multiprocessor: 3.35 T cells/s on an H200. Each row takes a lane about 60 more instructions.
 #include "quire/algorithms/semiglobal/cells.cuh"
 
 constexpr u32 EVERY_LANE = 0xFFFFFFFFu;
-constexpr u32 PADDING_LETTER = PAIRED ? 0xE000u : 256u;  // not in any sequence
+constexpr u32 PADDING_LETTER = 0xE000u;  // not in any sequence
 
 // sm_120 takes several instructions for one DPX instruction, and more registers.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
@@ -24,7 +22,7 @@ constexpr int RESIDENT = BLOCKS;
 #endif
 
 // A task's letter in its half of a word.
-__device__ __forceinline__ u32 placed(u32 letter, int half) { return PAIRED ? letter << (8 + 16 * half) : letter; }
+__device__ __forceinline__ u32 placed(u32 letter, int half) { return letter << (8 + 16 * half); }
 
 // The columns of a lane, with their cells of the row above.
 struct Columns {
@@ -35,42 +33,37 @@ struct Columns {
                                           const Terms& terms) {
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++) {
-            letter[k] = least[k] = across[k] = deletion[k] = 0;
+            letter[k] = least[k] = 0;
+            across[k] = terms.difference(0);
+            deletion[k] = terms.opened((i32)scores.gap_open, 0);
 #pragma unroll
             for (int half = 0; half < TASKS; half++) {
                 int column = first[half] + k;
-                u32 mask = PAIRED ? 0xFFFFu << (16 * half) : EVERY_LANE;
                 bool padding = column < 0;
-                i32 edge = padding ? 0 : scores.edge(column);
                 letter[k] |= padding ? PADDING_LETTER << (16 * half) : placed(alternates[half].letters[column], half);
-                least[k] |= mask & (!padding ? terms.mismatch : scores.priced ? terms.forbidden : terms.free);
-                across[k] |= mask & terms.difference(edge);
-                deletion[k] |= mask & terms.opened((i32)scores.gap_open, edge, 0);
+                least[k] |= 0xFFFFu << (16 * half) & (padding ? terms.free : terms.mismatch);
             }
         }
     }
 
     // Computes the next row: `down` and `insertion` are the left neighbour's, and become those of the last column.
-    __device__ __forceinline__ void step(u32 row_letter, u32& down, u32& insertion, int padding, const Terms& terms,
-                                         u32* words) {
+    __device__ __forceinline__ void step(u32 row_letter, u32& down, u32& insertion, const Terms& terms, u32* words) {
         u32 word = 0;
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++) {
             if (k % CELLS_PER_WORD == 0) word = 0;
             word *= 16;
-            if (PAIRED || k >= padding) {
-                u32 best = largest(of_letters(letter[k], row_letter, least[k], terms.match), deletion[k], insertion);
-                u32 score = best & ~(15 * EVERY_TASK);
-                u32 flags = (deletion[k] | insertion) & (LONGER_DELETION | LONGER_INSERTION) * EVERY_TASK;
-                word += (best & STEP * EVERY_TASK) | flags;
-                u32 below = larger_sum(score, terms.open_deletion, deletion[k] | LONGER_DELETION * EVERY_TASK);
-                u32 right = larger_sum(score, terms.open_insertion, insertion | LONGER_INSERTION * EVERY_TASK);
-                deletion[k] = below - down + terms.longer;
-                insertion = right - across[k] + terms.longer;
-                u32 left = down;
-                down = score - across[k];
-                across[k] = score - left;
-            }
+            u32 best = max3_16x2(of_letters(letter[k], row_letter, least[k]), deletion[k], insertion);
+            u32 score = best & ~(15 * EVERY_TASK);
+            u32 flags = (deletion[k] | insertion) & (LONGER_DELETION | LONGER_INSERTION) * EVERY_TASK;
+            word += (best & STEP * EVERY_TASK) | flags;
+            u32 below = add_max_16x2(score, terms.open_deletion, deletion[k] | LONGER_DELETION * EVERY_TASK);
+            u32 right = add_max_16x2(score, terms.open_insertion, insertion | LONGER_INSERTION * EVERY_TASK);
+            deletion[k] = below - down + terms.longer;
+            insertion = right - across[k] + terms.longer;
+            u32 left = down;
+            down = score - across[k];
+            across[k] = score - left;
             if (k % CELLS_PER_WORD == CELLS_PER_WORD - 1 || k == COLUMNS - 1) words[k / CELLS_PER_WORD * WARP] = word;
         }
     }
@@ -111,7 +104,6 @@ extern "C" __global__ void __launch_bounds__(32, RESIDENT) fill(Pairs pairs, Slo
 #pragma unroll
         for (int half = 0; half < TASKS; half++)
             first[half] = (strip - strips) * CAPACITY + alternates[half].length + own * COLUMNS;
-        int padding = max(0, -first[0]);
         Columns columns;
         columns.begin(alternates, first, scores, terms);
         u32 last_down = 0, last_insertion = 0;
@@ -122,14 +114,13 @@ extern "C" __global__ void __launch_bounds__(32, RESIDENT) fill(Pairs pairs, Slo
             u32 insertion = __shfl_up_sync(EVERY_LANE, last_insertion, 1, LANES);
             if (row >= 0 && row < rows) {
                 if (own == 0) {
-                    i32 edge = scores.edge(row);
-                    down = terms.difference(edge);
-                    insertion = terms.opened((i32)scores.gap_open, edge, BY_INSERTION);
+                    down = terms.difference(0);
+                    insertion = terms.opened((i32)scores.gap_open, BY_INSERTION);
                     if (STRIPS && strip > 0) down = side[row], insertion = side_insertion[row];
                 }
                 u32 row_letters = letters;
                 letters = letters_of_row(references, row + 1);
-                columns.step(row_letters, down, insertion, padding, terms, lines);
+                columns.step(row_letters, down, insertion, terms, lines);
                 last_down = down;
                 last_insertion = insertion;
                 if (own == LANES - 1) {

@@ -1,6 +1,6 @@
 // Tracebacks of GATK's aligner, one thread per slot: their start, the number of their CIGAR elements, and the elements.
-// By -D: the macros of layout.cuh, the CIGAR's operations, the overhang strategies, and KEPT: elements that the first
-// walk keeps for each slot, so that few alignments are walked twice.
+// By -D: the macros of layout.cuh, the CIGAR's operations, and KEPT: elements that the first walk keeps for each slot,
+// so that few alignments are walked twice.
 #include "quire/algorithms/semiglobal/cells.cuh"
 
 constexpr int AHEAD = 8;  // cells of the diagonal that are read at once
@@ -66,10 +66,9 @@ struct Write {
 
 // Walks from the end's row and column, which become those of the start; returns the number of elements.
 template <class Target>
-__device__ __forceinline__ int walk(const Cells& cells, i64 overhang, int columns, int& row, int& column,
-                                    Target target) {
+__device__ __forceinline__ int walk(const Cells& cells, int columns, int& row, int& column, Target target) {
     Elements<Target> elements = {target, CIGAR_MATCH, columns - column, 0};
-    if (overhang == SOFTCLIP && elements.length > 0) {
+    if (elements.length > 0) {
         elements.push(CIGAR_SOFT_CLIP, elements.length);
         elements.length = 0;
     }
@@ -97,25 +96,17 @@ __device__ __forceinline__ int walk(const Cells& cells, i64 overhang, int column
             row -= run;
         }
     }
-    if (overhang == IGNORE) elements.length += column;
     elements.push(elements.operation, elements.length);
-    if (overhang == SOFTCLIP) {
-        if (column > 0) elements.push(CIGAR_SOFT_CLIP, column);
-    } else if (overhang != IGNORE && row > 0) {
-        elements.push(CIGAR_DELETION, row);
-    } else if (overhang != IGNORE && column > 0) {
-        elements.push(CIGAR_INSERTION, column);
-    }
+    if (column > 0) elements.push(CIGAR_SOFT_CLIP, column);
     return elements.count;
 }
 
 // Row and column (1-based) where the traceback of a slot starts. H along the last column and row is summed up from its
-// differences; both sums begin with zero where they are compared, since then the edges are free.
-__device__ __forceinline__ void find_end(const u32* side, const u32* bottom, int half, const Terms& terms, i64 overhang,
-                                         int rows, int columns, int& end_row, int& end_column) {
+// differences; both sums begin with zero, since the edges are free.
+__device__ __forceinline__ void find_end(const u32* side, const u32* bottom, int half, const Terms& terms, int rows,
+                                         int columns, int& end_row, int& end_column) {
     end_row = rows;
     end_column = columns;
-    if (overhang == INDEL) return;
     i64 score = 0, best = 0;
     for (int row = 0; row < rows; row++) {
         score += terms.value(side[row], half);
@@ -124,7 +115,6 @@ __device__ __forceinline__ void find_end(const u32* side, const u32* bottom, int
             end_row = row + 1;
         }
     }
-    if (overhang == LEADING_INDEL) return;
     score = 0;
     for (int column = 1; column <= columns; column++) {
         score += terms.value(bottom[column - 1], half);
@@ -137,24 +127,24 @@ __device__ __forceinline__ void find_end(const u32* side, const u32* bottom, int
 }
 
 // The first walk: finds where each task's alignment starts, and the number of its CIGAR elements.
-extern "C" __global__ void trace(i64 count, Pairs pairs, Slots slots, Scores scores, i64 overhang, const u32* lines,
-                                 const u32* side, const u32* bottom, Walks walks, i32* offsets, i64* counts) {
+extern "C" __global__ void trace(i64 count, Pairs pairs, Slots slots, Scores scores, const u32* lines, const u32* side,
+                                 const u32* bottom, Walks walks, i32* offsets, i64* counts) {
     i64 slot = thread_index();
     if (slot >= count) return;
     i64 task = slots.task[slot], warp = slot / SLOTS;
     int rows = reference_of(pairs, task).length, columns = alternate_of(pairs, task).length, row, column;
     Cells cells = cells_of(slots, slot, lines, columns);
     find_end(side + slots.row_place(warp, cells.group), bottom + slots.column_place(slot) + cells.first_place,
-             (int)(slot % TASKS), Terms(scores), overhang, rows, columns, row, column);
+             (int)(slot % TASKS), Terms(scores), rows, columns, row, column);
     walks.end_row[slot] = row;
     walks.end_column[slot] = column;
-    counts[task] = walk(cells, overhang, columns, row, column, Keep{walks.kept + slot * KEPT});
-    offsets[task] = overhang == SOFTCLIP ? row : overhang == IGNORE ? row - column : 0;
+    counts[task] = walk(cells, columns, row, column, Keep{walks.kept + slot * KEPT});
+    offsets[task] = row;
 }
 
 // Writes the elements of each task to their place among all.
-extern "C" __global__ void write_cigars(i64 count, Pairs pairs, Slots slots, i64 overhang, const u32* lines,
-                                        Walks walks, const i64* cigar_offsets, u32* cigars) {
+extern "C" __global__ void write_cigars(i64 count, Pairs pairs, Slots slots, const u32* lines, Walks walks,
+                                        const i64* cigar_offsets, u32* cigars) {
     i64 slot = thread_index();
     if (slot >= count) return;
     i64 task = slots.task[slot], begin = cigar_offsets[task], end = cigar_offsets[task + 1];
@@ -163,5 +153,5 @@ extern "C" __global__ void write_cigars(i64 count, Pairs pairs, Slots slots, i64
         return;
     }
     int columns = alternate_of(pairs, task).length, row = walks.end_row[slot], column = walks.end_column[slot];
-    walk(cells_of(slots, slot, lines, columns), overhang, columns, row, column, Write{cigars + end});
+    walk(cells_of(slots, slot, lines, columns), columns, row, column, Write{cigars + end});
 }

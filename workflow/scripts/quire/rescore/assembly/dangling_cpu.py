@@ -7,7 +7,6 @@ of reads would be lost, because no k-mer after them has enough reads to return t
 import numpy as np
 
 from quire.algorithms.scoring import DANGLING_END
-from quire.algorithms.semiglobal import Overhang
 from quire.algorithms.semiglobal.cpu import align_one
 from quire.rescore.assembly.graph_cpu import (
     EDGES,
@@ -32,7 +31,6 @@ from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.compiled import compiled
 
 _MOST_ELEMENTS = 3  # MAX_CIGAR_COMPLEXITY
-_LEADING_INDEL = int(Overhang.LEADING_INDEL)
 
 
 @compiled
@@ -132,7 +130,7 @@ def _recover_head(graph, codes, k, vertex, minimum_weight, minimum_branch, on_re
 @compiled
 def align_branch(reference, branch):
     """Align a branch with the reference from their common start; none beyond the CIGAR elements that GATK allows."""
-    elements = align_one(reference, branch, DANGLING_END, _LEADING_INDEL)
+    elements = align_one(reference, branch, DANGLING_END)
     if operation_of(elements[-1]) == CIGAR_DELETION:
         elements = elements[:-1]
     return elements if len(elements) <= _MOST_ELEMENTS else elements[:0]

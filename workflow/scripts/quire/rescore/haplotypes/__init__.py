@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
-from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
+from quire.algorithms.semiglobal import SemiglobalBatch
 from quire.ragged import pack_bytes
 from quire.rescore.engines import CallingEngine
 from quire.rescore.parameters import INDEL_PADDING, SNV_PADDING
@@ -106,7 +106,7 @@ def align_haplotypes(
     alternates, alternate_offsets = pack_bytes([_PAD + regions[r][1][h] + _PAD for r, h in waiting])
     tasks = np.array([[r, i] for i, (r, _) in enumerate(waiting)], np.int32)
     batch = SemiglobalBatch(references, reference_offsets, alternates, alternate_offsets, tasks)
-    alignments = engine.align(batch, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
+    alignments = engine.align(batch, HAPLOTYPE_TO_REFERENCE)
     for i, (r, h) in enumerate(waiting):
         if alignments.offsets[i] == 0:
             answers[r][h] = _usable_cigar(alignments.cigar(i), regions[r][0], regions[r][1][h])

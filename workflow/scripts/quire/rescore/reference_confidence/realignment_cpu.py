@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.scoring import READ_TO_HAPLOTYPE
-from quire.algorithms.semiglobal import Overhang, SemiglobalBatch
+from quire.algorithms.semiglobal import SemiglobalBatch
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.chunks import RegionBatch
 from quire.rescore.engines import CallingEngine
@@ -105,7 +105,7 @@ def _placement(
     cut: _CutReads = _cut_all(reads, source, spans)
     tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
     batch = SemiglobalBatch(bases, base_offsets, cut.bases, cut.offsets, tasks)
-    aligned = engine.align(batch, READ_TO_HAPLOTYPE, Overhang.SOFTCLIP)
+    aligned = engine.align(batch, READ_TO_HAPLOTYPE)
     to_haplotypes = aligned.offsets, aligned.cigars, aligned.cigar_offsets
     to_reference = chosen, cigars, cigar_offsets
     positions = _place_all(reads.positions, cut, spans, to_haplotypes, to_reference, window.codes, window.start)
