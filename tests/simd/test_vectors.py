@@ -27,7 +27,6 @@ from quire.simd.vectors import (
     load,
     load_like,
     maximum,
-    minimum,
     moved_up,
     multiply,
     shift_left,
@@ -36,7 +35,6 @@ from quire.simd.vectors import (
     store,
     store_bits,
     subtract,
-    trailing_zeros,
 )
 
 from tests.support.examples import examples
@@ -226,11 +224,6 @@ def apply_any_bit(numbers):
     return any_bit(load(numbers, 0, LANES))
 
 
-@njit
-def apply_trailing_zeros(numbers, out):
-    store(out, 0, trailing_zeros(load(numbers, 0, LANES)))
-
-
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 def test_bits_and_shifts(dtype):
     generator = np.random.default_rng(6)
@@ -252,17 +245,8 @@ def test_bits_and_shifts(dtype):
     assert negative[1] == 15  # zeros are shifted in
 
 
-def test_minimum():
-    left, right, out = drawn(3, np.int32)
-    apply_two(minimum, left, right, out)
-    assert out[1:-1].tolist() == np.minimum(left, right)[1:-1].tolist()
-
-
-def test_trailing_zeros_and_any_bit():
+def test_any_bit():
     numbers = np.array([0, 1, 2, 12, 1 << 40, -(1 << 63), 6, 8] * (LANES // 8), np.int64)
-    out = np.empty(LANES, np.int64)
-    apply_trailing_zeros(numbers, out)
-    assert out.tolist() == [64, 0, 1, 2, 40, 63, 1, 3] * (LANES // 8)
     assert apply_any_bit(numbers)
     assert not apply_any_bit(np.zeros(LANES, np.int64))
     numbers[:] = 0

@@ -20,7 +20,6 @@ EXAMINED, PIECE = 1 << 18, 1 << 13  # bytes of text examined; bytes inflated at 
 # start there and exceed Q50 ('S') in Phred+33, the highest that instruments write, is taken as Phred+64.
 LOWEST_OF_64, HIGHEST_OF_33 = ord(";"), ord("S")
 PHRED64_OFFSET = 64
-QUALITIES = ("phred33", "phred64")
 # instrument:run:flowcell:lane:tile:x:y, after which bcl-convert appends a UMI, if there is one.
 _ILLUMINA_NAME = re.compile(r"[^:]+:\d+:(?P<flowcell>[A-Za-z0-9-]+):(?P<lane>\d+):\d+:\d+:\d+(:|$)")
 

@@ -1,5 +1,7 @@
 """Single instructions that Numba does not offer: on the bits and bytes of words, and on memory."""
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -13,44 +15,27 @@ ONES = np.uint64(0x0101010101010101)  # the lowest bit of eight bytes
 CODES, UNKNOWN = np.uint64(0x0303030303030303), np.uint64(0x0404040404040404)
 
 
-@intrinsic
-def count_ones(_typing_context, word):
-    """Count the set bits of a uint64, as int64 (NumPy's function does not compile in Numba)."""
+def _of_word(method: str, result: types.Integer, *constants: ir.Constant) -> Any:
+    """Make an intrinsic of a uint64 from the builder's method, which takes further constants."""
 
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctpop(arguments[0])
+    @intrinsic
+    def function(_typing_context, word):
 
-    return types.int64(types.uint64), generate
+        def generate(_context, builder, _signature, arguments):
+            return getattr(builder, method)(arguments[0], *constants)
 
+        return result(types.uint64), generate
 
-@intrinsic
-def leading_zeros(_typing_context, word):
-    """Count the zero bits above the highest set bit of a uint64, as int64; 64 for 0."""
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
+    return function
 
 
-@intrinsic
-def trailing_zeros(_typing_context, word):
-    """Count the zero bits below the lowest set bit of a uint64, as int64; 64 for 0."""
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def swap_bytes(_typing_context, word):
-    """Reverse the bytes of a uint64."""
-
-    def generate(_context, builder, _signature, arguments):
-        return builder.bswap(arguments[0])
-
-    return types.uint64(types.uint64), generate
+_ZERO_IS_DEFINED = ir.Constant(ir.IntType(1), 0)
+# Of a uint64: the number of set bits (NumPy's function does not compile in Numba), and of zero bits above the highest
+# and below the lowest set bit, 64 for 0, as int64; and the word with its bytes reversed.
+count_ones = _of_word("ctpop", types.int64)
+leading_zeros = _of_word("ctlz", types.int64, _ZERO_IS_DEFINED)
+trailing_zeros = _of_word("cttz", types.int64, _ZERO_IS_DEFINED)
+swap_bytes = _of_word("bswap", types.uint64)
 
 
 @intrinsic

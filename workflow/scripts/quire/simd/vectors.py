@@ -218,23 +218,14 @@ def choose_shifted(_typing_context, a, b, chosen, otherwise):
     return chosen(a, b, chosen, otherwise), generate
 
 
-def _extreme(comparison: str) -> Any:
-    """Make an intrinsic of two vectors of signed integers that returns the first where the comparison holds."""
+@intrinsic
+def maximum(_typing_context, a, b):
+    """Return the larger of signed integers, lane by lane."""
 
-    @intrinsic
-    def function(_typing_context, a, b):
+    def generate(_context, builder, _signature, arguments):
+        return builder.select(builder.icmp_signed(">", *arguments), *arguments)
 
-        def generate(_context, builder, _signature, arguments):
-            return builder.select(builder.icmp_signed(comparison, *arguments), *arguments)
-
-        return a(a, b), generate
-
-    return function
-
-
-# The larger and the smaller of signed integers a and b, lane by lane.
-maximum = _extreme(">")
-minimum = _extreme("<")
+    return a(a, b), generate
 
 
 @intrinsic
@@ -273,20 +264,6 @@ def moved_up(_typing_context, vector, scalar):
         return builder.shuffle_vector(arguments[0], first, mask)
 
     return vector(vector, scalar), generate
-
-
-@intrinsic
-def trailing_zeros(_typing_context, vector):
-    """Count the zero bits below the lowest set bit of integers, lane by lane; all bits of an element that is 0."""
-
-    def generate(_context, builder, _signature, arguments):
-        llvm_vector = arguments[0].type
-        name = f"llvm.cttz.v{vector.lanes}i{vector.element.bitwidth}"
-        prototype = ir.FunctionType(llvm_vector, [llvm_vector, ir.IntType(1)])
-        function = cgutils.get_or_insert_function(builder.module, prototype, name)
-        return builder.call(function, [arguments[0], ir.Constant(ir.IntType(1), 0)])
-
-    return vector(vector), generate
 
 
 @intrinsic
