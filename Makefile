@@ -38,7 +38,7 @@ card: install
 
 # A worker takes one file at a time: its kernels and fixtures are made once. With ONCE=FILE, `make test-all` leaves out
 # what passed in `make test` (see tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ONCE),--once $(ONCE))
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ONCE),--once=$(ONCE))
 
 test: $(VENV)/test.stamp
 	$(PYTEST) -m "not full" --hypothesis-profile quick
