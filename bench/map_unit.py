@@ -12,7 +12,6 @@ from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.device.backend import look_for_card
 from quire.errors import InputError, QuireError
 from quire.io.bam.writer import ReadGroup
-from quire.io.first_reads import QUALITIES
 from quire.io.read_files import ReadFiles
 
 
@@ -26,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--fq2", type=Path, nargs="+", default=[], help="FASTQ of second mates")
     made.add_argument("--fq-umi", type=Path, nargs="+", default=[], help="FASTQ of UMIs")
     made.add_argument("--interleaved", action="store_true", help="fq1 holds the mates in turn")
-    made.add_argument("--qualities", default="", choices=["", *QUALITIES])
+    made.add_argument("--qualities", default="", choices=["", "phred33", "phred64"])
     made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
     made.add_argument("--alternate", type=Path, help="list of the reference's alternate contigs, such as genome.fa.alt")
     made.add_argument(
