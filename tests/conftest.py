@@ -76,9 +76,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the tests that passed before, with `--once`."""
     file = config.getoption("once")
     passed = set(file.read_text().splitlines()) if file and file.exists() else set()
-    again = [item for item in items if item.nodeid not in passed or item.get_closest_marker("hypothesis")]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(again)])
-    items[:] = again
+    left_out = {item for item in items if item.nodeid in passed and not item.get_closest_marker("hypothesis")}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -95,7 +95,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_terminal_summary(terminalreporter) -> None:
     """Print tables that tests recorded with `record_property("table: TITLE", text)`; list tests for `--once`."""
-    if file := terminalreporter.config.getoption("once"):
+    file = terminalreporter.config.getoption("once")
+    if file and not hasattr(terminalreporter.config, "workerinput"):  # workers of pytest-xdist report to this process
         with file.open("a") as stream:
             stream.writelines(f"{report.nodeid}\n" for report in terminalreporter.stats.get("passed", []))
     for status in ("passed", "failed"):

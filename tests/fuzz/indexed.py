@@ -133,7 +133,7 @@ class Regions(ByRegion):
 
 def record_of(line: str) -> Record:
     """Return contig, name, start and end of a SAM line; a record without aligned bases has one base, as in htslib."""
-    name, flag, contig, position, _, cigar, *_ = line.split("\t")
+    name, flag, contig, position, _, cigar, *_ = [*line.split("\t"), *[""] * 6]
     if not (flag.isdigit() and position.isdigit()):
         raise Refused(f"a name has a tab or an end of line: {line!r:.80}")
     aligned = (

@@ -48,6 +48,8 @@ def genotype(path: Path, text: str, reference: Reference) -> int:
         (",<NON_REF>\t600", "|,<NON_REF>\t600", r"at position 20 has the allele '[ACGT]\|', which is no bases"),
         ("DP=", "DP=?", "at position 20 has a wrong value"),
         ("END=", "END=x", "at position 1 has a wrong value"),
+        ("0,50,700\n", "0,50,700\0", "cannot be read at one:1-"),
+        ("two\t1\t", "two\t+1\t", "cannot be read at two:1-"),
         ("0,50,700\n", "0,50,700\t0/0\n", "at position 1 does not have the columns of the header"),
         ("##ALT=", f"##{HEADER_KEY}=<Ploidy=two>\n##ALT=", "its header has a wrong line"),
     ],

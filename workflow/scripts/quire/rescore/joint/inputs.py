@@ -45,6 +45,8 @@ class GvcfRecord:
     def __init__(self, line: str, source: "Gvcf") -> None:
         """Parse the columns that every record needs."""
         _, position, _, self.reference, alternates, self._rest = line.split("\t", 5)
+        if not position.isdecimal():
+            raise ValueError(f"position {position!r}")
         self.start = int(position) - 1
         self.alternates = _NONE_SPELT if alternates == NON_REFERENCE else tuple(alternates.split(","))
         self.source = source
@@ -193,9 +195,10 @@ class Gvcf:
         if contig not in self._file.contigs:
             return
         try:
-            for line in self._file.fetch(contig, start, end):
-                yield GvcfRecord(line, self)
-        except (OSError, ValueError) as error:
+            # As text, pysam gives a line up to a NUL, and so may lose the next one; as a tuple it refuses the line.
+            for row in self._file.fetch(contig, start, end, parser=pysam.asTuple()):
+                yield GvcfRecord(str(row), self)
+        except (OSError, ValueError, AssertionError) as error:
             raise InputError(f"{self.path}: cannot be read at {contig}:{start + 1}-{end}; is it damaged?") from error
 
     def close(self) -> None:
