@@ -1,7 +1,11 @@
 """The reference directory against pysam and against a plain walk over the sequence."""
 
+import gc
 import random
 import re
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference
 from quire.errors import InputError
-from quire.reference import Reference, fasta
+from quire.reference import Reference, fasta, storage
 from quire.reference.axis import SEPARATING_RUN
 from quire.reference.construction import page_bounds
 from quire.sequence.packing import unpack
@@ -149,3 +153,24 @@ def test_many_small_contigs(tmp_path: Path) -> None:
     contigs = {f"c{number}": random_bases(generator, generator.randrange(1, 40)) for number in range(500)}
     opened = built(tmp_path, contigs)
     assert [opened.sequence(name, 0, len(bases)).decode() for name, bases in contigs.items()] == list(contigs.values())
+
+
+def test_threads_open_arrays_at_once(tmp_path: Path) -> None:
+    """Collections of garbage, during which other threads run, fall into the parsing of heads."""
+    np.save(tmp_path / "x.npy", np.zeros((59, 8), np.uint64))
+    often, interval = gc.get_threshold(), sys.getswitchinterval()
+
+    def let_others_run(*_: object) -> None:
+        time.sleep(0)
+
+    gc.callbacks.append(let_others_run)
+    gc.set_threshold(20)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            opened = list(pool.map(lambda _: storage.open_array(tmp_path, {}, "x", verify=False).shape, range(1000)))
+    finally:
+        gc.callbacks.remove(let_others_run)
+        gc.set_threshold(*often)
+        sys.setswitchinterval(interval)
+    assert set(opened) == {(59, 8)}

@@ -6,6 +6,7 @@ A process reads each file once for this, as long as its size and time stamp stay
 
 import json
 import mmap
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,9 @@ _READ_SIZE = 1 << 20
 # A file changed twice within one tick of the clock keeps its time stamp, so younger files are read each time.
 _SETTLED_NANOSECONDS = 1_000_000_000
 _verified: dict[tuple[str, int, int, int], int] = {}
+# NumPy parses the head of a file with `ast`, which in Python 3.11 fails at random in two threads at once (a SystemError
+# about the recursion depth, gh-106905).
+_one_head_at_a_time = threading.Lock()
 
 
 def checksum_of_bytes(content: bytes | memoryview | NDArray[Any]) -> str:
@@ -101,7 +105,8 @@ def open_array(directory: Path, manifest: dict[str, Any], name: str, verify: boo
     try:
         if verify and checksum_of_file(path) != manifest["checksums"][path.name]:
             raise InputError(f"{path}: does not match its checksum in {MANIFEST} (damaged or changed); {remedy}.")
-        return np.asarray(np.load(path, mmap_mode="r"))
+        with _one_head_at_a_time:
+            return np.asarray(np.load(path, mmap_mode="r"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}); {remedy}.") from error
     except ValueError as error:
