@@ -91,13 +91,13 @@ def reads_of(path: Path, fasta: Path | None) -> Answer:
 KINDS = [(False, False), (True, False), (True, True)]
 
 
-def samtools_view(path: Path) -> list[str]:
+def samtools_view(path: Path, *options: str) -> list[str]:
     """Return the records of a file as SAM lines.
 
     Raises:
         Refused: samtools does not read the file to its end.
     """
-    command = ["samtools", "view", "--no-PG"]
+    command = ["samtools", "view", "--no-PG", *options]
     done = subprocess.run([*command, path], capture_output=True, check=False)
     if done.returncode or b"EOF marker is absent" in done.stderr or b"[E::" in done.stderr:
         raise Refused(done.stderr.decode(errors="replace").strip().replace("\n", " "))

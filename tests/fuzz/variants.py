@@ -5,7 +5,9 @@ The judges are bcftools, tabix and a parser in plain Python. Each changed VCF is
 
 import random
 import re
+import struct
 import subprocess
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -30,6 +32,7 @@ SEQUENCES = {name: random_bases(random.Random(size), size) for name, size in LEN
 REGIONS = {name: np.array([[0, size]]) for name, size in LENGTHS.items()}
 ALTERNATES = r"([A-Za-z]+|\*|<NON_REF>)(,([A-Za-z]+|\*|<NON_REF>))*"
 EVERYWHERE = 1 << 29
+BLOCK_HEADER = 18  # bytes of a BGZF block before its deflate data
 GENOTYPED = 200  # bases, since each record is genotyped twice
 
 
@@ -122,6 +125,18 @@ def without_comments(text: bytes) -> bytes:
     return head + names + b"\n".join(line for line in records.split(b"\n") if not line.startswith(b"#"))
 
 
+def with_right_sizes(content: bytes) -> bytes:
+    """Return the blocks of a BGZF file with the sizes of their content in the last 4 bytes."""
+    mended = b""
+    while content:
+        block = zlib.decompressobj(-15)
+        size = len(block.decompress(content[BLOCK_HEADER:]))
+        used = len(content) - len(block.unused_data) + 4
+        mended += content[:used] + struct.pack("<I", size)
+        content = content[used + 4 :]
+    return mended
+
+
 class GvcfInput(IndexedVcf):
     """A gVCF for joint genotyping; the answer is its records, which are genotyped with those of another file."""
 
@@ -172,6 +187,13 @@ class GvcfInput(IndexedVcf):
                 raise Refused("fields or alleles")
             found.append((fields[0], int(fields[1]) - 1, fields[3], tuple(fields[4].split(","))))
         return sorted(found, key=lambda one: (list(LENGTHS).index(one[0]), one[1]))
+
+    def tolerated(self, path: Path, answer: object, reason: str) -> bool:
+        """Accept a wrong number of bytes after a block with a right checksum; htslib does not read the number."""
+        if "incorrect length check" not in reason:
+            return False
+        path.write_bytes(with_right_sizes(path.read_bytes()))
+        return self.judge(path) == answer
 
 
 class Tbi(Target):
