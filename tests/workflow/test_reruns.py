@@ -23,7 +23,7 @@ pytestmark = pytest.mark.full
 REPORT = {"write_report"}
 VARIANTS = {"gather_variants", "compare_truth", *REPORT}
 CALLED = {"rescore_interval", *VARIANTS}
-ALL_MAPPED = {"map_unit", "finish_sample", *CALLED}
+ALL_MAPPED = {"map_unit", "finish_sample", "list_low_coverage", *CALLED}
 # Another value of each key, and the rules that then run again. The searches of exact tools are left out: each entry is
 # its own job (tests/workflow/test_exact_tools.py).
 RERUNS: dict[str, tuple[Any, set[str]]] = {
@@ -49,7 +49,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "align.optical_distance": (100, {"compile_kernels", *ALL_MAPPED}),
     "align.clip_adapters": (True, {"compile_kernels", *ALL_MAPPED}),
     "align.clip_poly_g": (True, {"compile_kernels", *ALL_MAPPED}),
-    "align.low_depth": (20, ALL_MAPPED),
+    "align.low_depth": (20, {"list_low_coverage", *REPORT}),
     "align.reads_per_batch": (500, set()),
     "rescore.intervals": ("regions.bed", {"count_target", "split_intervals", *VARIANTS}),
     "rescore.interval_size": (20000, {"split_intervals", *VARIANTS}),
@@ -182,3 +182,21 @@ def test_a_dry_run_says_what_changed_and_what_is_done_again(continued: Callable[
     assert 0 < len(lines_of(run.output / "rescore/all.vcf.gz")) < len(calls)
     assert run.snakemake("call", "--forcerun", "rescore_sample").returncode == 0
     assert gvcf.read_bytes() == before
+
+
+def test_another_low_depth_only_counts_again(continued: Callable[[], Run]) -> None:
+    """The files equal those of a run from scratch, to the byte."""
+    run = continued()
+    run.config["align"] = {"low_depth": 20}
+    run.write()
+    said = run.snakemake("--dry-run").stdout
+    assert "Nothing is indexed, mapped, sorted, called or genotyped." in said
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert finished_rules(result.stdout) == {"list_low_coverage", "write_report"}
+    names = ["counts.json", "low_coverage.bed.gz"]
+    later = [(run.output / f"align/NA12878.{name}").read_bytes() for name in names]
+    result = run.snakemake("align", "--forceall")
+    assert result.returncode == 0, result.stdout
+    assert [(run.output / f"align/NA12878.{name}").read_bytes() for name in names] == later
+    assert later[1] == (run.output / "align/units/NA12878.low_coverage.bed.gz").read_bytes()

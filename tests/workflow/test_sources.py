@@ -129,6 +129,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "search_complete.py": "algorithms/complete/seeds/cpu.py",
         "find_mems.py": "algorithms/mems/cpu.py",
         "align_pairwise.py": "algorithms/pairwise/cpu.py",
+        "list_low_coverage.py": "finish/counts/records_cpu.py",
         "count_target.py": "finish/counts/records_cpu.py",
         "count_known_sites.py": "io/frequencies.py",
         "compare_truth.py": "report/known_variants.py",

@@ -62,9 +62,9 @@ rule finish_sample:
             category="Alignments",
             labels={"sample": "{sample}"},
         ),
-        counts=ALIGN / "{sample}.counts.json",
+        counts=ALIGN / "units/{sample}.counts.json",
         windows=ALIGN / "{sample}.coverage.bed.gz",
-        low_coverage=ALIGN / "{sample}.low_coverage.bed.gz",
+        low_coverage=ALIGN / "units/{sample}.low_coverage.bed.gz",
         ledger=LEDGER / "{sample}.json",
     log:
         LOGS / "finish_sample/{sample}.log",
@@ -83,10 +83,39 @@ rule finish_sample:
         optical_distance=SETTINGS["align"]["optical_distance"],
         libraries=lambda wildcards: libraries(wildcards.sample),
         umi=SETTINGS["align"]["umi"],
-        low_depth=SETTINGS["align"]["low_depth"],
+        # A namespace: another depth must not finish the sample again, but only list_low_coverage counts again.
+        low=SimpleNamespace(depth=SETTINGS["align"]["low_depth"]),
         digest=sources.digest("finish_sample.py"),
     script:
         "../scripts/finish_sample.py"
+
+
+rule list_low_coverage:
+    input:
+        counts=ALIGN / "units/{sample}.counts.json",
+        low_coverage=ALIGN / "units/{sample}.low_coverage.bed.gz",
+        alignments=ALIGN / f"{{sample}}.{FORMAT}",
+        reference=REFERENCE,
+        fasta=FASTA,
+        kernels=OUTPUT / ".compiled/align.done",
+    output:
+        counts=ALIGN / "{sample}.counts.json",
+        low_coverage=ALIGN / "{sample}.low_coverage.bed.gz",
+    log:
+        LOGS / "list_low_coverage/{sample}.log",
+    benchmark:
+        BENCHMARKS / "list_low_coverage/{sample}.tsv"
+    conda:
+        "../../envs/align.yaml"
+    threads: 4
+    resources:
+        mem_mb=growing(2000),
+        runtime=120,
+    params:
+        low_depth=SETTINGS["align"]["low_depth"],
+        digest=sources.digest("list_low_coverage.py"),
+    script:
+        "../scripts/list_low_coverage.py"
 
 
 if SETTINGS["rescore"]["intervals"]:

@@ -25,7 +25,7 @@ def main(job) -> None:
         outputs=SampleOutputs(
             Path(job.output.alignments),
             CountsOutputs(
-                *map(Path, (job.output.counts, job.output.windows, job.output.low_coverage)), job.params.low_depth
+                *map(Path, (job.output.counts, job.output.windows, job.output.low_coverage)), job.params.low.depth
             ),
             Path(job.output.duplicates),
             Path(job.output.ledger),

@@ -14,8 +14,9 @@ from quire.finish.counts import ADAPTERS, GC_WINDOW, add_counters
 from quire.finish.counts.figures import estimate_library_size
 from quire.finish.counts.gc_cpu import count_windows, pieces_of, window_bin, windows_of
 from quire.finish.counts.low_coverage import LowCoverage
-from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target
+from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target, list_low_coverage
 from quire.finish.counts.sample import Counting, FinishedSample, genome_of, open_sample
+from quire.io.files import read_json
 from quire.reference import Reference, build
 from quire.reference.regions import islands_of, read_regions
 
@@ -321,6 +322,17 @@ def test_duplication_like_picard(genome: tuple[Path, dict[str, str]], tmp_path: 
     assert {row["LIBRARY"] for row in rows} == set(GROUPS.values())
     assert all(int(row["READ_PAIR_DUPLICATES"]) > 50 for row in rows)
     assert duplication_differences(count(tmp_path, marked, genome[0]), rows) == []
+
+
+def test_low_depth_counted_again(awkward: Path, genome: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    """Files of another limit, from the alignments and the figures of the first, are those of a first count."""
+    count(tmp_path, awkward, genome[0], threads=2)
+    figures = {**read_json(tmp_path / "counts.json"), "low_coverage": {"below": 1}}
+    sample = FinishedSample("S", awkward, genome[0].parent / "reference", genome[0])
+    outputs = TargetOutputs(tmp_path / "again/counts.json", tmp_path / "again/low.bed.gz", LOW)
+    list_low_coverage(sample, figures, outputs, 2)
+    for name in ("counts.json", "low.bed.gz"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_library_size_without_duplicates() -> None:

@@ -1,10 +1,13 @@
 """Output files of counting a sample: counts.json and two BED files of coverage; target.json and one BED file.
 
 The depth over the target is counted in a job of its own, so that a change of the target reruns only this job. If
-finishing depended on the target, the sample's units would be mapped again, since their alignments are temporary.
+finishing depended on the target, the sample's units would be mapped again, since their alignments are temporary. For
+the same reason another job lists the positions of the islands that have a low depth, if its limit changed since the
+sample was finished.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +15,11 @@ from typing import Any, NamedTuple
 from quire.errors import QuireError
 from quire.finish.counts.figures import figures_of, target_figures, window_rows
 from quire.finish.counts.low_coverage import LowCoverage
-from quire.finish.counts.sample import Counting, FinishedSample, Unsorted, open_sample
+from quire.finish.counts.sample import Counting, FinishedSample, SampleCounts, Unsorted, open_sample
 from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END, atomic_path, json_lines, sealed
 from quire.reference import Reference
-from quire.reference.regions import islands_of, read_regions
+from quire.reference.regions import Regions, islands_of, read_regions
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class CountsWriter(Counting):
 
 
 class TargetOutputs(NamedTuple):
-    """Paths of a sample's counts over the target: JSON, and bgzip BED of the positions with a lower depth."""
+    """Paths of a sample's counts over the target or the islands: JSON, and bgzip BED of those with a low depth."""
 
     counts: Path
     low_coverage: Path
@@ -77,6 +80,30 @@ def count_target(sample: FinishedSample, intervals_bed: str | Path, outputs: Tar
     reference = Reference.open(sample.reference)
     lengths = dict(zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True))
     regions = read_regions(intervals_bed, lengths)
+    with _counted(sample, reference, regions, outputs, threads) as (whole, counts, low):
+        figures = target_figures(sample.name, counts, low, str(intervals_bed), regions)
+        whole.write_text(sealed(outputs.counts, json_lines(figures)))
+
+
+def list_low_coverage(sample: FinishedSample, figures: Mapping[str, Any], outputs: TargetOutputs, threads: int) -> None:
+    """Write a sample's counts.json and its positions of low depth again, for another depth than its `figures` name.
+
+    Raises:
+        InputError, QuireError: as `count_target`.
+    """
+    reference = Reference.open(sample.reference)
+    with _counted(sample, reference, islands_of(reference), outputs, threads) as (whole, _, low):
+        whole.write_text(sealed(outputs.counts, json_lines({**figures, "low_coverage": low})))
+
+
+@contextmanager
+def _counted(
+    sample: FinishedSample, reference: Reference, regions: Regions, outputs: TargetOutputs, threads: int
+) -> Iterator[tuple[Path, SampleCounts, dict[str, Any]]]:
+    """Count the records of a finished sample, with the depth over regions, and write the BED file of low depth.
+
+    Yield the path for the JSON file, which gets its name when it is written, the counts and the summary of low depth.
+    """
     with (
         atomic_path(outputs.counts) as whole,
         atomic_path(outputs.low_coverage) as whole_low,
@@ -92,5 +119,4 @@ def count_target(sample: FinishedSample, intervals_bed: str | Path, outputs: Tar
                     f"{sample.alignments}: is not sorted by coordinate; sort it with samtools sort."
                 ) from None
             counts = counting.finish()
-        figures = target_figures(sample.name, counts, low.close(), str(intervals_bed), regions)
-        whole.write_text(sealed(outputs.counts, json_lines(figures)))
+        yield whole, counts, low.close()
