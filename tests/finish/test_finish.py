@@ -20,7 +20,7 @@ from quire.buckets.file import BucketFile, BucketWriter
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.marking import Marking
-from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
+from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, convert_alignments, finish_sample
 from quire.finish.sorting import Effort
 from quire.io.bam.decode_cpu import records_of
 from quire.reference import build
@@ -265,6 +265,20 @@ def test_cram(tmp_path: Path, units: list[UnsortedUnit], compression: str) -> No
     read = [line.split("\t")[:11] for line in records(cram, reference_filename=str(tmp_path / "plain.fa"))]
     assert read == [line.split("\t")[:11] for line in records(bam)]
     assert (tmp_path / "out" / "S.cram.crai").exists()
+    # Each converted to the other format is as if the sample was finished in that format.
+    (tmp_path / "converted").mkdir()
+    for source, kind in ((bam, SampleFormat("cram", "bai", fasta)), (cram, SampleFormat("bam", "csi", fasta))):
+        converted = tmp_path / "converted" / f"S.{kind.format}"
+        convert_alignments(source, converted, kind, 2)
+        finished = cram if kind.format == "cram" else bam
+        # Without tags: htslib adds MD and NM, which these records lack.
+        read = [line.split("\t")[:11] for line in records(converted, reference_filename=str(tmp_path / "plain.fa"))]
+        assert read == [
+            line.split("\t")[:11] for line in records(finished, reference_filename=str(tmp_path / "plain.fa"))
+        ]
+    assert {path.name for path in (tmp_path / "converted").iterdir()} == {
+        *("S.bam", "S.bam.csi", "S.cram", "S.cram.crai"),
+    }
 
 
 def test_faults_leave_nothing(tmp_path: Path, units: list[UnsortedUnit]) -> None:

@@ -361,3 +361,23 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
         "b",
         "b.1",
     ]
+    # As BAM the alignments are only converted, and calling keeps to the CRAM.
+    run.config["align"] = {**run.config["align"], "format": "bam"}
+    run.write()
+    said = run.snakemake("--dry-run").stdout
+    assert re.search(r"convert_alignments +2 x  2 samples", said)
+    assert "Nothing is indexed, mapped, sorted, called or genotyped." in said
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert finished_rules(result.stdout) == {"convert_alignments", "write_report"}
+    for sample in ("NA12878", "b"):
+        bam, cram = (run.output / f"align/{sample}.{kind}" for kind in ("bam", "cram"))
+        assert records(bam) == records(cram)
+        cram.unlink()  # only another calling needs it
+    # As finished in that format, tags included: the same reads as those of the other run, in another read group.
+    converted = [line.replace("RG:Z:b.1", "RG:Z:NA12878.lane_1") for line in records(run.output / "align/b.bam")]
+    assert converted == records(finished.output / "align/NA12878.bam")
+    assert "Nothing to be done" in run.snakemake("--dry-run").stdout
+    assert {"map_unit", "finish_sample_as_before"} <= planned(
+        run.snakemake("--dry-run", "--forcerun", "rescore_interval").stdout
+    )

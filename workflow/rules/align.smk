@@ -53,23 +53,13 @@ rule finish_sample:
         reference=REFERENCE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
-        alignments=ALIGN / f"{{sample}}.{FORMAT}",
-        index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
-        units=ALIGN / "units/{sample}.units.json",
-        duplicates=report(
-            ALIGN / "{sample}.duplicates.tsv",
-            caption="../report/duplicates.rst",
-            category="Alignments",
-            labels={"sample": "{sample}"},
-        ),
-        counts=ALIGN / "units/{sample}.counts.json",
-        windows=ALIGN / "{sample}.coverage.bed.gz",
-        low_coverage=ALIGN / "units/{sample}.low_coverage.bed.gz",
-        ledger=LEDGER / "{sample}.json",
+        **outputs_of_finishing(FORMAT),
     log:
         LOGS / "finish_sample/{sample}.log",
     benchmark:
         BENCHMARKS / "finish_sample/{sample}.tsv"
+    wildcard_constraints:
+        sample=names_of(sample for sample in SAMPLES if sample not in converted_samples()),
     conda:
         "../../envs/align.yaml"
     threads: 16
@@ -90,11 +80,48 @@ rule finish_sample:
         "../scripts/finish_sample.py"
 
 
+if converted_samples():
+
+    use rule finish_sample as finish_sample_as_before with:
+        output:
+            **outputs_of_finishing(OTHER_FORMAT),
+        wildcard_constraints:
+            sample=names_of(converted_samples()),
+        params:
+            format=OTHER_FORMAT,
+
+    rule convert_alignments:
+        input:
+            alignments=finished_alignments,
+            reference=REFERENCE,
+            fasta=FASTA,
+        output:
+            alignments=ALIGN / f"{{sample}}.{FORMAT}",
+            index=ALIGN / f"{{sample}}.{INDICES[FORMAT]}",
+        log:
+            LOGS / "convert_alignments/{sample}.log",
+        benchmark:
+            BENCHMARKS / "convert_alignments/{sample}.tsv"
+        wildcard_constraints:
+            sample=names_of(converted_samples()),
+        conda:
+            "../../envs/align.yaml"
+        threads: 16
+        resources:
+            mem_mb=growing(4000),
+            runtime=480,
+        params:
+            index_format=SETTINGS["align"]["index_format"],
+            digest=sources.digest("convert_alignments.py"),
+        script:
+            "../scripts/convert_alignments.py"
+
+
 rule list_low_coverage:
     input:
         counts=ALIGN / "units/{sample}.counts.json",
         low_coverage=ALIGN / "units/{sample}.low_coverage.bed.gz",
-        alignments=ALIGN / f"{{sample}}.{FORMAT}",
+        alignments=finished_alignments,
         reference=REFERENCE,
         fasta=FASTA,
         kernels=OUTPUT / ".compiled/align.done",
@@ -123,7 +150,7 @@ if SETTINGS["rescore"]["intervals"]:
     # Not part of finish_sample: the units' files are temporary, and another target would map the units again.
     rule count_target:
         input:
-            alignments=ALIGN / f"{{sample}}.{FORMAT}",
+            alignments=finished_alignments,
             reference=REFERENCE,
             fasta=FASTA,
             intervals=SETTINGS["rescore"]["intervals"],
@@ -152,7 +179,7 @@ if SETTINGS["report"]["known_sites"]:
 
     rule count_known_sites:
         input:
-            alignments=ALIGN / f"{{sample}}.{FORMAT}",
+            alignments=finished_alignments,
             reference=REFERENCE,
             fasta=FASTA,
             sites=SETTINGS["report"]["known_sites"],

@@ -4,7 +4,7 @@ import re
 import shlex
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -134,7 +134,8 @@ DEVICE = SimpleNamespace(**SETTINGS["device"], reads_per_batch=SETTINGS["align"]
 CARDS = 1 if DEVICE.backend == "gpu" else 0
 MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # with `auto` a job may find one
 FORMAT = SETTINGS["align"]["format"]
-FORMAT_INDEX = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
+OTHER_FORMAT = "bam" if FORMAT == "cram" else "cram"
+INDICES = {"bam": f"bam.{SETTINGS['align']['index_format']}", "cram": "cram.crai"}
 # True: each sample is called to its own gVCF, and these are genotyped together. False: all samples are called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
 OPTICAL = SETTINGS["align"]["optical_distance"] is not None

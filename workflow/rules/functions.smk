@@ -97,10 +97,65 @@ def mapping_is_forced():
     return os.environ.setdefault("QUIRE_MAP_AGAIN", str(int(forced))) == "1"
 
 
+@cache
+def converted_samples():
+    """Return the samples that an earlier run finished in the other format.
+
+    Their jobs keep to that file, so that nothing runs again but its conversion. As above the first process tells the
+    jobs, since the file that tells the format vanishes while a sample is finished.
+    """
+    found = []
+    for sample in SAMPLES if {"--forceall", "-F"}.isdisjoint(sys.argv) else []:
+        with suppress(OSError), open(ALIGN / f"units/{sample}.units.json", encoding="utf-8") as stream:
+            # Units of a CRAM are not kept.
+            if ('"units": {}' in stream.read(200)) == (OTHER_FORMAT == "cram"):
+                found.append(sample)
+    return os.environ.setdefault("QUIRE_CONVERTED", " ".join(found)).split()
+
+
+def names_of(samples):
+    """Return the wildcard constraint of a rule for some samples, or a pattern that matches none."""
+    return "|".join(map(re.escape, samples)) or "(?!)"
+
+
+def finished_as(sample):
+    """Return the format in which a sample is finished."""
+    return OTHER_FORMAT if sample in converted_samples() else FORMAT
+
+
+def finished_alignments(wildcards):
+    """Return the alignments of a sample as it is finished."""
+    return str(ALIGN / f"{wildcards.sample}.{finished_as(wildcards.sample)}")
+
+
+def finished_index(wildcards):
+    """Return the index of `finished_alignments`."""
+    return str(ALIGN / f"{wildcards.sample}.{INDICES[finished_as(wildcards.sample)]}")
+
+
+def outputs_of_finishing(kind):
+    """Return the named outputs of finishing a sample in a format."""
+    return {
+        "alignments": ALIGN / f"{{sample}}.{kind}",
+        "index": ALIGN / f"{{sample}}.{INDICES[kind]}",
+        "units": ALIGN / "units/{sample}.units.json",
+        "duplicates": report(
+            ALIGN / "{sample}.duplicates.tsv",
+            caption="../report/duplicates.rst",
+            category="Alignments",
+            labels={"sample": "{sample}"},
+        ),
+        "counts": ALIGN / "units/{sample}.counts.json",
+        "windows": ALIGN / "{sample}.coverage.bed.gz",
+        "low_coverage": ALIGN / "units/{sample}.low_coverage.bed.gz",
+        "ledger": LEDGER / "{sample}.json",
+    }
+
+
 def earlier_file(wildcards):
     """Return the paths of the finished alignments of a unit's sample, from which its records may be taken."""
     return SimpleNamespace(
-        alignments=str(ALIGN / f"{wildcards.sample}.{FORMAT}"),
+        alignments=finished_alignments(wildcards),
         units=str(ALIGN / f"units/{wildcards.sample}.units.json"),
         forced=mapping_is_forced(),
     )
@@ -130,14 +185,6 @@ def environment(name):
 def ledgers(sample):
     """Return the ledgers of a sample's alignments: one per unit, and one of the whole sample."""
     return [*files_of_units(LEDGER / "{sample}.{unit}.json", sample), str(LEDGER / f"{sample}.json")]
-
-
-def finished_alignments():
-    """Return named inputs: the alignments of all samples and their indices, in the order of the sheet."""
-    return {
-        "alignments": expand(ALIGN / f"{{sample}}.{FORMAT}", sample=SAMPLES),
-        "indices": expand(ALIGN / f"{{sample}}.{FORMAT_INDEX}", sample=SAMPLES),
-    }
 
 
 def targets_of_samples():
@@ -186,7 +233,7 @@ def results_of_samples():
 
 def alignments_of_samples():
     """Return the kept results of mapping, sorting and counting."""
-    endings = (FORMAT, FORMAT_INDEX, "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
+    endings = (FORMAT, INDICES[FORMAT], "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
     return [
         *expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=endings),
         *(ledger for sample in SAMPLES for ledger in ledgers(sample)),

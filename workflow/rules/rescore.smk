@@ -35,8 +35,8 @@ if DRAGEN:
 
     rule calibrate_repeats:
         input:
-            alignment=ALIGN / f"{{sample}}.{FORMAT}",
-            index=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+            alignment=finished_alignments,
+            index=finished_index,
             reference=REFERENCE,
             pieces=PIECES,
             fasta=FASTA,
@@ -89,8 +89,8 @@ if GVCF:
 
     rule rescore_sample:
         input:
-            alignments=[ALIGN / f"{{sample}}.{FORMAT}"],
-            indices=ALIGN / f"{{sample}}.{FORMAT_INDEX}",
+            alignments=lambda wildcards: [finished_alignments(wildcards)],
+            indices=finished_index,
             reference=REFERENCE,
             pieces=PIECES,
             fasta=FASTA,
@@ -177,7 +177,8 @@ else:
 
     rule rescore_interval:
         input:
-            **finished_alignments(),
+            alignments=[ALIGN / f"{sample}.{finished_as(sample)}" for sample in SAMPLES],
+            indices=[ALIGN / f"{sample}.{INDICES[finished_as(sample)]}" for sample in SAMPLES],
             reference=REFERENCE,
             pieces=PIECES,
             fasta=FASTA,

@@ -26,6 +26,7 @@ from quire.io.open_files import allow_open_files
 from quire.ledger import write_ledger
 from quire.reference import Reference
 
+LEVEL_OF_RESULTS = 6  # of compression, as samtools chooses
 SHARE_FOR_SORTING = 0.7  # share of the memory; the rest is for the interpreter and compiled kernels
 log = logging.getLogger("quire.align")
 
@@ -85,6 +86,10 @@ class SampleFormat:
     index: str
     fasta: Path
 
+    def index_path(self, alignments: Path) -> Path:
+        """Return the path of the index of alignments in this format."""
+        return alignments.with_name(f"{alignments.name}.{self.index if self.format == 'bam' else 'crai'}")
+
 
 def finish_sample(
     sample: str,
@@ -105,7 +110,6 @@ def finish_sample(
             failed, or records were lost. No output gets its final name in this case.
     """
     output = outputs.alignments
-    index = kind.index if kind.format == "bam" else "crai"
     reference = Reference.open(reference_directory)
     libraries = {library: number for number, library in enumerate(dict.fromkeys(unit.library for unit in units))}
     numbers = [libraries[unit.library] for unit in units]
@@ -120,7 +124,7 @@ def finish_sample(
         paths = (counts.counts, counts.windows, counts.low_coverage)
         whole, windows, low = (stack.enter_context(atomic_path(path)) for path in paths)
         whole_counts = CountsOutputs(whole, windows, low, counts.low_depth)
-        whole_index = stack.enter_context(atomic_path(output.with_name(f"{output.name}.{index}")))
+        whole_index = stack.enter_context(atomic_path(kind.index_path(output)))
         counting = stack.enter_context(CountsWriter(sample, header, reference, effort.threads, whole_counts))
         sorting = Effort(effort.threads, int(effort.memory_mb * SHARE_FOR_SORTING))
         file = SortedFile(output, whole_index, kind.index)
@@ -128,9 +132,7 @@ def finish_sample(
             file = SortedFile(scratch / "whole.bam", None)
         done = sort_and_mark(sample, ordered, file, sorting, counting, marking)
         if kind.format == "cram":
-            with atomic_path(output) as cram:
-                _write_cram(file.bam, cram, kind.fasta, scratch, effort.threads)
-                samtools.index(cram, whole_index, index, effort.threads)
+            _write_cram(file.bam, output, whole_index, kind.fasta, scratch, effort.threads)
         log.info("%s: %d records written, with their index", sample, done.records_out)
         by_library = [LibraryCounts(name, *row) for name, row in zip(libraries, done.counts.tolist(), strict=True)]
         pairs = {library.library: library.optical // 2 for library in by_library}
@@ -160,15 +162,35 @@ def _write_duplicates(path: Path, libraries: Sequence[LibraryCounts], optical: b
         temporary.write_text("".join("\t".join(map(str, row if optical else row[:-1])) + "\n" for row in rows))
 
 
-def _write_cram(bam: Path, output: Path, fasta: Path, scratch: Path, threads: int) -> None:
-    """Write `bam` as CRAM; a FASTA without an index is linked or copied to `scratch` and indexed."""
+def convert_alignments(alignments: Path, output: Path, kind: SampleFormat, threads: int) -> None:
+    """Write a finished sample's alignments in the other format, and their index; `kind` is the format of the output.
+
+    The records of a BAM are those of the CRAM, as samtools decodes them.
+
+    Raises:
+        QuireError: if a step failed. No output gets its final name in this case.
+    """
+    with (
+        scratch_directory(output.parent, f"{output.name}.converting") as scratch,
+        atomic_path(kind.index_path(output)) as index,
+    ):
+        if kind.format == "cram":
+            _write_cram(alignments, output, index, kind.fasta, scratch, threads)
+            return
+        with atomic_path(output) as bam:
+            samtools.to_bam(alignments, bam, indexed_fasta(kind.fasta, scratch), threads, LEVEL_OF_RESULTS)
+            samtools.index(bam, index, kind.index, threads)
+
+
+def _write_cram(bam: Path, output: Path, index: Path, fasta: Path, scratch: Path, threads: int) -> None:
+    """Write `bam` as CRAM with its index; a FASTA without an index is linked or copied to `scratch` and indexed."""
     indexed = indexed_fasta(fasta, scratch)
-    if indexed == fasta:
-        samtools.to_cram(bam, output, indexed, threads)
-        return
-    cram = scratch / "whole.cram"
-    samtools.to_cram(bam, cram, indexed, threads)
-    samtools.rename_reference(cram, output, fasta.absolute(), scratch / "header.sam")
+    with atomic_path(output) as whole:
+        cram = whole if indexed == fasta else scratch / "whole.cram"
+        samtools.to_cram(bam, cram, indexed, threads)
+        if cram != whole:
+            samtools.rename_reference(cram, whole, fasta.absolute(), scratch / "header.sam")
+        samtools.index(whole, index, "crai", threads)
 
 
 def _warnings(counts: Sequence[LibraryCounts]) -> list[str]:

@@ -39,11 +39,11 @@ def to_cram(bam: Path, output: Path, reference: Path, threads: int) -> None:
     _call("samtools.view", output, "--no-PG", *kind, "-T", reference, "-@", _additional(threads), "-o", output, bam)
 
 
-def to_bam(cram: Path, output: Path, reference: Path | None, threads: int) -> None:
-    """Decode a CRAM file to a lightly compressed BAM; the FASTA file, if any, has its index beside it."""
-    level = ["-b", "--output-fmt-option", "level=1"]
+def to_bam(cram: Path, output: Path, reference: Path | None, threads: int, level: int = 1) -> None:
+    """Decode a CRAM file to a BAM, lightly compressed by default; the FASTA file, if any, has its index beside it."""
+    kind = ["-b", "--output-fmt-option", f"level={level}"]
     given = [] if reference is None else ["-T", reference]
-    _call("samtools.view", output, "--no-PG", *level, *given, "-@", _additional(threads), "-o", output, cram)
+    _call("samtools.view", output, "--no-PG", *kind, *given, "-@", _additional(threads), "-o", output, cram)
 
 
 def collate(alignments: Path, output: Path, reference: Path | None, threads: int) -> None:
