@@ -7,6 +7,7 @@ from pathlib import Path
 import pysam
 import pysam.bcftools
 import pytest
+from quire.io.files import read_json, write_json_atomic
 from quire.report.criteria import CRITERIA
 from quire.report.multiqc import duplication_metrics, write_folder
 from quire.report.page import ReportInputs, ReportOutputs, write_report
@@ -99,6 +100,31 @@ def test_metrics_are_tables_as_picard_has_them(
     assert columns <= set(head)
     table = [line.split("\t") for line in lines[at + 2 :]]
     assert [len(row) for row in table[: rows + 1]] == [*[len(head)] * rows, 1]
+
+
+def test_each_sample_has_its_own_files(run: Run, tmp_path: Path) -> None:
+    """Each of two samples has its GC curve, named by it, and one with a target the depth of its positions."""
+    (of_one,) = read_json(run.variants)["samples"].values()
+    write_json_atomic(tmp_path / "variants.json", {"samples": {"one": of_one, "two": of_one}})
+    counts = read_json(run.counts)
+    other = counts["gc_bias"] | {"normalized_coverage": [0.5] * 101}
+    write_json_atomic(tmp_path / "two.json", counts | {"gc_bias": other})
+    write_json_atomic(tmp_path / "target.json", {"depth": {"histogram": [2, 0, 5, 1]}})
+    samples = [
+        {"sample": "one", "counts": run.counts},
+        {"sample": "two", "counts": tmp_path / "two.json", "target": tmp_path / "target.json"},
+    ]
+    write_folder(tmp_path / "multiqc", samples, tmp_path / "variants.json", [])
+    curves = {}
+    for name in ("one", "two"):
+        lines = (tmp_path / f"multiqc/{name}.gc_bias_metrics.txt").read_text().splitlines()
+        assert f"INPUT={name}.bam" in lines[1]
+        curves[name] = [float(line.split("\t")[4]) for line in lines if line.startswith("All Reads")]
+    assert curves == {"one": counts["gc_bias"]["normalized_coverage"], "two": [0.5] * 101}
+    assert not (tmp_path / "multiqc/one.mosdepth.region.dist.txt").exists()
+    assert (tmp_path / "multiqc/two.mosdepth.region.dist.txt").read_text().splitlines() == [
+        *("total\t3\t0.1250", "total\t2\t0.7500", "total\t1\t0.7500", "total\t0\t1.0000"),
+    ]
 
 
 @pytest.mark.parametrize(("counted", "expected"), [(7, "7"), (None, "0")])

@@ -117,6 +117,13 @@ def test_what_cannot_be_judged_says_why(keys: str, changes: dict, setting: Setti
     assert any(found[key]["reason"].startswith(reason) for key in keys.split())
 
 
+def test_a_ratio_without_denominator_is_shown_as_its_counts() -> None:
+    """The table of samples shows no ratio, so the warning must not name one."""
+    sample = GOOD | {"variants": GOOD["variants"] | {"heterozygous": 214, "homozygous": 0}}
+    (check,) = (check for check in check_sample(sample, GENOME) if check["criterion"] == "het_hom")
+    assert (check["verdict"], check["shown"]) == (FAIL, "214 to 0")
+
+
 def test_a_sample_without_reads_is_not_judged() -> None:
     assert set(verdicts({"reads": {"total": 0}}).values()) == {NOT_JUDGED}
 

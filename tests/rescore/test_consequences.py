@@ -53,6 +53,7 @@ def test_counts() -> None:
             "b": {"stop_gained": 0, "intron": 1, OUTSIDE: 0},
             "c": {"stop_gained": 0, "intron": 0, OUTSIDE: 1},
         },
+        "all_grave": 1,
         "grave": [
             {
                 "variant": "chr1:6 T>C",

@@ -168,7 +168,8 @@ def _ratio(above: int, below: int) -> Measured:
     """Return the ratio of two counts; the standard error is that of its logarithm, and a count of 0 is taken as 0.5."""
     value = above / (below or 0.5)
     factor = exp(2 * sqrt(1 / (above or 0.5) + 1 / (below or 0.5)))
-    return Measured(value, value / factor, (above or 0.5) / (below or 0.5) * factor)
+    shown = "" if below else f"{above:,} to 0"
+    return Measured(value, value / factor, (above or 0.5) / (below or 0.5) * factor, shown=shown)
 
 
 def _ratio_of(above: str, below: str, diploid: bool = False) -> Callable[[Mapping[str, Any], Setting], Measured]:

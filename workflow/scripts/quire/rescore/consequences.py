@@ -103,12 +103,13 @@ class ConsequenceCounts:
             self._grave.append({"variant": place, **found._asdict(), "samples": carriers})
 
     def to_json(self) -> dict[str, Any]:
-        """Return counts by consequence, the most severe first (`variants`, `samples`), and the first grave variants."""
+        """Return counts by consequence, the most severe first (`variants`, `samples`), and the first grave ones."""
         kinds = (*SEVERITY, *sorted(set(self._records) - set(SEVERITY) - {OUTSIDE}), OUTSIDE)
         seen = [kind for kind in kinds if self._records[kind]]
         return {
             "variants": {kind: self._records[kind] for kind in seen},
             "samples": {name: {kind: counts[kind] for kind in seen} for name, counts in self._carried.items()},
+            "all_grave": sum(self._records[kind] for kind in GRAVE),
             "grave": self._grave,
         }
 
