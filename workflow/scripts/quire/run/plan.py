@@ -48,8 +48,9 @@ def lines_of_plan(jobs: Mapping[Any, Any], cores: int, kept: Path, now: Mapping[
         samples = len({job.wildcards_dict.get("sample") for job in own} - {None})
         of_samples = f"{samples} sample{'s' * (samples > 1)}" if samples else ""
         why = "; ".join(sorted({_why(jobs[job]) for job in own} - {""}))
-        seconds = sum(took.get(job, 0.0) for job in own)
-        lines.append(f"  {rule:<18}{len(own):>4} x  {of_samples:<12}{seconds:>9,.1f}  {why}".rstrip())
+        known = [took[job] for job in own if job in took]
+        seconds = f"{sum(known):,.1f}" if known else ""
+        lines.append(f"  {rule:<18}{len(own):>4} x  {of_samples:<12}{seconds:>9}  {why}".rstrip())
     first = next((i for i, rules in enumerate(_STAGES.values()) if not rules.isdisjoint(by_rule)), len(_STAGES))
     if idle := [*_STAGES][:first]:
         lines.append(f"Nothing is {', '.join(idle[:-1])}{' or ' if idle[1:] else ''}{idle[-1]}.")
@@ -95,8 +96,14 @@ def _why(reason: Any) -> str:
 
 
 def _seconds(job: Any) -> dict[Any, float]:
-    """Return the wall time of a job by Snakemake's benchmark of an earlier run, if there is one."""
+    """Return the wall time of a job by Snakemake's benchmark of an earlier run, if there is one.
+
+    A job that is new, as for another sample, is taken to last as long as those of its rule did on average.
+    """
+    own = Path(str(job.benchmark))
+    files = [own] if own.exists() or own.parent.name != job.rule.name else [*own.parent.glob("*.tsv")]
     try:
-        return {job: float(Path(str(job.benchmark)).read_text().splitlines()[1].split("\t")[0])}
-    except (OSError, ValueError, IndexError):
+        found = [float(path.read_text().splitlines()[1].split("\t")[0]) for path in files]
+        return {job: sum(found) / len(found)}
+    except (OSError, ValueError, IndexError, ZeroDivisionError):
         return {}

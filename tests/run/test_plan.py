@@ -1,0 +1,43 @@
+"""The table at the end of a dry run, from jobs as Snakemake has them."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from quire.run.plan import lines_of_plan
+
+
+class Job(SimpleNamespace):
+    """A job as the table reads it."""
+
+    __hash__ = object.__hash__
+
+
+def job(folder: Path, rule: str, sample: str) -> Job:
+    return Job(
+        rule=SimpleNamespace(name=rule),
+        benchmark=folder / rule / f"{sample}.tsv",
+        wildcards_dict={"sample": sample},
+        threads=1,
+        is_checkpoint=False,
+    )
+
+
+def test_a_new_sample_is_estimated_from_the_others(tmp_path: Path) -> None:
+    """Its jobs take as long as those of other samples; of a new rule no time is known."""
+    for rule, sample, seconds in (("map_unit", "a", 4), ("map_unit", "b", 8), ("finish_sample", "a", 3)):
+        (tmp_path / rule).mkdir(exist_ok=True)
+        (tmp_path / rule / f"{sample}.tsv").write_text(f"s\th:m:s\n{seconds}.0\t0:00:0{seconds}\n")
+    none: Any = SimpleNamespace(
+        forced=False, params_changed=None, input_changed=False, missing_output=set(), updated_input=set(),
+        updated_input_run=set(),
+    )  # fmt: skip
+    jobs = [job(tmp_path, "map_unit", "c"), *(job(tmp_path, "finish_sample", sample) for sample in "ac")]
+    lines = lines_of_plan(dict.fromkeys([*jobs, job(tmp_path, "count_target", "c")], none), 1, tmp_path / "none", {})
+    assert lines[4:] == [
+        "  map_unit             1 x  1 sample          6.0",
+        "  finish_sample        2 x  2 samples         6.0",
+        "  count_target         1 x  1 sample",
+        "Nothing is indexed.",
+        "It takes about 12 s on 1 cores, and 1 new jobs.",
+    ]
