@@ -141,7 +141,7 @@ def test_a_module_of_another_workflow(module: Run) -> None:
     assert finished_rules(result.stdout) == {
         "all",
         *("quire_compile_kernels", "quire_map_unit", "quire_finish_sample", "quire_split_intervals"),
-        *("quire_rescore_interval", "quire_gather_variants", "quire_write_report"),
+        *("quire_list_low_coverage", "quire_rescore_interval", "quire_gather_variants", "quire_write_report"),
     }
     assert re.search(RESULTS, result.stdout)
     assert "out/align/NA12878.bam\n" in (module.folder / "files.txt").read_text()

@@ -82,7 +82,7 @@ rule finish_sample:
 
 if converted_samples():
 
-    use rule finish_sample as finish_sample_as_before with:
+    use rule finish_sample as finish_as_before with:
         output:
             **outputs_of_finishing(OTHER_FORMAT),
         wildcard_constraints:

@@ -13,7 +13,7 @@ from quire.io.files import read_json
 _STAGES = {
     "indexed": {"pack_reference", "index_page"},
     "mapped": {"map_unit"},
-    "sorted": {"finish_sample", "finish_sample_as_before"},
+    "sorted": {"finish_sample", "finish_as_before"},
     "called": {"split_intervals", "calibrate_repeats", "rescore_sample", "rescore_interval"},
     "genotyped": {"joint_genotype"},
 }
