@@ -69,7 +69,7 @@ class CramRegions(ByRegion):
         Raises:
             Refused: samtools refuses to read by region.
         """
-        expected = by_samtools(self._cram, self.regions, ("-T", str(self._fasta)))
+        expected = by_samtools(self._cram, self.regions, options=("-T", str(self._fasta)))
         if self._found in (None, expected):
             return expected
         return in_regions(list(map(record_of, samtools_view(self._cram, "-T", str(self._fasta)))), self.regions)
