@@ -28,6 +28,7 @@ def test_a_new_sample_is_estimated_from_the_others(tmp_path: Path) -> None:
     for rule, sample, seconds in (("map_unit", "a", 4), ("map_unit", "b", 8), ("finish_sample", "a", 3)):
         (tmp_path / rule).mkdir(exist_ok=True)
         (tmp_path / rule / f"{sample}.tsv").write_text(f"s\th:m:s\n{seconds}.0\t0:00:0{seconds}\n")
+    (tmp_path / "map_unit/killed.tsv").touch()
     none: Any = SimpleNamespace(
         forced=False, params_changed=None, input_changed=False, missing_output=set(), updated_input=set(),
         updated_input_run=set(),

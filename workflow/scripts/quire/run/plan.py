@@ -3,6 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +103,21 @@ def _seconds(job: Any) -> dict[Any, float]:
     A job that is new, as for another sample, is taken to last as long as those of its rule did on average.
     """
     own = Path(str(job.benchmark))
-    files = [own] if own.exists() or own.parent.name != job.rule.name else [*own.parent.glob("*.tsv")]
-    try:
-        found = [float(path.read_text().splitlines()[1].split("\t")[0]) for path in files]
-        return {job: sum(found) / len(found)}
-    except (OSError, ValueError, IndexError, ZeroDivisionError):
-        return {}
+    seconds = _mean([own])
+    if seconds is None and own.parent.name == job.rule.name:
+        seconds = _mean_of_rule(own.parent)
+    return {} if seconds is None else {job: seconds}
+
+
+@cache
+def _mean_of_rule(folder: Path) -> float | None:
+    return _mean(folder.glob("*.tsv"))
+
+
+def _mean(benchmarks: Iterable[Path]) -> float | None:
+    """Return the mean wall time of Snakemake's benchmarks, without those that are missing or damaged."""
+    found = []
+    for path in benchmarks:
+        with suppress(OSError, ValueError, IndexError):
+            found.append(float(path.read_text().splitlines()[1].split("\t")[0]))
+    return sum(found) / len(found) if found else None
