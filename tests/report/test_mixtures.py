@@ -116,7 +116,7 @@ def test_families_and_strangers() -> None:
 
 @pytest.mark.parametrize(("share", "sites"), [(0.03, 20_000), (0.15, 4000)])
 def test_the_source_of_a_mixture_is_named(share: float, sites: int) -> None:
-    """Of four people, the one whose reads are mixed in; nobody if it is none of them."""
+    """Name the one of four people whose reads are mixed in, and nobody if it is none of them."""
     generator = np.random.default_rng(3)
     frequency = generator.uniform(0.05, 0.95, sites)
     people = (generator.random((5, 2, sites)) < frequency).sum(axis=1)

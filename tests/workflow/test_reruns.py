@@ -1,4 +1,4 @@
-"""What each key of the configuration runs again in a finished run, and what a dry run says about it."""
+"""The rules that each key of the configuration runs again in a finished run, and the table of a dry run."""
 
 import gzip
 import os
