@@ -46,9 +46,10 @@ def log10_likelihood(
 
 
 def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:
-    """Return `log10_likelihood` of every task of the batch (float64[t])."""
-    answers = np.empty(len(batch.tasks))
-    for number, (read, haplotype) in enumerate(batch.tasks):
+    """Return `log10_likelihood` of every task of the batch (float64[t]); equal tasks are computed once."""
+    tasks, places = np.unique(batch.tasks, axis=0, return_inverse=True)
+    answers = np.empty(len(tasks))
+    for number, (read, haplotype) in enumerate(tasks):
         bases = slice(batch.read_offsets[read], batch.read_offsets[read + 1])
         answers[number] = log10_likelihood(
             batch.read_bases[bases],
@@ -60,4 +61,4 @@ def log10_likelihoods(batch: PairHmmBatch) -> np.ndarray:
             if batch.gap_continuation_qualities is None
             else batch.gap_continuation_qualities[bases],
         )
-    return answers
+    return answers[places]

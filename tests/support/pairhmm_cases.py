@@ -60,9 +60,10 @@ def rounded(exact: np.ndarray, flush: bool) -> np.ndarray:
 
 
 def model_sums(batch: PairHmmBatch, flush: bool = True) -> np.ndarray:
-    """Return sums over the last row (float32[t]), with or without subnormal numbers."""
+    """Return sums over the last row (float32[t]), with or without subnormal numbers; equal tasks are computed once."""
+    tasks, places = np.unique(batch.tasks, axis=0, return_inverse=True)
     with np.errstate(all="ignore"):
-        return np.array([_model_sum(batch, *task, flush) for task in batch.tasks], np.float32)
+        return np.array([_model_sum(batch, *task, flush) for task in tasks], np.float32)[places]
 
 
 def _model_sum(batch: PairHmmBatch, read: int, haplotype: int, flush: bool) -> np.float32:
