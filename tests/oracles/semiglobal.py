@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from enum import Enum
 from itertools import groupby
+from operator import add
 
 from quire.algorithms.scoring import Scoring
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SOFT_CLIP
@@ -56,20 +57,36 @@ def _fill(
         scores[0][1:] = [_gap(length, scoring) for length in range(1, columns)]
         for length in range(1, rows):
             scores[length][0] = _gap(length, scoring)
+    gaps = [_gap(length, scoring) for length in range(max(rows, columns), 0, -1)]
+    above = [[score] for score in scores[0]]  # scores of each column, in the rows above
     for i in range(1, rows):
         for j in range(1, columns):
             equal = reference[i - 1] == alternate[j - 1]
             diagonal = scores[i - 1][j - 1] + (scoring.match if equal else scoring.mismatch)
-            # Of equally good gaps the longest is taken: an open gap is extended rather than a new one opened.
-            right, right_length = max((scores[i][j - k] + _gap(k, scoring), k) for k in range(1, j + 1))
-            down, down_length = max((scores[i - k][j] + _gap(k, scoring), k) for k in range(1, i + 1))
+            right, right_length = _best_gap(scores[i][:j], gaps)
+            down, down_length = _best_gap(above[j], gaps)
             if diagonal >= right and diagonal >= down:
                 scores[i][j], steps[i][j] = diagonal, (CIGAR_MATCH, 1)
             elif right >= down:
                 scores[i][j], steps[i][j] = right, (CIGAR_INSERTION, right_length)
             else:
                 scores[i][j], steps[i][j] = down, (CIGAR_DELETION, down_length)
+            above[j].append(scores[i][j])
     return scores, steps
+
+
+def _best_gap(scores: Sequence[int], gaps: Sequence[int]) -> tuple[int, int]:
+    """Return the best score of a cell that a gap ends in, and the gap's length.
+
+    Of equally good gaps the longest is taken: an open gap is extended rather than a new one opened.
+
+    Args:
+        scores: scores of the cells before it in its row, or above it in its column, from the farthest to the nearest.
+        gaps: scores of gaps of all lengths, the longest first.
+    """
+    sums = list(map(add, scores, gaps[-len(scores) :]))
+    best = max(sums)
+    return best, len(sums) - sums.index(best)
 
 
 def _end(scores: list[list[int]], overhang: Overhang) -> tuple[int, int]:
