@@ -87,7 +87,16 @@ if ! sinfo --noheader --states=idle | grep -q idle; then
     exit 1
 fi
 
-"$python" -m snakemake -s "$repository/Snakefile" --directory "$directory" --configfile "$config" \
-    --workflow-profile "$repository/profiles/slurm" --slurm-init-seconds-before-status-checks 10 --latency-wait 10 \
+# The plugin waits ten seconds longer each time that no job has ended, so that a run of short jobs mostly waits.
+snakemake='
+import asyncio, snakemake.cli
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+async def sleep(self):
+    await asyncio.sleep(1)
+RemoteExecutor.sleep = sleep
+snakemake.cli.main()
+'
+"$python" -c "$snakemake" -s "$repository/Snakefile" --directory "$directory" --configfile "$config" \
+    --workflow-profile "$repository/profiles/slurm" --slurm-init-seconds-before-status-checks 1 --latency-wait 10 \
     --max-status-checks-per-second 1 --cores "$(nproc)" --max-threads "$(nproc)" "$@"
 echo "slurm_demo.sh: jobs submitted: $(squeue --states=all --noheader | wc -l)"

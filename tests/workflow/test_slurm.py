@@ -112,7 +112,8 @@ def refused(run: Run, folder: Path, *arguments: str) -> tuple[str, list[str]]:
         (programs / name).write_text(script)
         (programs / name).chmod(0o755)
     profile = ("--workflow-profile", str(REPOSITORY / "profiles/slurm"))
+    at_once = ("--slurm-init-seconds-before-status-checks", "1")  # a run ends no sooner
     path, requests = f"{programs}:{os.environ['PATH']}", folder / "requests"
-    result = run.snakemake(*profile, *arguments, PATH=path, REQUESTS=str(requests))
+    result = run.snakemake(*profile, *at_once, *arguments, PATH=path, REQUESTS=str(requests))
     assert result.returncode != 0
     return result.stdout, requests.read_text().splitlines() if requests.exists() else []
