@@ -81,12 +81,39 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
+# Units of tests that take over a minute. They start first, so that no worker ends long before the others: pytest-xdist
+# starts those of many tests first, and the longest have few. Jobs of Slurm wait for each other while kernels compile.
+LONGEST = (
+    "tests/rescore",
+    "tests/algorithms/test_pairwise.py",
+    "tests/workflow/test_slurm.py",
+    "tests/emulator/test_compile.py",
+    "tests/workflow/test_bad_input.py",
+    "tests/workflow/test_road.py",
+    "tests/workflow/test_environments.py",
+    "tests/workflow/test_interruptions.py",
+    "tests/align/test_engine_like_cpu.py",
+    "tests/fuzz/test_fuzz.py",
+    "tests/workflow/test_gvcf_road.py",
+    "tests/workflow/test_wheel.py",
+    "tests/workflow/test_last_words.py",
+    "tests/workflow/test_pages.py",
+    "tests/emulator/test_mutations.py",
+)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give the tests of calling to one worker: two would compile its kernels, the longest of all, at the same time."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
+        def _assign_work_unit(self, node: Any) -> None:
+            longest = next((unit for unit in LONGEST if unit in self.workqueue), None)
+            if longest is not None:
+                self.workqueue.move_to_end(longest, last=False)
+            super()._assign_work_unit(node)
+
         def _split_scope(self, nodeid: str) -> str:
             return "tests/rescore" if nodeid.startswith("tests/rescore/") else super()._split_scope(nodeid)
 
