@@ -26,7 +26,8 @@ from quire.io.files import DAMAGE, open_input, read_errors
 _MOST_LEVELS, _HIGHEST_SHIFT = 10, 31  # of CSI: numbers of bins have 32 bits
 _CRAM_HEADER, _CRAM_END, _CRAM_2_END = 26, 38, 30  # place of the first container; sizes of the last one
 _LARGEST_HEADER = 61  # bytes of a container's header besides the places of its slices
-_CRAI_LINE = re.compile(rb"-?\d+\t-?\d+\t-?\d+\t\d+\t\d+\t\d+")
+_CRAI_LINE = re.compile(rb"(-?\d{1,18}\t){3}\d{1,18}\t\d{1,18}\t\d{1,18}")
+_MANY_CONTIGS = -2  # as the contig of a container
 _FEWEST_COLUMNS = 8  # of a record of a VCF
 _TABIX_FORMATS = (2, 1, 2), (0, 1, 4)  # of VCF and GFF3: format, columns of contig and start
 
@@ -129,18 +130,23 @@ def require_whole_lines(path: str | Path, index: LinearIndex | BinIndex) -> None
             )
 
 
-def require_crai(cram: str | Path) -> None:
-    """Refuse a CRAI that is damaged or lacks a slice, whose records samtools would leave out without a word."""
+def read_crai(cram: str | Path) -> NDArray[np.int64]:
+    """Return contig, first position (1-based), bases and container's place of each slice, int64[slices, 4].
+
+    They are sorted by contig, then by place. A CRAI that is damaged or lacks a slice is refused, since samtools would
+    leave out its records without a word.
+    """
     found = find_index(cram, "crai") or Path(f"{cram}.crai")
     with read_errors(found), open_input(found) as stream:
         lines = stream.read().splitlines()
     with open(cram, "rb") as stream:
         start = stream.read(_CRAM_HEADER + 4)
-    slices = sorted({tuple(map(int, line.split(b"\t")[3:])) for line in lines if _CRAI_LINE.fullmatch(line)})
+    rows = [tuple(map(int, line.split(b"\t"))) for line in lines if _CRAI_LINE.fullmatch(line)]
+    slices = sorted({row[3:] for row in rows})
     counts = Counter(container for container, *_ in slices)
     end = os.path.getsize(cram) - (_CRAM_END if start[4] > 2 else _CRAM_2_END)
     places = [(_CRAM_HEADER, 0, *struct.unpack_from("<i", start, _CRAM_HEADER)), *slices, (end, 0, 0)]
-    whole = all(map(_CRAI_LINE.fullmatch, lines))
+    whole = len(rows) == len(lines)
     # A container has a header and slices; the next one follows the last slice (CRAM specification, sections 7 and 12).
     for (container, offset, size), (following, its_offset, _) in pairwise(places):
         if container == following:
@@ -149,6 +155,44 @@ def require_crai(cram: str | Path) -> None:
             whole &= 0 < following - container - offset - size <= _LARGEST_HEADER + 5 * counts[container]
     if not whole:
         raise InputError(f"{found}: is not a whole CRAI index of this file; run samtools index on {cram} again.")
+    return np.array(sorted((contig, *row, place) for contig, *row, place, _, _ in rows), np.int64).reshape(-1, 4)
+
+
+def require_containers(cram: str | Path, slices: NDArray[np.int64], contigs: range, start: int, end: int) -> None:
+    """Refuse a CRAM if a container of [start, end) of `contigs` contradicts its slices from `read_crai`.
+
+    htslib (`cram_next_slice`) ends a region at a container of another contig or after the region, and leaves out one
+    before the region, without a word.
+    """
+    first, last = np.searchsorted(slices[:, 0], [contigs.start, contigs.stop])
+    rows = slices[first:last]
+    overlaps = (rows[:, 1] <= end) & (rows[:, 1] + np.maximum(rows[:, 2], 1) > start + 1)
+    read = np.maximum.accumulate(overlaps) & np.maximum.accumulate(overlaps[::-1])[::-1]  # and those between
+    rows, overlaps = rows[read], overlaps[read]
+    with open(cram, "rb") as stream:
+        places = set(rows[:, 3].tolist())
+        headers = {place: _container_header(os.pread(stream.fileno(), _LARGEST_HEADER, place)) for place in places}
+    for (contig, *_, place), overlapping in zip(rows.tolist(), overlaps.tolist(), strict=True):
+        number, position, bases = headers[place]
+        in_span = position <= end and (position + bases > start + 1 or not overlapping)
+        if number != _MANY_CONTIGS and not (number == contig and in_span):
+            raise InputError(
+                f"{cram}: its container at byte {place} states other positions than its index; "
+                "run samtools index on it, and make it again if that does not help."
+            )
+
+
+def _container_header(data: bytes) -> list[int]:
+    """Return contig, first position and bases of a container, in ITF8 (CRAM specification, sections 2.3 and 7)."""
+    numbers, at = [], 4  # after the length
+    for _ in range(3):
+        more = min(8 - (data[at] ^ 0xFF).bit_length(), 4)  # bytes: as many as there are leading ones
+        value = int.from_bytes(data[at : at + more + 1], "big")
+        # The fifth byte has four bits.
+        value = value & (1 << 7 * more + 7) - 1 if more < 4 else value >> 4 & ~0xF | value & 0xF
+        numbers.append((value & 0xFFFFFFFF ^ 1 << 31) - (1 << 31))
+        at += more + 1
+    return numbers
 
 
 def _parsed(data: bytes) -> LinearIndex | BinIndex:

@@ -14,7 +14,7 @@ from pysam import AlignmentHeader
 from quire.errors import InputError, QuireError
 from quire.io.bam.bounds_cpu import WrongRecord, checked_records
 from quire.io.bam.decode_cpu import Records, header_bytes, records_of
-from quire.io.bam.index import find_index, require_crai
+from quire.io.bam.index import find_index, read_crai, require_containers
 from quire.io.bam.reader_cpu import BamReader
 from quire.io.bed import Interval
 from quire.io.files import htslib_path, lacks_bgzip_end, lacks_cram_end
@@ -64,8 +64,7 @@ class IndexedAlignments:
             raise InputError(f"{path}: has no index beside it; run samtools index on it.")
         if cram and fasta is None:
             raise InputError(f"{path}: is a CRAM, which is read with its reference; give the reference's FASTA too.")
-        if cram:
-            require_crai(path)
+        self._slices = read_crai(path) if cram else np.empty((0, 4), np.int64)
         self.samples: Mapping[str, str | None] = {group["ID"]: group.get("SM") for group in header.get("RG", ())}
         self._numbers = {name: number for number, name in enumerate(self.contigs)}
         self._reader = BamReader(path, len(self.contigs)) if is_bam else None
@@ -132,6 +131,8 @@ class IndexedAlignments:
     def _decode(self, spans: Sequence[Interval]) -> Records:
         """Return the records of sorted spans, decoded by samtools to a temporary file of uncompressed BAM."""
         where = f"{spans[0][0]}:{spans[0][1] + 1}-{spans[-1][2]}"
+        contigs = range(self._numbers[spans[0][0]], self._numbers[spans[-1][0]] + 1)
+        require_containers(self.path, self._slices, contigs, spans[0][1], max(end for _, _, end in spans))
         with tempfile.TemporaryDirectory() as folder:
             target, bed = str(Path(folder) / "reads.bam"), Path(folder) / "spans.bed"
             options = ["-u", "-o", target] + ([] if self.fasta is None else ["-T", htslib_path(self.fasta)])
