@@ -50,7 +50,7 @@ def main() -> None:
 
     with ThreadPoolExecutor(given.jobs) as pool:
         found = [result for results in pool.map(part, range(given.jobs)) for result in results]
-    wanted = runner.faults(found)
+    wanted = runner.faults(found) + [one for one in found if one.outcome is runner.Outcome.UNDEFINED]
     if given.stricter:
         wanted += [result for result in found if result.outcome is runner.Outcome.STRICTER]
     for result in wanted[: given.most]:

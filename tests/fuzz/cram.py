@@ -12,6 +12,7 @@ import pysam
 
 from tests.fuzz.bam import Answer, BamReads, _written, primary, reads_of
 from tests.fuzz.forked import forked_children
+from tests.fuzz.memory import answers_differ
 from tests.fuzz.mutations import bgzf, inflated_members, mutate_bytes
 from tests.fuzz.target import Refused
 from tests.support.builders import random_bases, write_fasta
@@ -92,6 +93,10 @@ class Cram(BamReads):
         if done.returncode or b"EOF marker is absent" in done.stderr or b"[E::" in done.stderr:
             raise Refused(done.stderr.decode(errors="replace").strip().replace("\n", " "))
         return primary(done.stdout.decode("latin-1").split("\n")[:-1])
+
+    def undefined(self, path: Path) -> bool:
+        """See `tests.fuzz.memory`."""
+        return answers_differ(["-T", str(self._fasta), str(path)])
 
 
 def changed_container(generator: random.Random, content: bytes) -> bytes:

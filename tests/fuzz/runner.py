@@ -61,11 +61,14 @@ def run_case(target: Target, path: Path) -> tuple[Outcome, str]:
         if refusal:
             return Outcome.BOTH_REFUSE, refusal
         reason = str(error)
-        tolerated = target.tolerated(path, answer, reason)
-        return (Outcome.TOLERATED if tolerated else Outcome.ACCEPTED), reason
+        if target.tolerated(path, answer, reason):
+            return Outcome.TOLERATED, reason
+        return (Outcome.UNDEFINED if target.undefined(path) else Outcome.ACCEPTED), reason
     if refusal:
         return Outcome.STRICTER, refusal
-    return (Outcome.SAME, "") if answer == expected else (Outcome.DIFFERENT, difference(answer, expected))
+    if answer == expected:
+        return Outcome.SAME, ""
+    return (Outcome.UNDEFINED if target.undefined(path) else Outcome.DIFFERENT), difference(answer, expected)
 
 
 def is_clear(message: str, *names: str) -> bool:

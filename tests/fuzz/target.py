@@ -11,12 +11,13 @@ class Refused(Exception):
 
 
 class Outcome(StrEnum):
-    """Outcome of one mutated file. All but the first four are faults of Quire."""
+    """Outcome of one mutated file. All but the first five are faults of Quire."""
 
     SAME = "same answer"
     BOTH_REFUSE = "both refuse"
     STRICTER = "Quire alone refuses"
     TOLERATED = "Quire alone accepts, as documented"
+    UNDEFINED = "htslib's answer depends on its memory"
     DIFFERENT = "another answer"
     ACCEPTED = "Quire alone accepts"
     UNCLEAR = "refused without a clear sentence"
@@ -25,7 +26,7 @@ class Outcome(StrEnum):
     HANG = "no end"
 
 
-FINE = (Outcome.SAME, Outcome.BOTH_REFUSE, Outcome.STRICTER, Outcome.TOLERATED)
+FINE = (Outcome.SAME, Outcome.BOTH_REFUSE, Outcome.STRICTER, Outcome.TOLERATED, Outcome.UNDEFINED)
 
 
 class Target(ABC):
@@ -69,4 +70,8 @@ class Target(ABC):
 
     def tolerated(self, path: Path, answer: object, reason: str) -> bool:
         """Return True if Quire documents that it accepts what the judge refused for `reason`, with this answer."""
+        return False
+
+    def undefined(self, path: Path) -> bool:
+        """Return True if the judge, or the library under Quire's reader, answers in two ways; asked after a fault."""
         return False
