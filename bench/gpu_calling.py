@@ -23,12 +23,12 @@ from isal import igzip
 from quire import reference as reference_stage
 from quire.algorithms.pairhmm import cpu as pairhmm
 from quire.errors import QuireError
+from quire.kernels import load_stage
+from quire.processes import in_processes
 from quire.rescore import engines
-from quire.rescore.compile_kernels import load_kernels
 from quire.rescore.engines import CallingEngine, DeviceSettings, calling_engine, cells_of_tasks
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.job import Output, contigs_of, open_job
-from quire.rescore.processes import in_processes
 from quire.rescore.units import call_unit
 
 from bench.common import REPOSITORY, arguments, calling_settings, print_setting, print_table, write_measurement
@@ -177,7 +177,7 @@ def call(work: Path, bam: Path, backend: str, threads: int, unit_bases: int) -> 
     with calling_engine(DeviceSettings(backend, "auto"), lambda: 0, threads) as (chosen, engine):
         opened = time.perf_counter()
         job = replace(job, engine=meter.around(engine))
-        called = in_processes(partial(call_unit, job), units, threads, partial(load_kernels, False, False))
+        called = in_processes(partial(call_unit, job), units, threads, partial(load_stage, "rescore"))
         records = [line for unit in called for line in unit.lines]
         done = time.perf_counter()
     return Called(opened - begun, done - opened, core_seconds() - before, meter, chosen.name, records)

@@ -8,13 +8,13 @@ another FASTA, whose sample differs from it by NATURAL_DIVERGENCE. bwa's records
 """
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import pysam
+from quire.kernels import compile_stage
 
 from bench.common import (
     Inputs,
@@ -142,7 +142,7 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
 def _quire_index(inputs: Inputs, fasta: Path, jobs: int) -> Path:
     """Build Quire's index, and compile mapping's kernels once, before parallel jobs would each compile them."""
     if jobs > 1:
-        run(f'{sys.executable} -c "from quire.align.compile_kernels import compile_kernels; compile_kernels()"')
+        compile_stage("align", jobs)
     return inputs.quire_index(fasta)
 
 

@@ -256,8 +256,8 @@ class Stamps(Folder):
     def answer(self, folder: Path) -> object:
         """Return True if the stage need not be compiled."""
         stamps.kernels_root = lambda: folder
-        stamps._stamp = lambda stage, script: folder / self.stamp
-        if not stamps.are_compiled("align", "compile_kernels.py"):
+        stamps._stamp = lambda stage, entries: folder / self.stamp
+        if not stamps.are_compiled("align", []):
             raise MadeAgain(folder)
         return True
 

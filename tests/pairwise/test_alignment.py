@@ -12,7 +12,6 @@ from quire.algorithms.pairwise.recount import Columns, recount
 from quire.algorithms.scoring import BWA_MEM
 from quire.errors import InputError, QuireError
 from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
-from quire.pairwise.compile_kernels import compile_kernels
 from quire.pairwise.files import AlignedPair, SequenceRegion, bam_record, read_region, segments
 
 from tests.oracles import pairwise as oracle
@@ -233,10 +232,6 @@ def test_an_alignment_that_does_not_give_its_score_is_not_written(
     with pytest.raises(QuireError, match="the alignment scores -1, but"):
         run(folder)
     assert not (folder / "out").exists()
-
-
-def test_kernels_compile() -> None:
-    compile_kernels()
 
 
 def test_recount_of_the_oracles_cases() -> None:

@@ -12,10 +12,10 @@ import pytest
 from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
 from quire.errors import InputError, QuireError
+from quire.processes import in_processes
 from quire.rescore import caller, engines
 from quire.rescore.card_service import CardService
 from quire.rescore.engines import DeviceSettings, calling_engine, cpu_engine
-from quire.rescore.processes import in_processes
 
 from tests.emulator.emulated_card import COMPILER, EmulatedCard
 from tests.rescore.test_caller import LENGTH, SAMPLES, SETTINGS, world  # noqa: F401 (a fixture)
@@ -70,7 +70,7 @@ def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, 
     assert cpu == "##quireBackend=cpu: it was asked for."
     refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields[:2]))
     monkeypatch.setattr(engines, "cpu_engine", lambda: refusing)
-    monkeypatch.setattr(caller, "load_kernels", lambda *_: None)  # it would call a tiny genome on the CPU
+    monkeypatch.setattr(caller, "load_stage", lambda *_, **__: None)  # each is loaded when it is called
     found, card = called(root, tmp_path / "card", "gpu", threads)
     assert found == expected
     assert len([line for line in found if line[0] != "#"]) > 3
@@ -277,7 +277,7 @@ import os, sys, time
 from contextlib import contextmanager
 from quire.device.backend import Backend
 from quire.rescore.card_service import CardService
-from quire.rescore.processes import in_processes
+from quire.processes import in_processes
 
 @contextmanager
 def open_backend():

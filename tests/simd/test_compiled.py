@@ -35,6 +35,7 @@ def library(tmp_path: Path) -> Path:
         "__init__.py",
         "cache.py",
         "errors.py",
+        "kernel_list.py",
         "source_text.py",
         "sources.py",
         "simd/__init__.py",

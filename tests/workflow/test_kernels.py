@@ -1,6 +1,5 @@
 """`compile_kernels` compiles exactly the kernels that the jobs of a run use, so that no job compiles silently."""
 
-import logging
 import os
 import subprocess
 import sys
@@ -21,7 +20,7 @@ PROGRAM = """
 import logging, sys
 from pathlib import Path
 from quire import index, reference
-from quire.kernels import STAGES
+from quire.kernels import compile_stage, load_stage
 from quire.simd.compiled import _Kernel
 
 demo, folder = Path(sys.argv[1]), Path(sys.argv[2])
@@ -38,7 +37,8 @@ def require_nothing_new(stage, before):
     for new in sorted(overloads() - before):
         print(stage, *new)
 
-STAGES["align"](optical=False, umis=False, adapters=False, poly_g=False, alternate=False)
+compile_stage("align", 2)
+load_stage("align")
 known = overloads()
 assert len(known) > 30, len(known)
 fasta, packed, page = demo / "hg19.chr20.masked.fa.gz", folder / "reference", folder / "page_0"
@@ -76,7 +76,8 @@ count_target(
 )
 require_nothing_new("align", known)
 
-STAGES["rescore"](gvcf=False, dragen=False)
+compile_stage("rescore", 2)
+load_stage("rescore")
 known = overloads()
 from quire.io.vcf import read_head
 from quire.io.vcf_parts import join
@@ -108,22 +109,6 @@ def test_jobs_compile_nothing(tmp_path: Path) -> None:
     assert done.stdout == "248 variants\n"
 
 
-def test_the_log_says_nothing_of_tiny_samples(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Messages about the tiny samples that compile kernels are not logged: the terminal would show them as progress."""
-    monkeypatch.setitem(kernels.STAGES, "tiny", lambda: logging.getLogger("quire.align").info("2 of 2 records sorted"))
-    monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
-    monkeypatch.setattr(kernels.stamps, "remember", lambda *_: None)
-    with caplog.at_level(logging.INFO):
-        kernels.compile_stage("tiny")
-        logging.getLogger("quire.align").info("spoken again")
-    assert [message.split(":")[0] for message in caplog.messages] == [
-        "the kernels of tiny are compiled",
-        "spoken again",
-    ]
-
-
 @pytest.mark.parametrize("change", ["nothing", "permissions", "link", "edited", "replaced", "removed"])
 def test_a_stage_is_not_stamped_where_sources_changed(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -137,7 +122,7 @@ def test_a_stage_is_not_stamped_where_sources_changed(
         path.write_text("")
         os.utime(path, (2**32, 2**32))
     monkeypatch.setattr(kernels, "_FOUND", {source: sources.state(source)})
-    stage = {
+    compilation = {
         "nothing": lambda: None,
         "permissions": lambda: source.chmod(0o400),
         "link": lambda: (tmp_path / "link.py").hardlink_to(source),
@@ -145,11 +130,11 @@ def test_a_stage_is_not_stamped_where_sources_changed(
         "replaced": lambda: other.rename(source),
         "removed": source.unlink,
     }[change]
-    monkeypatch.setitem(kernels.STAGES, "tiny", stage)
-    monkeypatch.setattr(kernels, "dependencies", lambda _: [source])
+    monkeypatch.setattr(kernels, "compile_entries", lambda *_: compilation())
+    monkeypatch.setattr(kernels, "sources_of", lambda _: [source])
     monkeypatch.setattr(kernels.stamps, "are_compiled", lambda *_: False)
     monkeypatch.setattr(kernels.stamps, "remember", lambda name, *_: stamped.append(name))
-    kernels.compile_stage("tiny")
+    kernels.compile_stage("mems", 1)
     same = change in ("nothing", "permissions", "link")
-    assert stamped == (["tiny"] if same else [])
+    assert stamped == (["mems"] if same else [])
     assert ("sources changed" in caplog.text) != same

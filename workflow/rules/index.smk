@@ -8,11 +8,12 @@ rule compile_kernels:
         LOGS / "compile_kernels/{stage}.log",
     benchmark:
         BENCHMARKS / "compile_kernels/{stage}.tsv"
+    priority: 1  # indexing and mapping take all cores, and both stages' kernels compile beside each other
     conda:
         "../../envs/align.yaml"
-    threads: 1
+    threads: 8  # sixteen take as long: calling has a chain of functions of 12 s
     resources:
-        mem_mb=growing(1500),
+        mem_mb=growing(lambda wildcards, input, threads: 1200 + 150 * threads),
         runtime=20,
     # No digest, since compiled kernels are no result. No job takes the stamp as `ancient`: if only compiling had to run
     # again, Snakemake would forget the jobs that depend on it and call the run finished. Indexing does not depend on

@@ -6,7 +6,7 @@ from quire.run.job import run_job
 
 def main(job) -> None:
     """Unpack the job and compile."""
-    compile_stage(job.wildcards.stage, **job.params.options)
+    compile_stage(job.wildcards.stage, job.threads, **job.params.options)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -58,9 +58,15 @@ def digest(script: str, *others: str) -> str:
     return _digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
 
 
-def kernels_digest(module: Path) -> str:
-    """Return the digest of the sources that the kernels of a module are compiled from (`kernel_sources`)."""
-    return _digest_of(sorted(kernel_sources(module)), SCRIPTS)
+def kernels_digest(sources: Iterable[Path]) -> str:
+    """Return the digest of the sources that kernels are compiled from."""
+    return _digest_of(sorted(sources), SCRIPTS)
+
+
+def sources_of(modules: Iterable[str]) -> frozenset[Path]:
+    """Return the sources that the kernels of modules are compiled from; names of no module are left out."""
+    files = (path for module in modules if (path := _module_file(module)) is not None)
+    return frozenset().union(*map(kernel_sources, files))
 
 
 @cache

@@ -1,5 +1,4 @@
 """The align stage: maps the reads of one unit to BAM records in the order of the reads.
 
-`unit.map_unit` maps a unit; `compile_kernels` compiles the kernels. Nothing is imported here, so that the modules for
-cards need neither Numba nor pysam.
+`unit.map_unit` maps a unit. Nothing is imported here, so that the modules for cards need neither Numba nor pysam.
 """

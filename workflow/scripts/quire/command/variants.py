@@ -24,6 +24,7 @@ from quire.run.sheets import read_sheets
 with loading():
     from quire.io.bam.regions import IndexedAlignments
     from quire.io.vcf_parts import join
+    from quire.kernels import compile_stage
     from quire.reference import Reference
     from quire.rescore.caller import call_interval
     from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
@@ -73,8 +74,10 @@ def call(arguments: list[str]) -> None:
                 )
             for number, sample in enumerate(samples):
                 sample[key] = values[number % len(values)]
+        dragen = settings["error_model"] == "dragen"
+        compile_stage("rescore", given.threads, gvcf=settings["gvcf"], dragen=dragen)
         with _work(parser, given, settings) as (work, reference, pieces):
-            if settings["error_model"] == "dragen":
+            if dragen:
                 for sample in samples:
                     sample["repeats"] = work / f"{sample['sample']}.repeats.txt"
                     whole = [interval for piece in pieces for interval in piece]

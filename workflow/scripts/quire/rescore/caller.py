@@ -10,14 +10,14 @@ from quire.device.backend import Backend
 from quire.io import vcf
 from quire.io.fasta_index import fasta_to_decode
 from quire.io.files import write_json_atomic
+from quire.kernels import load_stage
+from quire.processes import in_processes
 from quire.progress import Progress
-from quire.rescore.compile_kernels import load_kernels
 from quire.rescore.engines import calling_engine, cells_of_depth
 from quire.rescore.filters import definitions
 from quire.rescore.gvcf.records import header_lines
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.job import CallingJob, CallingRequest, Output, contigs_of, open_job
-from quire.rescore.processes import in_processes
 from quire.rescore.provenance import provenance
 from quire.rescore.tally import Tally, sentence
 from quire.rescore.units import FIELDS_OF, call_unit
@@ -41,7 +41,7 @@ def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
 
     def lines(job: CallingJob) -> Iterator[str]:
         nonlocal variants
-        load = partial(load_kernels, job.output is Output.GVCF, job.parameters.dragen)
+        load = partial(load_stage, "rescore", gvcf=job.output is Output.GVCF, dragen=job.parameters.dragen)
         progress = Progress(logger)
         for done, called in enumerate(in_processes(partial(call_unit, job), units, request.threads, load), 1):
             progress.tell_count(done, len(units), "windows called")

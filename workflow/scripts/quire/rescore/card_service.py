@@ -18,7 +18,7 @@ from typing import Any
 from quire.device.backend import Backend
 from quire.device.card import Card, OutOfDeviceMemory
 from quire.errors import QuireError
-from quire.rescore.processes import die_with
+from quire.processes import die_with
 
 log = logging.getLogger("quire.rescore")
 _FORK = multiprocessing.get_context("fork")

@@ -12,7 +12,7 @@ from os import getpid
 from types import TracebackType
 
 from quire.errors import QuireError
-from quire.rescore.processes import KILLED, die_with
+from quire.processes import KILLED, die_with
 from quire.rescore.variant_counts import VariantCounter
 
 _FORK = get_context("fork")

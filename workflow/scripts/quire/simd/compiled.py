@@ -35,6 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # compiled kernels are removed after this time without use
 _DAY = 86400.0
+_parts: Path | None = None  # folder by which processes that compile together exchange parts
 _found: dict[Path, SourceState | None] = {**states()}  # states when this process imports the sources
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions used the digest only
 
@@ -56,16 +57,28 @@ class _Kernel(CPUDispatcher):
     @cached_property
     def part(self) -> Any:
         """The function for other kernels."""
-        return CPUDispatcher(self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": True})
+        part = CPUDispatcher(self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": True})
+        if _parts is not None:
+            part._cache = _PartCache(self.py_func)
+        return part
 
     def compile(self, sig: Any) -> Any:
         """Compile for new argument types; Numba calls this method."""
         # Threads that call a kernel for the first time at the same time wait for one of them. Numba alone would let
         # each compile it.
         with global_compiler_lock:
-            if not isinstance(self._cache, _KernelCache):  # type: ignore[has-type]  # Numba sets it
-                self._cache = _KernelCache(self.py_func)
+            self._keep_on_disk()
             return super().compile(sig)
+
+    def is_kept(self, types: tuple[Any, ...]) -> bool:
+        """Return True if the cache has code for these types of arguments."""
+        with global_compiler_lock:
+            self._keep_on_disk()
+            return self._cache.load_overload(types, self.targetctx) is not None
+
+    def _keep_on_disk(self) -> None:
+        if not isinstance(self._cache, _KernelCache):  # type: ignore[has-type]  # Numba sets it
+            self._cache = _KernelCache(self.py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return the types of a call in another function; Numba calls this method."""
@@ -192,6 +205,34 @@ class _KernelCache(FunctionCache):
         prune(Path(self.cache_path).parent)
 
 
+class _PartLocator(_Locator):
+    """Location of the code of a part, which one compilation in several processes exchanges."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        super().__init__(function, file)
+        self._folder = cast(Path, _parts) / self._folder.name
+
+
+class _PartImplementation(CompileResultCacheImpl):
+    _locator_classes: list[type[object]] = [_PartLocator]  # noqa: RUF012 (Numba's)
+
+
+class _PartCache(FunctionCache):
+    """Numba's cache of a function that other kernels call, with its bitcode."""
+
+    _impl_class = _PartImplementation
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, "")
+
+
+def keep_parts(folder: Path) -> None:
+    """Exchange parts with other processes of this compilation through a folder of this user."""
+    global _parts
+    _parts = folder
+
+
 def _bitcode_of_stub(name: str) -> bytes:
     """Return the bitcode of a module that defines this function only, without its code."""
     bitcode: bytes = parse_assembly(f'define void @"{name}"() {{ unreachable }}').as_bitcode()
@@ -205,7 +246,7 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     for source in kernel_sources(path):  # files outside workflow/scripts
         _found.setdefault(source, state(source))
     # Environments with different versions of Numba may share the user's folder.
-    described = f"{numba.__version__} {compiler_settings()} {kernels_digest(path)}"
+    described = f"{numba.__version__} {compiler_settings()} {kernels_digest(kernel_sources(path))}"
     digest = hashlib.sha256(described.encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
     return kernels_root() / f"{name}-{digest[:16]}", digest

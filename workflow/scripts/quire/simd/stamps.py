@@ -13,13 +13,15 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Collection
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from quire.cache import cache_root, make_trusted
 from quire.errors import QuireError
-from quire.sources import SCRIPTS, digest
+from quire.kernel_list import Entry
+from quire.sources import SCRIPTS, kernels_digest, sources_of
 
 log = logging.getLogger("quire.compiled")
 FOLDER = "NUMBA_CACHE_DIR"  # the variable of the user's choice
@@ -50,13 +52,13 @@ def kernels_root() -> Path:
     return folder
 
 
-def are_compiled(stage: str, script: str) -> bool:
-    """Return True if the kernels of a stage are compiled for this processor, these sources and this version of Numba.
+def are_compiled(stage: str, entries: Collection[Entry]) -> bool:
+    """Return True if listed kernels are compiled for this processor, these sources and this version of Numba.
 
-    The kernels depend on the imports of `script`. The folders that it finds are touched, which marks them as used.
+    The folders that it finds are touched, which marks them as used.
     """
     try:
-        folders = json.loads(_stamp(stage, script).read_text())
+        folders = json.loads(_stamp(stage, entries).read_text())
         for name, files in folders.items():
             folder = kernels_root() / name
             if len(os.listdir(folder)) < files:
@@ -67,10 +69,10 @@ def are_compiled(stage: str, script: str) -> bool:
     return bool(folders)
 
 
-def remember(stage: str, script: str, since: float) -> None:
-    """Write the stamp of a stage whose kernels were all called by this process, which began at `since` (Unix time)."""
+def remember(stage: str, entries: Collection[Entry], since: float) -> None:
+    """Write the stamp of a stage whose kernels were all compiled or loaded after `since` (Unix time)."""
     used = (folder for folder in kernels_root().iterdir() if folder.is_dir() and folder.stat().st_mtime >= since)
-    stamp = _stamp(stage, script)
+    stamp = _stamp(stage, entries)
     temporary = stamp.with_suffix(f".{os.getpid()}")
     try:
         temporary.write_text(json.dumps({folder.name: len(os.listdir(folder)) for folder in used}))
@@ -96,8 +98,9 @@ def compiler_settings() -> str:
     return str(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != FOLDER))
 
 
-def _stamp(stage: str, script: str) -> Path:
+def _stamp(stage: str, entries: Collection[Entry]) -> Path:
     described = PROCESSOR.read_text() if PROCESSOR.exists() else ""
     lines = dict.fromkeys(_IDENTITY.findall(described))  # once, not for each core
-    what = [digest(script), metadata.version("numba"), sys.version, str(SCRIPTS), *lines, compiler_settings()]
+    sources = kernels_digest(sources_of(entry.module for entry in entries))
+    what = [*entries, sources, metadata.version("numba"), sys.version, str(SCRIPTS), *lines, compiler_settings()]
     return kernels_root() / f"{stage}-{hashlib.sha256(repr(what).encode()).hexdigest()[:16]}.json"

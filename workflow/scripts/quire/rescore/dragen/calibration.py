@@ -19,13 +19,13 @@ from quire.io.bam.regions import IndexedAlignments
 from quire.io.bed import Interval
 from quire.io.fasta_index import fasta_to_decode
 from quire.io.files import write_json_atomic
+from quire.processes import in_processes
 from quire.reference import Reference
 from quire.rescore.dragen.cases_cpu import count_cases, place_hashes, sample_of_cases
 from quire.rescore.dragen.estimation_cpu import estimate, too_few
 from quire.rescore.dragen.repeats_cpu import END, START, repeats_between
 from quire.rescore.dragen.tables import DEFAULT, LONGEST_PERIOD, MOST_REPEATS, write_tables
 from quire.rescore.intervals import cut_at_multiples
-from quire.rescore.processes import in_processes
 from quire.sequence.codes import AMBIGUOUS, code_table
 
 log = logging.getLogger("quire.rescore")

@@ -16,6 +16,7 @@ from quire.errors import InputError
 from quire.io import vcf
 from quire.io.bed import Interval
 from quire.io.vcf import Fields, Value, VariantRecord
+from quire.processes import in_processes
 from quire.reference import Reference
 from quire.rescore.filters import definitions, filtered, filters_of
 from quire.rescore.genotyping import NO_CALL
@@ -34,7 +35,6 @@ from quire.rescore.joint.genotype import JointCall, JointGenotype, call_joint_si
 from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span, open_gvcfs, spans
 from quire.rescore.joint.merge import merge_site
 from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
-from quire.rescore.processes import in_processes
 from quire.rescore.provenance import provenance
 from quire.rescore.records import shared_end
 

@@ -1,9 +1,5 @@
-"""Compilation of all kernels of the rescore stage, by calling the variants of a few reads on a tiny genome.
+"""Call the variants of a few reads on a tiny genome, which calls all CPU kernels of the stage rescore."""
 
-A job does the same before it forks its workers, so that they start with the kernels loaded.
-"""
-
-import logging
 import random
 import tempfile
 from pathlib import Path
@@ -11,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pysam
-
 from quire import reference
 from quire.io import vcf
 from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
@@ -39,7 +34,7 @@ _CLUSTER = tuple(range(1300, 1385, 17))
 _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 
 
-def compile_kernels(gvcf: bool, dragen: bool) -> None:
+def run(gvcf: bool, dragen: bool) -> None:
     """Call SNVs, a deletion and two long indels of one sample; optionally by gVCF, and with DRAGEN's error models."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
@@ -66,16 +61,6 @@ def compile_kernels(gvcf: bool, dragen: bool) -> None:
             pysam.tabix_index(str(own), preset="vcf")
             joint = root / "joint.vcf.gz"
             genotype_interval(JointRequest(root / "reference", [own], piece, joint, settings["minimum_quality"]))
-
-
-def load_kernels(gvcf: bool, dragen: bool) -> None:
-    """Load the kernels into this process before it forks others, each of which would take 0.3 s to load them."""
-    before = logging.root.manager.disable
-    logging.disable(logging.INFO)  # keeps the lines about the tiny genome out of the job's log
-    try:
-        compile_kernels(gvcf, dragen)
-    finally:
-        logging.disable(before)
 
 
 def _write_reads(path: Path, genome: str, generator: random.Random) -> None:

@@ -1,7 +1,4 @@
-"""Compilation of all CPU kernels of the stages reference, index and align, by mapping a few reads to a tiny genome.
-
-Parallel jobs that start with an empty cache would each compile the same kernels. A job that runs first avoids this.
-"""
+"""Run the stages reference, index, align and finish on a tiny genome, which calls all their CPU kernels."""
 
 import gzip
 import random
@@ -9,19 +6,27 @@ import tempfile
 from pathlib import Path
 
 from quire import index, reference
-from quire.align.read_ends import NO_CLIPPING, Clipping
+from quire.align.read_ends import Clipping
 from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
+
+from tests.kernel_list import finishing
 
 _BASES = 6000
 _PAIRS = 40
 _LENGTH, _INSERT = 100, 300
 
 
-def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, alternate: bool = False) -> None:
-    """Map paired and single reads to one page and to several, and inflate gzip; also with what the arguments name."""
+def run(optical: bool, umis: bool, adapters: bool, poly_g: bool, alternate: bool) -> None:
+    """Map and finish reads, with what the options of the configuration name."""
+    _map(Clipping(adapters, poly_g), umis, alternate)
+    finishing.run(optical, umis)
+
+
+def _map(clipping: Clipping, umis: bool, alternate: bool) -> None:
+    """Map paired and single reads to one page and to several, and inflate gzip."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))
     with tempfile.TemporaryDirectory() as folder:
@@ -32,21 +37,21 @@ def compile_kernels(clipping: Clipping = NO_CLIPPING, umis: bool = False, altern
         listed.write_text(f"version\t0\tcompiling\t1\t60\t{_BASES}M\t*\t0\t0\t*\t*\n")
         _write_reads(root, genome, generator)
         for page_size in (1 << 20, 2048):
-            run = root / str(page_size)
-            reference.build(root / "genome.fa", run / "reference", page_size)
+            built = root / str(page_size)
+            reference.build(root / "genome.fa", built / "reference", page_size)
             pages = []
-            for page in range(len(reference.Reference.open(run / "reference").pages)):
-                pages.append(run / f"page_{page}")
-                index.build(run / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
+            for page in range(len(reference.Reference.open(built / "reference").pages)):
+                pages.append(built / f"page_{page}")
+                index.build(built / "reference", page, pages[-1], {"sampling_distance": 64, "sa_sampling": 1})
             for mates in ([root / "2.fq"], []):
                 map_unit(
                     UnitInputs(
-                        run / "reference",
+                        built / "reference",
                         pages,
                         ReadFiles([root / "1.fq.gz"], mates),
                         alternate=listed if alternate else None,
                     ),
-                    UnitOutputs(run / "out.buckets", run / "ledger.json", run / "insert_size.json"),
+                    UnitOutputs(built / "out.buckets", built / "ledger.json", built / "insert_size.json"),
                     ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
                     MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),
                     clipping,

@@ -9,8 +9,8 @@ from multiprocessing import get_context
 import psutil
 import pytest
 from quire.errors import InputError, QuireError
+from quire.processes import AHEAD, in_processes
 from quire.rescore.counting import CountingPool
-from quire.rescore.processes import AHEAD, in_processes
 
 from tests.support.orphans import assert_none_outlives
 
@@ -139,7 +139,7 @@ def test_a_killed_process_that_counts_is_one_sentence(lines: tuple[int, int]) ->
 
 ORPHANS = r"""
 import os, sys, time
-from quire.rescore.processes import in_processes
+from quire.processes import in_processes
 
 def wait(unit):
     os.write(1, b"%d\n" % os.getpid())  # in one write; print() makes two with PYTHONUNBUFFERED

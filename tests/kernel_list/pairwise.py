@@ -1,4 +1,4 @@
-"""Compile every kernel of the stage once, before parallel jobs would each do so."""
+"""Align a pair of sequences in every mode, which calls all CPU kernels of the stage pairwise."""
 
 import random
 import tempfile
@@ -9,7 +9,7 @@ from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSe
 _BASES = 200
 
 
-def compile_kernels() -> None:
+def run() -> None:
     """Align in every mode that has its own kernels; kernels of 8, 16 and 32 bits are compiled together."""
     generator = random.Random(1)
     bases = "".join(generator.choices("ACGT", k=_BASES))

@@ -1,11 +1,10 @@
-"""Compilation of the finish stage's kernels into the cache, by finishing a sample of two records."""
+"""Finish a sample of two records, which calls all CPU kernels of the stage finish."""
 
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-
 from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, BucketWriter
 from quire.finish.counts.outputs import TargetOutputs, count_target
@@ -22,7 +21,7 @@ _BASES = 250  # more than a window of GC content
 _CONTIGS = ["contig"], [_BASES]
 
 
-def compile_kernels(optical: bool, umis: bool) -> None:
+def run(optical: bool, umis: bool) -> None:
     """Sort, mark, index and count a pair of one-base reads, with optical duplicates and UMIs if requested."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         fasta, bed, packed, unit, ordered, index = (

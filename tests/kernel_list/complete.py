@@ -1,4 +1,4 @@
-"""Compile every kernel of the reference, index and complete stages once, by searching a tiny genome."""
+"""Search a tiny genome, which calls all CPU kernels of the stages reference, index and complete."""
 
 import random
 import tempfile
@@ -18,7 +18,7 @@ _BASES = 6000
 _INDEX = {"sampling_distance": 64, "sa_sampling": 1}
 
 
-def compile_kernels() -> None:
+def run() -> None:
     """Search reads of all kinds, against one page and against several."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))

@@ -1,4 +1,4 @@
-"""Compilation of every kernel of the reference, index and mems stages, by searching a tiny genome."""
+"""Search a tiny genome, which calls all CPU kernels of the stages reference, index and mems."""
 
 import random
 import tempfile
@@ -11,7 +11,7 @@ _BASES = 6000
 _INDEX = {"sampling_distance": 64, "sa_sampling": 1}
 
 
-def compile_kernels() -> None:
+def run() -> None:
     """Search reads and sequences in all modes, against one page and against several."""
     generator = random.Random(1)
     genome = "".join(generator.choices("ACGT", k=_BASES))

@@ -1,0 +1,52 @@
+"""The list of kernels that jobs call (`kernels.json`), so that they can be compiled or loaded before any call.
+
+`python -m tests.kernel_list` records the list. A list that is out of date costs time, and changes no answer: a kernel
+that it lacks is compiled when a job first calls it. This module does not import Numba, which takes a second.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+LIST = Path(__file__).with_name("kernels.json")
+
+
+class Entry(NamedTuple):
+    """A function to compile for some types of arguments."""
+
+    function: str  # module:name
+    part: bool  # True for the function that other kernels call, False for the one that Python calls
+    types: list[Any]  # descriptions of types, for `quire.simd.prebuild.type_of`
+    needs: list[int]  # numbers of the entries that it calls
+    seconds: float  # of a processor to compile it, without what it calls, as recorded once
+
+    @property
+    def module(self) -> str:
+        """The name of the function's module."""
+        return self.function.partition(":")[0]
+
+
+def listed(stage: str, **options: bool) -> dict[int, Entry]:
+    """Return the entries of a stage by number, callees first; `options` select additional kernels."""
+    content = json.loads(LIST.read_text())
+    entries = [
+        Entry(function, part, [content["types"][kind] for kind in kinds], needs, seconds)
+        for function, part, kinds, needs, seconds in content["entries"]
+    ]
+    chosen = {name for name, is_chosen in options.items() if is_chosen}
+    numbers = (own for names, own in content["stages"][stage].items() if {*names.split()} <= chosen)
+    return with_callees(dict(enumerate(entries)), chain.from_iterable(numbers))
+
+
+def with_callees(entries: Mapping[int, Entry], numbers: Iterable[int]) -> dict[int, Entry]:
+    """Return some of the entries and all that they call, callees first."""
+    found: dict[int, Entry] = {}
+    waiting = [*numbers]
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found[number] = entries[number]
+            waiting += entries[number].needs
+    return dict(sorted(found.items()))
