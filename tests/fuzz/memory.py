@@ -13,7 +13,8 @@ from itertools import product
 # Bytes that fill allocated memory, and settings of glibc's allocator that change which memory is used again.
 FILLED = ("0", "1", "85", "170", "255")
 TUNABLES = ("", "glibc.malloc.tcache_count=0", "glibc.malloc.mmap_threshold=4096")
-ROUNDS = 6  # of all settings; addresses differ each time
+# Rounds of all settings. Addresses differ each time, and paths get longer, which moves what is allocated after them.
+ROUNDS, ROUNDS_OF_PYSAM = 20, 3
 _VIEW = "import sys, pysam; sys.stdout.write(pysam.view(*sys.argv[1:]))"
 PYSAM = (sys.executable, "-c", _VIEW)
 SAMTOOLS = ("samtools", "view")
@@ -21,7 +22,7 @@ SAMTOOLS = ("samtools", "view")
 
 def answers_differ(arguments: Sequence[str]) -> bool:
     """Return True if `samtools view` of one version, 1.16 or pysam's, answers these arguments in two ways."""
-    return varies([*SAMTOOLS, *arguments], ROUNDS) or varies([*PYSAM, *arguments], 1)
+    return varies([*SAMTOOLS, *arguments], ROUNDS) or varies([*PYSAM, *arguments], ROUNDS_OF_PYSAM)
 
 
 def varies(command: Sequence[str], rounds: int) -> bool:
@@ -33,10 +34,11 @@ def varies(command: Sequence[str], rounds: int) -> bool:
 
 def _answers(command: Sequence[str], rounds: int) -> Iterator[tuple[int, bytes]]:
     """Yield status and output of a program in each of the memories."""
-    for _, filled, tunables in product(range(rounds), FILLED, TUNABLES):
+    for number, filled, tunables in product(range(rounds), FILLED, TUNABLES):
+        longer = [f"/{9 * number * './'}{word[1:]}" if word.startswith("/") else word for word in command]
         environment = {**os.environ, "MALLOC_PERTURB_": filled, "GLIBC_TUNABLES": tunables}
         try:
-            done = subprocess.run(command, capture_output=True, check=False, timeout=10, env=environment)
+            done = subprocess.run(longer, capture_output=True, check=False, timeout=10, env=environment)
         except subprocess.TimeoutExpired:
             yield -1, b""
         else:
