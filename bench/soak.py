@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 import yaml
-from quire.io.files import gzip_text
+from quire.io.files import open_input
 
 from bench.common import REPOSITORY, add_figures, arguments, print_setting, print_table, write_measurement
 
@@ -64,7 +64,7 @@ class Soak:
 def make_inputs(folder: Path) -> None:
     """Write the inputs, sheets and configuration of a run with all features."""
     folder.mkdir(parents=True, exist_ok=True)
-    with gzip_text(DATA / "genome.fa.gz") as stream:
+    with open_input(DATA / "genome.fa.gz") as stream:
         genome = stream.read().decode()
     letters = "".join(genome.split("\n")[1:])
     reads = "".join(f"@{start}\n{letters[start : start + 40]}\n+\n{'I' * 40}\n" for start in range(500, 39_000, 900))

@@ -33,7 +33,7 @@ def assemble(
     """Return the bytes of records, not compressed."""
     assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
     out = np.empty(assembly.starts[-1], np.uint8)
-    assembly.write(0, len(records), out)
+    assembly.write(assembly.starts, assembly.starts[0], 0, len(records), out)
     return out
 
 

@@ -40,11 +40,7 @@ def _lengths(names, offsets):
     lengths = np.zeros(len(offsets) - 1, np.int64)
     for read in range(len(lengths)):
         begin, end = offsets[read], offsets[read + 1]
-        at, bases, parted = (
-            end,
-            0,
-            True,
-        )  # parted: the next letter must be a base (at the end, or before a '+')
+        at, parted = end, True  # parted: the next letter must be a base (at the end, or before a '+')
         while at > begin:
             letter = names[at - 1]
             if letter in (_COLON, _UNDERSCORE):
@@ -52,7 +48,7 @@ def _lengths(names, offsets):
                     lengths[read] = end - at
                 break
             if _IS_BASE[letter]:
-                bases, parted = bases + 1, False
+                parted = False
             elif letter in (_PLUS, _MINUS) and not parted:
                 parted = True
             else:

@@ -46,7 +46,7 @@ def assemble_dealt(assembly: RecordAssembly, genome: BucketLayout) -> Dealt:
         starts, records.flag, records.contig, records.position, records.cigar, records.cigar_offsets, genome
     )
     data = _room(offsets[-1])
-    assembly.write_apart(begins, data)
+    assembly.write(begins, np.int64(0), 0, len(records), data)
     _copy(data, starts, begins, copied, copies)
     return Dealt(data, offsets, len(records))
 

@@ -18,7 +18,7 @@ import os
 import struct
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from io import FileIO
@@ -287,16 +287,12 @@ class BucketFile:
             for piece, at in zip(pieces, offsets.tolist(), strict=False):
                 part = packed[at : at + piece.packed]
                 if self._read_into(part, piece.file, piece.offset) < piece.packed or crc32(part) != piece.checksum:
-                    raise self._damaged(piece)
+                    where = f"the piece at byte {piece.offset} of {file_name(piece.file)}"
+                    raise self._not_whole(f"{where} is damaged")
         records = unpack(packed, offsets, sum(piece.size for piece in pieces))
         if records is None:
             raise self._not_whole("its pieces do not match its table of contents")
         return records
-
-    def read_each(self, pieces: Sequence[Piece]) -> Iterator[Records]:
-        """Yield the records of pieces, one piece at a time; raises as `read` does."""
-        for piece in pieces:
-            yield self.read([piece])
 
     def _read_into(self, out: NDArray[np.uint8], file: int, place: int) -> int:
         """Fill `out` from a file and return the number of bytes read, which is smaller at the file's end."""
@@ -333,9 +329,6 @@ class BucketFile:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             remedy = f"allow more open files (`ulimit -n`; a unit takes up to {MOST_FILES})"
         return QuireError(f"{self.path}: cannot be read ({error.strerror}); {remedy} and run again.")
-
-    def _damaged(self, piece: Piece) -> QuireError:
-        return self._not_whole(f"the piece at byte {piece.offset} of {file_name(piece.file)} is damaged")
 
     def _not_whole(self, why: str | None) -> QuireError:
         return QuireError(f"{self.path}: is not a complete folder of buckets ({why}); delete it and run again.")

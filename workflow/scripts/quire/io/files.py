@@ -2,7 +2,6 @@
 
 import errno
 import glob
-import io
 import json
 import os
 import re
@@ -198,15 +197,10 @@ def open_input(path: str | Path) -> BufferedIOBase:
         if stat.S_ISFIFO(os.stat(path).st_mode):
             raise InputError(f"{path}: is a pipe, which cannot be read twice; write it to a file and give that.")
         if is_gzip(path):
-            return gzip_text(path)
+            return cast(BufferedIOBase, open_gzip(path, "rb"))
         return BufferedReader(CountedFile(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path and its permissions.") from error
-
-
-def gzip_text(source: str | Path | io.RawIOBase) -> BufferedIOBase:
-    """Open the text of a gzip file, or of an open file from its position on; see `read_errors` for its exceptions."""
-    return cast(BufferedIOBase, open_gzip(source, "rb"))
 
 
 def htslib_path(path: str | Path) -> str:

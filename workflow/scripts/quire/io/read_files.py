@@ -1,7 +1,9 @@
 """Reading of a unit's files of reads, in any format, as batches."""
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -74,12 +76,8 @@ class ReadFiles:
     ) -> Iterator[PairBatch]:
         paired: bool | None = None
         for path in self.bam:
-
-            def reads(path: Path = path) -> Iterator[PairBatch]:
-                return read_alignments(path, reads_per_batch, counts, fasta, temporary, threads)
-
-            batches = ahead(reads, BATCHES_AHEAD)
-            try:
+            reads = partial(read_alignments, path, reads_per_batch, counts, fasta, temporary, threads)
+            with closing(ahead(reads, BATCHES_AHEAD)) as batches:
                 for batch in batches:
                     if paired not in (None, batch.mate2 is not None):
                         raise InputError(
@@ -88,8 +86,6 @@ class ReadFiles:
                         )
                     paired = batch.mate2 is not None
                     yield batch
-            finally:
-                batches.close()
 
     def flowcell_and_lane(self) -> str:
         """Return `flowcell.lane` from the name of the first read, or an empty string."""

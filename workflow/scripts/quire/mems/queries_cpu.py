@@ -18,7 +18,7 @@ from quire.io import sniff
 from quire.io.fastq import read_batches
 from quire.io.files import lacks_bgzip_end, open_input, read_errors
 from quire.ragged import offsets_from_lengths, pack_bytes
-from quire.reference.fasta import PROTEIN_LETTERS
+from quire.reference.fasta import not_a_nucleotide
 from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 from quire.simd.compiled import compiled
 
@@ -141,13 +141,7 @@ class _FastaReader:
                 place = text.find(b"\n", start)
                 while text[place : place + 1].isspace() or _CODES[text[place]] != _INVALID:
                     place += 1
-                letter = text[place]
-                shown = chr(letter) if 32 < letter < 127 else f"\\x{letter:02x}"
-                is_protein = shown.upper().encode() in PROTEIN_LETTERS
-                words = (
-                    f"{'looks like protein' if is_protein else 'is not a nucleotide sequence'}: '{shown}' is not a "
-                    "nucleotide code (A, C, G, T, N or IUPAC)"
-                )
+                words = not_a_nucleotide(text[place])
             elif len(codes) >= _LETTERS_TO_JUDGE and 2 * np.count_nonzero(codes == _BESIDES_N) > len(codes):
                 place = start
                 words = "looks like protein (most of its letters are none of A, C, G, T, N)"

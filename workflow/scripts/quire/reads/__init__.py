@@ -113,13 +113,6 @@ def packed_words(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return (lengths + BASES_PER_WORD - 1) // BASES_PER_WORD + 1
 
 
-def bases_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return codes (uint8, flat) and offsets (int64[n + 1]) of all first mates, then of all second mates, if any."""
-    if mate2 is None:
-        return mate1.bases, mate1.offsets
-    return np.concatenate([mate1.bases, mate2.bases]), offsets_of_mates(mate1, mate2)
-
-
 def offsets_of_mates(mate1: ReadBatch, mate2: ReadBatch | None = None) -> NDArray[np.int64]:
     """Return base offsets (int64[n + 1]) of all first mates, then of all second mates, if any."""
     if mate2 is None:

@@ -4,16 +4,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.ragged import offsets_from_lengths
-from quire.reads import ReadBatch, Reads, bases_of_mates, packed_words
+from quire.reads import ReadBatch, Reads, offsets_of_mates, packed_words
 from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
 from quire.sequence.ties.cpu import hash_names
-from quire.simd.bits import UNKNOWN, load_bytes, reverse_complement, store_bytes, two_bits_each
+from quire.simd.bits import UNKNOWN, copy_bytes, load_bytes, reverse_complement, store_bytes, two_bits_each
 from quire.simd.compiled import compiled
 
 
 def orient(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Reads:
     """Return the reads of one or two batches (first mates and their second mates) on both strands."""
-    bases, offsets = bases_of_mates(mate1, mate2)
+    bases = mate1.bases if mate2 is None else np.concatenate([mate1.bases, mate2.bases])
+    offsets = offsets_of_mates(mate1, mate2)
     name_hash = np.tile(hash_names(mate1.names, mate1.name_offsets), 1 if mate2 is None else 2)
     lengths = np.diff(offsets)
     word_offsets = offsets_from_lengths(packed_words(lengths))
@@ -61,6 +62,15 @@ def subset(reads: Reads, chosen: NDArray[np.int64]) -> Reads:
     _take(chosen, reads.offsets, reads.codes, offsets, codes)
     _take(chosen, reads.word_offsets, reads.packed, word_offsets, packed)
     return Reads(offsets, codes, word_offsets, packed, reads.ambiguous[chosen], reads.name_hash[chosen])
+
+
+@compiled
+def items_from(values, begins, offsets):
+    """Return the values (uint8[]) of ragged items, end to end: those from begins[i] on, of which `offsets` has room."""
+    taken = np.empty(offsets[-1], np.uint8)
+    for i in range(len(offsets) - 1):
+        copy_bytes(taken, offsets[i], values, begins[i], begins[i] + offsets[i + 1] - offsets[i])
+    return taken
 
 
 @compiled

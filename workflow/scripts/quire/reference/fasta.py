@@ -18,7 +18,7 @@ from quire.io.files import lacks_bgzip_end, open_input, read_errors
 from quire.sequence.codes import AMBIGUOUS, IUPAC_BESIDES_N, code_table
 
 BLOCK_SIZE = 1 << 22
-PROTEIN_LETTERS = b"EFIJLOPQXZ*"
+_PROTEIN_LETTERS = b"EFIJLOPQXZ*"
 _BLANKS = b" \t\r\n"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # SAM 1.6, section 1.2.1, and the comma, which some references still have in names.
@@ -204,9 +204,11 @@ class _RecordChecker:
         """Return the message for a letter that is not a nucleotide code, with its line."""
         wrong = next(byte for byte in piece if _CODES[byte] == CODE_INVALID and byte not in _BLANKS)
         line = self.line + piece.count(b"\n", 0, piece.index(wrong)) + 1
-        letter = chr(wrong) if 32 < wrong < 127 else f"\\x{wrong:02x}"
-        what = "looks like protein" if letter.upper().encode() in PROTEIN_LETTERS else "is not a nucleotide sequence"
-        return (
-            f"{self.path}: line {line}: the record {self.name!r} {what}: '{letter}' is not a nucleotide code "
-            "(A, C, G, T, N or IUPAC); give a nucleotide FASTA."
-        )
+        return f"{self.path}: line {line}: the record {self.name!r} {not_a_nucleotide(wrong)}; give a nucleotide FASTA."
+
+
+def not_a_nucleotide(letter: int) -> str:
+    """Return the words about a record with a letter (ASCII) that is not a nucleotide code."""
+    shown = chr(letter) if 32 < letter < 127 else f"\\x{letter:02x}"
+    what = "looks like protein" if shown.upper().encode() in _PROTEIN_LETTERS else "is not a nucleotide sequence"
+    return f"{what}: '{shown}' is not a nucleotide code (A, C, G, T, N or IUPAC)"

@@ -16,8 +16,8 @@ from quire.align.read_ends import (
 )
 from quire.ragged import offsets_from_lengths
 from quire.reads import PairBatch, ReadBatch
+from quire.reads.cpu import items_from
 from quire.sequence.codes import COMPLEMENT
-from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
 
 
@@ -47,17 +47,8 @@ def clip_ends(batches: Iterator[PairBatch], counts: ClippedCounts) -> Iterator[P
 def _beginnings(reads: ReadBatch, kept: np.ndarray) -> ReadBatch:
     """Return the first `kept` bases of each read."""
     offsets = offsets_from_lengths(kept)
-    bases, qualities = (_take(flat, reads.offsets, offsets) for flat in (reads.bases, reads.qualities))
+    bases, qualities = (items_from(flat, reads.offsets, offsets) for flat in (reads.bases, reads.qualities))
     return ReadBatch(reads.names, reads.name_offsets, bases, qualities, offsets, reads.first_ordinal)
-
-
-@compiled
-def _take(values, offsets, new):
-    """Return the first values of each item; the offsets `new` (int64[n + 1]) specify their number."""
-    taken = np.empty(new[-1], np.uint8)
-    for i in range(len(new) - 1):
-        copy_bytes(taken, new[i], values, offsets[i], offsets[i] + new[i + 1] - new[i])
-    return taken
 
 
 @compiled

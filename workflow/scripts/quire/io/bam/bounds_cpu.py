@@ -58,13 +58,13 @@ def _first_fault(data, contigs):
             fault = _fault_of_parts(data, at)
         if fault != _FINE:
             return index, at, fault
-        at += SIZE_BYTES + _int32(data, at)
+        at += SIZE_BYTES + int32_at(data, at)
         index += 1
     return index, at, _FINE
 
 
 @inlined
-def _int32(data, at):
+def int32_at(data, at):
     """Return a signed little-endian number."""
     return np.int64(np.int32(uint32_at(data, at)))
 
@@ -74,13 +74,17 @@ def fault_of_fields(data, at, contigs):
     """Return what is wrong with the fixed fields of the record at `at`, 0 if nothing; its end may not be in `data`."""
     if at + FIXED_BYTES > len(data):
         return _SIZE
-    size, name_bytes, bases = _int32(data, at) + SIZE_BYTES, np.int64(data[at + _NAME_BYTES]), _int32(data, at + _BASES)
+    size, name_bytes, bases = (
+        int32_at(data, at) + SIZE_BYTES,
+        np.int64(data[at + _NAME_BYTES]),
+        int32_at(data, at + _BASES),
+    )
     operations = np.int64(data[at + _OPERATIONS]) | np.int64(data[at + _OPERATIONS + 1]) << 8
     parts = FIXED_BYTES + name_bytes + OPERATION_BYTES * operations + (bases + 1) // 2 + bases
     if name_bytes < 1 or bases < 0 or parts > size:
         return _SIZE
-    contig, mate_contig = _int32(data, at + _CONTIG), _int32(data, at + _MATE_CONTIG)
-    if min(contig, mate_contig, _int32(data, at + _POSITION), _int32(data, at + _MATE_POSITION)) < -1:
+    contig, mate_contig = int32_at(data, at + _CONTIG), int32_at(data, at + _MATE_CONTIG)
+    if min(contig, mate_contig, int32_at(data, at + _POSITION), int32_at(data, at + _MATE_POSITION)) < -1:
         return _PLACE
     if max(contig, mate_contig) >= contigs:
         return _PLACE
@@ -91,7 +95,7 @@ def fault_of_fields(data, at, contigs):
 @inlined
 def _fault_of_parts(data, at):
     """Return what is wrong with name, CIGAR and tags of a record whose fixed fields are right; 0 if nothing."""
-    end, bases = at + SIZE_BYTES + _int32(data, at), _int32(data, at + _BASES)
+    end, bases = at + SIZE_BYTES + int32_at(data, at), int32_at(data, at + _BASES)
     if end > len(data):
         return _SIZE
     operations = np.int64(data[at + _OPERATIONS]) | np.int64(data[at + _OPERATIONS + 1]) << 8

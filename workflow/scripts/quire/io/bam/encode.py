@@ -120,7 +120,7 @@ def assemble_blocks(
         size = int(starts[last] - starts[first])
         if held + size > len(buffer):
             buffer = np.concatenate([buffer[:held], np.empty(max(size, PIECE_BYTES) + BLOCK_PAYLOAD, np.uint8)])
-        assembly.write(first, last, buffer[held:])
+        assembly.write(starts, starts[first], first, last, buffer[held:])
         end = held + size
         whole = end if last == len(records) else end - end % BLOCK_PAYLOAD
         pieces.append(compress_blocks(buffer[:whole], level))
@@ -165,17 +165,8 @@ class RecordAssembly:
         self._places = encode_cpu.find_places(self._inputs, mate2 is not None)
         self.starts = self._places.starts
 
-    def write(self, first: int, last: int, out: NDArray[np.uint8]) -> None:
-        """Write records [first, last) end to end to the beginning of `out`."""
-        self._write(self.starts, self.starts[first], first, last, out)
-
-    def write_apart(self, begins: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-        """Write every record to its own place `begins` (int64[n]) in `out`."""
-        self._write(begins, np.int64(0), 0, len(self.records), out)
-
-    def _write(
-        self, begins: NDArray[np.int64], origin: np.int64, first: int, last: int, out: NDArray[np.uint8]
-    ) -> None:
+    def write(self, begins: NDArray[np.int64], origin: np.int64, first: int, last: int, out: NDArray[np.uint8]) -> None:
+        """Write records [first, last) to their places `begins` (int64[n]) in `out`, which begins at `origin`."""
         fixed = np.empty(1, FIXED_FIELDS)
         target = encode_cpu.RecordMemory(out, begins, origin, fixed, fixed.view(np.uint8))
         encode_cpu.write_records(self._inputs, self._places, target, first, last)

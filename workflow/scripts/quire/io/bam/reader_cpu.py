@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quire.errors import InputError
 from quire.io.bai import WINDOW_SHIFT
-from quire.io.bam.bounds_cpu import fault_of_fields
+from quire.io.bam.bounds_cpu import fault_of_fields, int32_at
 from quire.io.bam.decode_cpu import uint32_at
 from quire.io.bam.index import open_index
 from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS, OPERATION_BYTES, SIZE_BYTES
@@ -170,12 +170,6 @@ def _joined(parts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
     return whole
 
 
-@inlined
-def _int32(data, at):
-    """Return a signed little-endian number."""
-    return np.int64(np.int32(uint32_at(data, at)))
-
-
 @compiled
 def _choose(text, contig, start, end, contigs, runs):
     """Find runs of consecutive records that overlap the span."""
@@ -183,8 +177,8 @@ def _choose(text, contig, start, end, contigs, runs):
     # of runs, and True at the end of the span. The number is _NO_RECORD if bytes are not a record on a known contig.
     at, count = 0, 0
     while at + FIXED_BYTES <= len(text):
-        size = _int32(text, at) + SIZE_BYTES
-        reference, position = _int32(text, at + _CONTIG), _int32(text, at + _POSITION)
+        size = int32_at(text, at) + SIZE_BYTES
+        reference, position = int32_at(text, at + _CONTIG), int32_at(text, at + _POSITION)
         # With an index of another file, reading may begin inside a record, and its size may seem to be up to 2 GB.
         if fault_of_fields(text, at, contigs):
             return at, _NO_RECORD, False

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.errors import InputError
 from quire.io.bam.decode_cpu import (
     Records,
@@ -20,14 +21,6 @@ from quire.io.bam.layout import FIXED_BYTES, NUMBER_OF_CODE, SIZE_BYTES
 from quire.io.bam.stream_cpu import BamStream
 from quire.ragged import offsets_from_lengths
 from quire.reads import PairBatch, ReadBatch
-from quire.sam import (
-    FLAG_FIRST_OF_PAIR,
-    FLAG_PAIRED,
-    FLAG_REVERSE,
-    FLAG_SECOND_OF_PAIR,
-    FLAG_SECONDARY,
-    FLAG_SUPPLEMENTARY,
-)
 from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
@@ -112,8 +105,8 @@ def _batches_of_stretches(
         if carried:
             records = records_of(np.concatenate([carry, records.data]))
         flags = records.fixed["flag"]
-        secondary = (flags & FLAG_SECONDARY) != 0
-        supplementary = ((flags & FLAG_SUPPLEMENTARY) != 0) & ~secondary
+        secondary = (flags & sam.FLAG_SECONDARY) != 0
+        supplementary = ((flags & sam.FLAG_SUPPLEMENTARY) != 0) & ~secondary
         counts.records += len(flags) - carried
         counts.secondary += int(secondary.sum())
         counts.supplementary += int(supplementary.sum())
@@ -121,8 +114,8 @@ def _batches_of_stretches(
         if not len(chosen):
             continue
         if paired is None:
-            paired = bool(flags[chosen[0]] & FLAG_PAIRED)
-        different = ((flags[chosen] & FLAG_PAIRED) != 0) != paired
+            paired = bool(flags[chosen[0]] & sam.FLAG_PAIRED)
+        different = ((flags[chosen] & sam.FLAG_PAIRED) != 0) != paired
         if different.any():
             raise InputError(
                 f"{name}: the read {_name(records, int(chosen[np.argmax(different)]))} is "
@@ -148,11 +141,11 @@ def _batch(
         return PairBatch(_reads(records, chosen, name, maximum_length, ordinal), None)
     one, other = chosen[::2], chosen[1::2]
     flags = records.fixed["flag"]
-    swapped = (flags[one] & FLAG_SECOND_OF_PAIR) != 0
+    swapped = (flags[one] & sam.FLAG_SECOND_OF_PAIR) != 0
     first, second = np.where(swapped, other, one), np.where(swapped, one, other)
     unlike = int(_first_pair_unlike(records.data, records.starts, records.fixed, first, second))
-    both = FLAG_FIRST_OF_PAIR | FLAG_SECOND_OF_PAIR
-    wrong = ((flags[first] & both) != FLAG_FIRST_OF_PAIR) | ((flags[second] & both) != FLAG_SECOND_OF_PAIR)
+    both = sam.FLAG_FIRST_OF_PAIR | sam.FLAG_SECOND_OF_PAIR
+    wrong = ((flags[first] & both) != sam.FLAG_FIRST_OF_PAIR) | ((flags[second] & both) != sam.FLAG_SECOND_OF_PAIR)
     wrong_at = int(np.argmax(wrong)) if wrong.any() else len(wrong)
     if 0 <= unlike <= wrong_at:
         raise _lacks_mate(name, _name(records, int(one[unlike])))
@@ -254,7 +247,7 @@ def _decode(records, chosen, target):
         copy_bytes(names, name_offsets[i], data, name, name + name_offsets[i + 1] - name_offsets[i])
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         bases, quality = bases_begin(start, fields), qualities_begin(start, fields)
-        reverse = fields.flag & FLAG_REVERSE != 0
+        reverse = fields.flag & sam.FLAG_REVERSE != 0
         for k in range(length):
             number = data[bases + (k >> 1)] >> (0 if k & 1 else 4) & 15
             if number == 0:

@@ -45,7 +45,8 @@ class IndexedAlignments:
         """
         self.path = str(path)
         self.fasta = fasta
-        _require_whole(path)
+        if os.path.isfile(path) and os.access(path, os.R_OK) and (lacks_bgzip_end(path) or lacks_cram_end(path)):
+            raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")
         try:
             if cram := is_cram(path):
                 is_bam, parsed = False, AlignmentHeader.from_text(header_text(Path(path), None))
@@ -156,9 +157,3 @@ class IndexedAlignments:
             raise InputError(
                 f"{self.path}: record {error.index + 1}{name} of those at {region} {error}; copy the file again."
             ) from None
-
-
-def _require_whole(path: str | Path) -> None:
-    """Refuse an existing file that lacks the closing block of BAM or CRAM."""
-    if os.path.isfile(path) and os.access(path, os.R_OK) and (lacks_bgzip_end(path) or lacks_cram_end(path)):
-        raise InputError(f"{path}: lacks the empty block that closes it; it is truncated, copy it again.")

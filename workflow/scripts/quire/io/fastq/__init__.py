@@ -1,11 +1,12 @@
 """Reading of FASTQ: batches of reads from one or two files, with one-sentence errors.
 
 Each file is read and decompressed ahead of the consumer in its own thread (`one_file`). Mates must have the same name,
-whether they come from two files, read in lockstep, or are adjacent in an interleaved file (`interleaved`).
+whether they come from two files, read in lockstep, or are adjacent in an interleaved file.
 """
 
 import os
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,12 @@ import numpy as np
 
 from quire.errors import InputError
 from quire.io.ahead import ahead
-from quire.io.fastq.interleaved_cpu import separate_mates
 from quire.io.fastq.one_file import CHUNK_BYTES, file_batches
 from quire.io.fastq.parser_cpu import LOWEST_QUALITY, first_difference
 from quire.io.first_reads import PHRED64_OFFSET
+from quire.ragged import offsets_from_lengths
 from quire.reads import PairBatch, ReadBatch
+from quire.reads.cpu import items_from
 from quire.sequence.codes import AMBIGUOUS
 
 BATCHES_AHEAD = 2
@@ -48,17 +50,18 @@ def read_batches(
         return _from_phred64(path, batches) if phred64 else batches
 
     if fq2 is None:
-        pairs = ahead(
-            lambda: separate_mates(fq1, reads_of(fq1)) if interleaved else _single(reads_of(fq1)), BATCHES_AHEAD
-        )
-        try:
+
+        def pairs_of() -> Iterator[PairBatch]:
+            reads = reads_of(fq1)
+            return _separate_mates(fq1, reads) if interleaved else (PairBatch(batch, None) for batch in reads)
+
+        with closing(ahead(pairs_of, BATCHES_AHEAD)) as pairs:
             yield from pairs
-        finally:
-            pairs.close()
         return
-    first = ahead(lambda: reads_of(fq1), BATCHES_AHEAD)
-    second = ahead(lambda: reads_of(fq2), BATCHES_AHEAD)
-    try:
+    with (
+        closing(ahead(lambda: reads_of(fq1), BATCHES_AHEAD)) as first,
+        closing(ahead(lambda: reads_of(fq2), BATCHES_AHEAD)) as second,
+    ):
         while True:
             mate1, mate2 = next(first, None), next(second, None)
             _require_mates(fq1, fq2, mate1, mate2)
@@ -67,14 +70,6 @@ def read_batches(
             if mate1.first_ordinal == 0:
                 _require_different_reads(fq1, fq2, mate1, mate2)
             yield PairBatch(mate1, mate2)
-    finally:
-        first.close()
-        second.close()
-
-
-def _single(batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
-    for batch in batches:
-        yield PairBatch(batch, None)
 
 
 def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[ReadBatch]:
@@ -89,6 +84,35 @@ def _from_phred64(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[Re
                 "qualities, but Phred+64 has none below '@'; remove phred64 from the column, or repair the file."
             )
         yield replace(batch, qualities=batch.qualities - np.uint8(MORE_THAN_PHRED))
+
+
+def _separate_mates(path: str | Path, batches: Iterator[ReadBatch]) -> Iterator[PairBatch]:
+    """Yield the pairs of interleaved reads, of even batches but the last; raise InputError for a read without mate."""
+    for batch in batches:
+        mate1, mate2 = _every_other(batch, 0), _every_other(batch, 1)
+        different = first_difference(mate1.names, mate1.name_offsets, mate2.names, mate2.name_offsets, len(mate2))
+        if different >= 0:
+            record = batch.first_ordinal + 2 * different + 1
+            raise InputError(
+                f"{path}: records {record} and {record + 1} are named {mate1.name(different)} and "
+                f"{mate2.name(different)}, where an interleaved file must have the two mates of a pair; repair the "
+                "file, or remove reads without mates."
+            )
+        if len(mate1) != len(mate2):
+            raise InputError(
+                f"{path}: ends after record {batch.first_ordinal + len(batch)} ({mate1.name(len(mate1) - 1)}), whose "
+                "mate is missing in an interleaved file; copy the file again."
+            )
+        yield PairBatch(mate1, mate2)
+
+
+def _every_other(batch: ReadBatch, first: int) -> ReadBatch:
+    """Return reads `first`, `first` + 2, ... of a batch whose first ordinal is even."""
+    chosen = np.arange(first, len(batch), 2)
+    name_offsets, offsets = (offsets_from_lengths(np.diff(own)[chosen]) for own in (batch.name_offsets, batch.offsets))
+    names = items_from(batch.names, batch.name_offsets[chosen], name_offsets)
+    bases, qualities = (items_from(flat, batch.offsets[chosen], offsets) for flat in (batch.bases, batch.qualities))
+    return ReadBatch(names, name_offsets, bases, qualities, offsets, batch.first_ordinal // 2)
 
 
 def _require_mates(fq1: str | Path, fq2: str | Path, mate1: ReadBatch | None, mate2: ReadBatch | None) -> None:

@@ -77,7 +77,14 @@ def _batches(text: _Text, wanted: int, maximum_length: int, room: int) -> Iterat
     """Yield the batches of a text; `room` is the first size of a batch's flat arrays. See `file_batches`."""
     ordinal, count = 0, wanted
     while count == wanted:
-        reads = _empty_reads(wanted, room)
+        reads = parser.ParsedReads(  # unwritten pages of the flat arrays take no memory
+            names=np.empty(room, np.uint8),
+            name_offsets=np.zeros(wanted + 1, np.int64),
+            bases=np.empty(room, np.uint8),
+            qualities=np.empty(room, np.uint8),
+            offsets=np.zeros(wanted + 1, np.int64),
+            detail=np.zeros(2, np.int64),
+        )
         count, status = 0, parser.MORE
         while status == parser.MORE:
             reads = _with_room(reads, count, len(text.data))
@@ -93,18 +100,6 @@ def _batches(text: _Text, wanted: int, maximum_length: int, room: int) -> Iterat
         ordinal += count
     if ordinal == 0:
         raise InputError(f"{text.path}: holds no reads; an empty FASTQ file cannot be aligned, check how it was made.")
-
-
-def _empty_reads(wanted: int, room: int) -> parser.ParsedReads:
-    """Return arrays for `wanted` reads; unwritten pages of the flat arrays take no memory."""
-    return parser.ParsedReads(
-        names=np.empty(room, np.uint8),
-        name_offsets=np.zeros(wanted + 1, np.int64),
-        bases=np.empty(room, np.uint8),
-        qualities=np.empty(room, np.uint8),
-        offsets=np.zeros(wanted + 1, np.int64),
-        detail=np.zeros(2, np.int64),
-    )
 
 
 def _with_room(reads: parser.ParsedReads, count: int, more: int) -> parser.ParsedReads:
