@@ -44,6 +44,9 @@ class ExtensionJobs(NamedTuple):
     axis_high: np.ndarray
 
 
+JOB_TYPES = (np.int32, np.uint8, *[np.int64] * 5)
+
+
 class Extensions(NamedTuple):
     """Alignments in the order of their jobs.
 
@@ -64,3 +67,6 @@ class Extensions(NamedTuple):
     cigar_begin: np.ndarray
     cigar_length: np.ndarray
     cigar: np.ndarray
+
+
+EXTENSION_TYPES = (*[np.int32] * 3, *[np.int64] * 3, np.int32, np.uint32)

@@ -13,6 +13,7 @@ from quire.algorithms.extension import (
     AMBIGUOUS,
     BAND_STEP,
     END_BONUS,
+    EXTENSION_TYPES,
     GAP_EXTEND,
     GAP_OPEN,
     MATCH,
@@ -106,16 +107,8 @@ def extend(jobs: ExtensionJobs, reads: Reads, text: np.ndarray, ambiguous: np.nd
     `text` is the packed axis (uint64[]), and `ambiguous` its spans that hold ambiguous bases (int64[m, 2]).
     """
     count = len(jobs.read)
-    results = Extensions(
-        score=np.zeros(count, np.int32),
-        read_begin=np.zeros(count, np.int32),
-        read_end=np.zeros(count, np.int32),
-        axis_begin=np.zeros(count, np.int64),
-        axis_end=np.zeros(count, np.int64),
-        cigar_begin=np.arange(count, dtype=np.int64),
-        cigar_length=np.zeros(count, np.int32),
-        cigar=np.empty(0, np.uint32),
-    )
+    results = Extensions(*(np.zeros(count, dtype) for dtype in EXTENSION_TYPES))
+    results.cigar_begin[:] = np.arange(count)
     sequences = _Sequences(
         reads.offsets, reads.codes, reads.word_offsets, reads.packed, reads.ambiguous, text, ambiguous
     )

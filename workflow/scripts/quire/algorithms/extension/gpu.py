@@ -11,6 +11,7 @@ from quire.algorithms.extension import (
     AMBIGUOUS,
     BAND_STEP,
     END_BONUS,
+    EXTENSION_TYPES,
     GAP_EXTEND,
     GAP_OPEN,
     MATCH,
@@ -104,16 +105,7 @@ def extend(
         OutOfDeviceMemory: not enough for the results, or for one warp's matrices.
     """
     xp, count = card.xp, len(jobs.read)
-    results = Extensions(
-        score=card.empty(count, np.int32),
-        read_begin=card.empty(count, np.int32),
-        read_end=card.empty(count, np.int32),
-        axis_begin=card.empty(count, np.int64),
-        axis_end=card.empty(count, np.int64),
-        cigar_begin=card.empty(count, np.int64),
-        cigar_length=card.empty(count, np.int32),
-        cigar=card.empty(count, np.uint32),
-    )
+    results = Extensions(*(card.empty(count, dtype) for dtype in EXTENSION_TYPES))
     if count == 0:
         return results
     solved = card.empty(count, np.uint8)

@@ -53,14 +53,10 @@ def collect(parts: list[tuple[ExtensionJobs, Extensions]], reads: Reads, referen
         _put_in_order(part, reads.offsets, reads.name_hash, np.int64(cigar_base), offsets, ends, found)
         cigar_base += len(extensions.cigar)
     used = _leave_out_repeats(offsets, found)
-    read, strand, score, read_begin, read_end, axis_begin, axis_end, cigar_begin, cigar_length = (
-        column[:used] for column in found[:-1]
-    )
-    contig, position = reference.axis_to_contig(axis_begin)
-    return Alignments(
-        offsets, read, strand, score, read_begin, read_end, axis_begin, axis_end, contig, position, cigar_begin,
-        cigar_length, np.concatenate([extensions.cigar for _, extensions in parts]),
-    )  # fmt: skip
+    columns = {name: column[:used] for name, column in found._asdict().items() if name != "alternate"}
+    contig, position = reference.axis_to_contig(columns["axis_begin"])
+    cigar = np.concatenate([extensions.cigar for _, extensions in parts])
+    return Alignments(offsets=offsets, contig=contig, position=position, cigar=cigar, **columns)
 
 
 def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> _Rows:
@@ -68,10 +64,7 @@ def _rows(jobs: ExtensionJobs, extensions: Extensions, reference: Reference) -> 
     alternate = np.empty(0, np.uint8)
     if len(reference.alternate):
         alternate = reference.alternate[reference.axis_to_contig(extensions.axis_begin)[0]]
-    return _Rows(
-        jobs.read, jobs.strand, extensions.score, extensions.read_begin, extensions.read_end, extensions.axis_begin,
-        extensions.axis_end, extensions.cigar_begin, extensions.cigar_length, alternate,
-    )  # fmt: skip
+    return _Rows(jobs.read, jobs.strand, *extensions[:-1], alternate)
 
 
 @inlined

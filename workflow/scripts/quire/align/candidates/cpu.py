@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.extension import MATCH, MISMATCH, ExtensionJobs, Extensions
+from quire.algorithms.extension import JOB_TYPES, MATCH, MISMATCH, ExtensionJobs, Extensions
 from quire.algorithms.seeding import SeedingParameters
 from quire.align.candidates.bundles_cpu import BUNDLE, IslandAxis, Query, bundle_hits, compare_alone, find_island
 from quire.align.candidates.joining_cpu import (
@@ -86,9 +86,7 @@ def find_candidates(
     most_hits = int(np.diff(offsets).max(initial=0))
     # Sized for the maximum, since unwritten pages take no memory.
     room = int(np.minimum(np.diff(offsets), most).sum())
-    jobs = ExtensionJobs(
-        np.empty(room, np.int32), np.empty(room, np.uint8), *(np.empty(room, np.int64) for _ in range(5))
-    )
+    jobs = ExtensionJobs(*(np.empty(room, dtype) for dtype in JOB_TYPES))
     read_arrays = _Reads(reads.offsets, reads.word_offsets, reads.packed.reshape(-1), reads.name_hash)
     used = _cluster(
         _Hits(offsets, hits, seeding.seed_length, seeding.stride),

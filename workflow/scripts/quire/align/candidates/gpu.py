@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH, ExtensionJobs
+from quire.algorithms.extension import GAP_EXTEND, GAP_OPEN, JOB_TYPES, MATCH, MISMATCH, ExtensionJobs
 from quire.algorithms.seeding import DIAGONAL_BIAS, MAXIMUM_SEEDS, SEED_LENGTHS, SeedingParameters
 from quire.align.parameters import MACROS, MOST_CANDIDATES
 from quire.device.card import Card, CardArray
@@ -59,11 +59,8 @@ def find_candidates(
     )  # fmt: skip
     job_offsets = card.offsets(counts)
     total = int(job_offsets[-1])
-    jobs = ExtensionJobs(
-        card.empty(total, np.int32), card.empty(total, np.uint8), *(card.empty(total, np.int64) for _ in range(5))
-    )
+    jobs = ExtensionJobs(*(card.empty(total, dtype) for dtype in JOB_TYPES))
     card.kernel(SOURCE, "write_jobs", **defines).for_each(
-        total, job_offsets, count, total, slots, staged, reference, jobs.read, jobs.strand, jobs.diagonal,
-        jobs.diagonal_low, jobs.diagonal_high, jobs.axis_low, jobs.axis_high,
-    )  # fmt: skip
+        total, job_offsets, count, total, slots, staged, reference, *jobs
+    )
     return jobs

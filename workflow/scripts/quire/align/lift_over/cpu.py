@@ -7,7 +7,7 @@ import numpy as np
 from quire.align.alignments.cpu import overlaps
 from quire.align.lift_over import LiftedOver
 from quire.align.lift_over.places_cpu import lifts_of, place_of, write_lifts
-from quire.align.model import Reported
+from quire.align.model import ROW_TYPES, Reported
 from quire.align.parameters import (
     MOST_QUALITY,
     MOST_RIVALS_ON_PRIMARY,
@@ -87,13 +87,7 @@ def lift_over(reported: Reported, read_offsets: np.ndarray, reference: Reference
     """
     contigs = _Contigs(reference.alternate, reference.lifts, names_of(reference))
     first, rows, made, text = _lift_over(reported, read_offsets, contigs)
-    columns = {
-        name: getattr(reported, name)[made.row]
-        for name in (
-            "suboptimal_score", "strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig",
-            "position", "cigar_begin", "cigar_length",
-        )
-    }  # fmt: skip
+    columns = {name: getattr(reported, name)[made.row] for name in ("suboptimal_score", *ROW_TYPES)}
     columns["suboptimal_score"] = np.where(made.added != 0, -1, columns["suboptimal_score"]).astype(np.int32)
     nothing = np.empty(0, np.int32)
     reported = reported._replace(

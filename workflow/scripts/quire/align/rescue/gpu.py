@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.extension import ExtensionJobs
+from quire.algorithms.extension import JOB_TYPES, ExtensionJobs
 from quire.align.alignments.gpu import proper_lengths_on
 from quire.align.insert_size import InsertSizes
 from quire.align.model import Alignments
@@ -90,12 +90,4 @@ def _scan(
 
 
 def _empty_jobs(card: Card, count: int) -> ExtensionJobs:
-    return ExtensionJobs(
-        read=card.empty(count, np.int32),
-        strand=card.empty(count, np.uint8),
-        diagonal=card.empty(count, np.int64),
-        diagonal_low=card.empty(count, np.int64),
-        diagonal_high=card.empty(count, np.int64),
-        axis_low=card.empty(count, np.int64),
-        axis_high=card.empty(count, np.int64),
-    )
+    return ExtensionJobs(*(card.empty(count, dtype) for dtype in JOB_TYPES))
