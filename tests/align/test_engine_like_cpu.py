@@ -174,7 +174,7 @@ class Watched:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
-    seen, take, put = Watched(), engine_gpu._Buffers.take, engine_gpu._Buffers.put
+    seen, take, put = Watched(), engine_gpu.Buffers.take, engine_gpu.Buffers.put
 
     def watch_take(buffers, size, make) -> np.ndarray:
         seen.taken[id(buffers)] += 1
@@ -185,8 +185,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
         buffer[:] = 0xDB
         put(buffers, buffer)
 
-    monkeypatch.setattr(engine_gpu._Buffers, "take", watch_take)
-    monkeypatch.setattr(engine_gpu._Buffers, "put", watch_put)
+    monkeypatch.setattr(engine_gpu.Buffers, "take", watch_take)
+    monkeypatch.setattr(engine_gpu.Buffers, "put", watch_put)
     return seen
 
 

@@ -3,15 +3,19 @@
 An engine processes a batch in two steps: `search` (seeds, candidates, extension), which needs only the batch, and
 `make_records` (rescue, pairing, records, and the sink's encoding), which also needs the unit's insert sizes. These are
 fitted to the first batches, which wait for them. The number of batches or threads changes no record.
+
+`search` gives a batch with its template lengths, which must not be used again after `make_records`. The latter gives
+for each piece of the batch, in order, the records, encoded by the sink in a worker thread, and the counts of its reads.
+While `running`, an engine has the number of batches that are searched before records of the first are made
+(`batches_ahead`), and the number of pieces of batches that become records at a time (`pieces_ahead`).
 """
 
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -27,60 +31,22 @@ from quire.align.insert_size import (
 from quire.align.read_counts import ReadCounts
 from quire.align.sink import Encoded, RecordSink
 from quire.progress import Progress
-from quire.reads import PairBatch
+from quire.reads import PairBatch, offsets_of_mates
 from quire.time_spent import TimeSpent
+
+if TYPE_CHECKING:
+    from quire.align.engines.cpu import CpuEngine
+    from quire.align.engines.gpu import CardEngine
 
 log = logging.getLogger("quire.align")
 
 
-class SearchedBatch(Protocol):
-    """A batch after an engine's `search`."""
-
-    @property
-    def batch(self) -> PairBatch:
-        """Return the batch as read."""
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Return the length of each read in bases, int64[n]."""
-
-    def template_lengths(self) -> np.ndarray:
-        """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
-
-
-Searched = TypeVar("Searched", bound=SearchedBatch)
-
-
-class Engine(Protocol[Searched]):
-    """Maps batches: `quire.align.engines.cpu.CpuEngine` or `quire.align.engines.gpu.CardEngine`."""
-
-    @property
-    def batches_ahead(self) -> int:
-        """Return the number of batches that are searched before records of the first are made; known while running."""
-
-    @property
-    def pieces_ahead(self) -> int:
-        """Return the number of pieces of batches that become records at a time; known while running."""
-
-    def running(self, threads: int) -> AbstractContextManager[None]:
-        """Hold the worker threads while batches are mapped."""
-
-    def search(self, batch: PairBatch) -> Future[Searched]:
-        """Start to find and extend the candidates of a batch."""
-
-    def make_records(
-        self, searched: Searched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
-    ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
-        """Start rescue, pairing and records of a batch from `search`, which must not be used again.
-
-        Returns:
-            For each piece of the batch, in order: the records, encoded by the sink in a worker thread, and the counts
-            of its reads.
-        """
+Searched: TypeAlias = Any
+"""A batch after an engine's `search`: `CpuSearched` or `CardSearched`."""
 
 
 @dataclass
-class Mapper(Generic[Searched]):
+class Mapper:
     """Maps the batches of one unit.
 
     Attributes:
@@ -90,14 +56,14 @@ class Mapper(Generic[Searched]):
         counts: counts of the reads whose records were yielded so far.
     """
 
-    engine: Engine[Searched]
+    engine: "CpuEngine | CardEngine"
     insert_sizes: InsertSizes = NO_INSERT_SIZES
     insert_sizes_known: bool = False
     reads_in: int = 0
     share_done: Callable[[], float | None] = lambda: None
     counts: ReadCounts = field(default_factory=ReadCounts)
 
-    def map(self, batches: Iterator[PairBatch], threads: int, sink: RecordSink[Encoded]) -> Iterator[Encoded]:
+    def map(self, batches: Iterator[PairBatch], threads: int, sink: RecordSink) -> Iterator[Encoded]:
         """Yield the encoded records in order, a piece of a batch at a time; the caller passes each to `sink.write`.
 
         The batches are all paired or all single; the sink's `encode` is called in the worker threads.
@@ -160,7 +126,8 @@ class Mapper(Generic[Searched]):
                 continue
             waiting.append(item)
             # The sample ends at a pair, not at a batch, since it must not depend on the batch size.
-            bases = bases_seen + np.cumsum(item.lengths.reshape(2, -1).sum(axis=0))
+            lengths = np.diff(offsets_of_mates(item.batch.mate1, item.batch.mate2))
+            bases = bases_seen + np.cumsum(lengths.reshape(2, -1).sum(axis=0))
             sample.append(item.template_lengths()[bases <= MOST_BASES_LOOKED_AT])
             bases_seen = int(bases[-1])
             found += pairs_by_orientation(sample[-1])

@@ -9,7 +9,7 @@ also compress them to a BAM file in read order.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +20,8 @@ from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, asse
 from quire.io.bam.writer import BamWriter, ReadGroup
 from quire.reads import PairBatch
 
-Encoded = TypeVar("Encoded")
-
-
-class RecordSink(Protocol[Encoded]):
-    """A destination of records; see the module's text."""
-
-    @property
-    def records(self) -> int:
-        """Return the number of records written so far."""
-
-    def encode(self, records: RecordBatch, batch: PairBatch) -> Encoded:
-        """Return the records, which are in the order of the batch's reads, in the form that `write` takes."""
-
-    def write(self, encoded: Encoded) -> None:
-        """Write the result of `encode` for the next batch in the order of the reads."""
+Encoded: TypeAlias = Any
+"""Records, in the order of a batch's reads, in the form that a sink's `write` takes."""
 
 
 def _umis_of(batch: PairBatch) -> Umis:
@@ -83,10 +70,13 @@ class BamSink:
         self.bam.write_blocks(blocks)
 
 
+RecordSink: TypeAlias = BucketSink | BamSink
+
+
 @contextmanager
 def open_sink(
     path: Path, text: str, names: Sequence[str], lengths: NDArray[np.int64], read_group: ReadGroup, threads: int = 1
-) -> Iterator[RecordSink[Any]]:
+) -> Iterator[RecordSink]:
     """Yield the sink of a file or folder, which appears when the `with` block ends without an error.
 
     A path that ends in `.bam` is a BAM file, any other a folder of buckets. `names` and `lengths` (int64[], bases) are

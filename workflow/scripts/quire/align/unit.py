@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quire.algorithms.fm_index.cpu import page_arrays
 from quire.align.command import command_line
@@ -27,7 +27,6 @@ from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.bam.writer import ReadGroup, header_text
 from quire.io.bytes_read import share_read
 from quire.io.files import write_json_atomic
-from quire.io.read_files import ReadFiles
 from quire.ledger import require_balance, write_ledger
 from quire.reads import PairBatch
 from quire.reference import Reference
@@ -77,9 +76,7 @@ def map_unit(
             reads.close()
             reads = read(wanted)
         reference, indexes = opened.result()
-        mapper: Mapper[Any] = Mapper(
-            _engine(reference, indexes, open_card), share_done=lambda: share_read(inputs.reads.files)
-        )
+        mapper = Mapper(_engine(reference, indexes, open_card), share_done=lambda: share_read(inputs.reads.files))
         command = command_line(inputs, read_group, clipping, umis, backend.name)
         text = _header(inputs, read_group, reference, command, f"backend {backend.name}: {backend.reason}")
         contigs = reference.contig_names, reference.contig_lengths
@@ -87,7 +84,13 @@ def map_unit(
             # This thread only writes, since a disk, or memory for a file, may be slow.
             for encoded in ahead(lambda: mapper.map(reads.batches, settings.threads, sink), WRITES_AHEAD):
                 sink.write(encoded)
-            left_out = _left_out(inputs.reads, reads.records)
+            left_out = {}  # records of BAM and CRAM that are not primary
+            if inputs.reads.bam:
+                counts = reads.records
+                left_out = {
+                    "secondary_left_out": counts.secondary,
+                    "supplementary_left_out": counts.supplementary,
+                }
             _require_balances(read_group.identifier, mapper, sink.records, reads.records.records, left_out)
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
     ledger = {**vars(mapper.counts), **left_out, **reads.clipped.counts}
@@ -148,7 +151,7 @@ def _header(inputs: UnitInputs, read_group: ReadGroup, reference: Reference, com
     return header_text(*contigs, [named], VERSION, command, description, tags)
 
 
-def _require_balances(unit: str, mapper: Mapper[Any], written: int, records: int, left_out: dict[str, int]) -> None:
+def _require_balances(unit: str, mapper: Mapper, written: int, records: int, left_out: dict[str, int]) -> None:
     """Raise QuireError unless every read and every record of the inputs is counted."""
     counts = mapper.counts
     placed = {"mapped": counts.mapped, "unmapped": counts.unmapped}
@@ -157,13 +160,6 @@ def _require_balances(unit: str, mapper: Mapper[Any], written: int, records: int
     require_balance("align", unit, rows, {"records written": written})
     if left_out:
         require_balance("align", unit, {"records": records}, {"reads": counts.reads, **left_out})
-
-
-def _left_out(reads: ReadFiles, records: RecordCounts) -> dict[str, int]:
-    """Return the counts, by name, of BAM and CRAM records that are not primary; empty for FASTQ."""
-    if not reads.bam:
-        return {}
-    return {"secondary_left_out": records.secondary, "supplementary_left_out": records.supplementary}
 
 
 class UnitReads:

@@ -1,7 +1,7 @@
 """Finders of the ends of a batch: `quire.algorithms.complete` on the CPU or on a card."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -46,18 +46,10 @@ class CardFinder:
 
     def __init__(self, card: Card, indexes: Sequence[PageIndex], axis: Axis, max_differences: int) -> None:
         from quire.algorithms.complete.windows.gpu import upload_axis
-        from quire.algorithms.fm_index.gpu import CardPages
+        from quire.algorithms.fm_index.gpu import upload_index
 
         self._card, self._differences = card, max_differences
-        try:
-            self._axis: Any = upload_axis(card, axis)
-            pages = CardPages(card, indexes, int(card.free_bytes() * PAGES_SHARE))
-        except MemoryError as error:
-            raise QuireError(
-                f"{card.name}: the text and its index do not fit ({error}); increase device.memory, use another card, "
-                "or use device.backend: cpu."
-            ) from None
-        self._pages = pages if pages.cycled else pages.resident
+        self._axis, self._pages = upload_index(card, partial(upload_axis, card, axis), indexes, PAGES_SHARE)
 
     def find(self, batch: ReadBatch, reads: Reads | None = None) -> Iterator[Ends]:
         """Find the ends of a batch; `reads` is not used."""

@@ -187,10 +187,6 @@ class Card(ABC):
         """Return host memory (uint8[size]) that the card copies fastest, and while kernels run."""
         return np.empty(size, np.uint8)
 
-    def download_into(self, array: CardArray, target: NDArray[Any]) -> None:
-        """Copy the card's array into a host array of the same shape and type; waits for it."""
-        target[...] = self.download(array)
-
     @abstractmethod
     def free_bytes(self) -> int:
         """Return the memory that arrays may still take, within the budget."""

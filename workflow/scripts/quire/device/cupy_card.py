@@ -193,10 +193,6 @@ class CupyCard(Card):
         except cupy.cuda.runtime.CUDARuntimeError:  # the host refuses more pinned memory: slower, but correct
             return np.empty(size, np.uint8)
 
-    def download_into(self, array: CardArray, target: NDArray[Any]) -> None:
-        """Copy the card's array into a host array."""
-        cupy.asnumpy(array, out=target)
-
     def free_bytes(self) -> int:
         """Return the free memory of the device and the pool, within the budget."""
         free = self.device.mem_info[0] + self.pool.free_bytes()

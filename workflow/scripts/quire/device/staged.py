@@ -1,8 +1,12 @@
-"""Overlap of upload and computation: while one piece of work is computed, the next ones are staged and uploaded."""
+"""Overlap of upload and computation: while one piece of work is computed, the next ones are staged and uploaded.
+
+Pinned buffers are kept for reuse, since allocating them takes long.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,7 +16,27 @@ from quire.device.card import Card, CardArray, OutOfDeviceMemory, Upload, bytes_
 
 Piece = TypeVar("Piece")
 AHEAD = 2  # pieces in staging memory ahead of the computed one: one is copied there, one is uploaded
+_ROOM = 1.1  # size of a buffer relative to its first content; later ones may be a little larger
 _BYTES_PER_COPY = 1 << 21  # copied at a time by a thread of the host
+
+
+class Buffers:
+    """Unused pinned buffers. Any thread may take one and put it back."""
+
+    def __init__(self) -> None:
+        self._free: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()
+
+    def take(self, size: int, make: Callable[[int], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+        """Return a buffer of at least `size` bytes; `make` allocates one if needed, and may fail."""
+        try:
+            buffer = self._free.get_nowait()
+        except Empty:
+            buffer = np.empty(0, np.uint8)
+        return buffer if len(buffer) >= size else make(int(size * _ROOM))
+
+    def put(self, buffer: NDArray[np.uint8]) -> None:
+        """Give a buffer back."""
+        self._free.put(buffer)
 
 
 class Staged(Generic[Piece]):

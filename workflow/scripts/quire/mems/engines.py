@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.algorithms.fm_index.gpu import CardPages
+from quire.algorithms.fm_index.gpu import upload_index
 from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
 from quire.algorithms.mems.gpu import (
     CardRuns,
@@ -27,6 +27,7 @@ from quire.algorithms.mems.gpu import (
     upload_reference,
 )
 from quire.device.card import Card, Download, bytes_of
+from quire.device.staged import Buffers
 from quire.errors import QuireError
 from quire.index import PageIndex
 from quire.mems import reference_text
@@ -69,7 +70,7 @@ class MemsCardEngine:
     def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
         """Store the reference and the indexes of all its pages, in order; `running` opens the card and uploads them."""
         self._open_card, self._reference, self._indexes = open_card, reference, pages
-        self._buffers: SimpleQueue[NDArray[np.uint8]] = SimpleQueue()  # unused staging memory
+        self._buffers = Buffers()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -99,15 +100,9 @@ class MemsCardEngine:
 
     def _open(self) -> None:
         self._card = self._open_card()
-        try:
-            text = upload_reference(self._card, reference_text(self._reference))
-            pages = CardPages(self._card, self._indexes, int(self._card.free_bytes() * (1 - QUERY_SHARE)))
-        except MemoryError as error:
-            raise QuireError(
-                f"{self._card.name}: the text of {self._reference.axis_length} bases and its index do not fit "
-                f"({error}); increase device.memory, use another card, or use device.backend: cpu."
-            ) from None
-        self._axis = MemsCardAxis(pages if pages.cycled else pages.resident, text)
+        upload_text = partial(upload_reference, self._card, reference_text(self._reference))
+        text, pages = upload_index(self._card, upload_text, self._indexes, 1 - QUERY_SHARE)
+        self._axis = MemsCardAxis(pages, text)
         log.info("%s: text and index of %d bases resident, %.2f GB free for queries and matches", self._card.name,
                  self._reference.axis_length, self._card.free_bytes() / 1e9)  # fmt: skip
 
@@ -133,7 +128,7 @@ class MemsCardEngine:
         while True:
             try:
                 found, cursor = find(card, self._axis, queries, wanted, begin, end, limit)
-                buffer = self._buffer(bytes_of(list(found)))
+                buffer = self._buffers.take(bytes_of(list(found)), card.staging)
                 return card.download_ahead(list(found), buffer), found, cursor, buffer
             except MemoryError as error:
                 if limit == 1:
@@ -143,13 +138,6 @@ class MemsCardEngine:
                     ) from None
                 limit = max(1, limit // 2)
                 log.info("the card is out of memory (%s): continuing with %d matches at a time", error, limit)
-
-    def _buffer(self, size: int) -> NDArray[np.uint8]:
-        try:
-            buffer = self._buffers.get_nowait()
-        except Empty:
-            buffer = np.empty(0, np.uint8)
-        return buffer if len(buffer) >= size else self._card.staging(size * 9 // 8)
 
 
 Engine = MemsCpuEngine | MemsCardEngine

@@ -14,14 +14,14 @@ from quire.algorithms.complete.trie import gpu as trie
 from quire.algorithms.complete.windows import MOST_ORIENTED, ORIENTED_SHIFT
 from quire.algorithms.complete.windows.gpu import CardAxis, windows_of
 from quire.algorithms.complete.windows.gpu import find_ends as ends_of_windows
-from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, CardPages
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.reads.gpu import CardReads
 
 
 def find_ends(
     card: Card,
-    pages: list[CardPage] | PagesInTurn,
+    pages: list[CardPage] | CardPages,
     reads: CardReads,
     axis: CardAxis,
     max_differences: int,
@@ -57,7 +57,7 @@ def find_ends(
 
 def _candidates(
     card: Card,
-    pages: list[CardPage] | PagesInTurn,
+    pages: list[CardPage] | CardPages,
     reads: CardReads,
     axis: CardAxis,
     differences: int,

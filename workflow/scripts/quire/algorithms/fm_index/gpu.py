@@ -4,9 +4,9 @@ Kernels search them with the functions of fm_index.cuh.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from quire.device.card import Card, CardArray, Upload
 from quire.errors import QuireError
 
 log = logging.getLogger("quire.align")
+Text = TypeVar("Text")
 
 
 class CardPage(NamedTuple):
@@ -55,22 +56,6 @@ def page_on_card(index: FmIndex, arrays: list[CardArray], start: int, owned_leng
     )  # fmt: skip
 
 
-def page_bytes(index: FmIndex) -> int:
-    """Return the memory that a page takes on a card, in bytes."""
-    return sum(array.nbytes for array in arrays_of(index))
-
-
-class PagesInTurn(Protocol):
-    """Pages of the whole axis in order, of which only the last one requested need be on the card.
-
-    Launch the work on a page before the next is requested: its memory is reused in stream order only.
-    """
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[CardPage]: ...
-
-
 def page_table(pages: list[CardPage], most: int) -> tuple[CardArray | int, ...]:
     """Return pages that are all on the card as one argument of a kernel: a struct of an array of `most` pages."""
     members = [member for page in pages for member in page]
@@ -80,6 +65,8 @@ def page_table(pages: list[CardPage], most: int) -> tuple[CardArray | int, ...]:
 class CardPages:
     """The pages of an axis; iterating yields each once, in order, usable until the next one is requested.
 
+    Launch the work on a page before the next is requested: its memory is reused in stream order only.
+
     Attributes:
         resident: the first pages, which stay on the card.
         cycled: indexes of the others, which are uploaded at each iteration.
@@ -87,7 +74,7 @@ class CardPages:
 
     def __init__(self, card: Card, indexes: Sequence[IndexOfPage], room: int) -> None:
         """Upload the pages that stay within `room` bytes; raise QuireError if not even one page fits."""
-        sizes = [page_bytes(index) for index in indexes]
+        sizes = [sum(array.nbytes for array in arrays_of(index)) for index in indexes]
         if max(sizes, default=0) > room:
             raise QuireError(
                 f"a page of the index takes {max(sizes) / 1e9:.2f} GB and the card has {room / 1e9:.2f} GB for pages; "
@@ -131,3 +118,22 @@ class CardPages:
 
     def _begin(self, index: IndexOfPage, mark: object) -> list[Upload]:
         return [self.card.upload_ahead(array, mark) for array in arrays_of(index)]
+
+
+def upload_index(
+    card: Card, upload_text: Callable[[], Text], indexes: Sequence[IndexOfPage], share: float
+) -> tuple[Text, list[CardPage] | CardPages]:
+    """Upload the text of an axis, then the indexes of its pages to at most a share of the memory that is left.
+
+    Return both, the pages as a list if all stay on the card. Raise QuireError if they do not fit.
+    """
+    try:
+        text = upload_text()
+        pages = CardPages(card, indexes, int(card.free_bytes() * share))
+    except MemoryError as error:
+        bases = indexes[-1].owned_end
+        raise QuireError(
+            f"{card.name}: the text of {bases} bases and its index do not fit ({error}); increase device.memory, use "
+            "another card, or use device.backend: cpu."
+        ) from None
+    return text, pages if pages.cycled else pages.resident

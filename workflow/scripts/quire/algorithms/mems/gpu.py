@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, CardPages
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
 from quire.device.card import Card, CardArray, Kernel
 from quire.sequence.packing import BASES_PER_WORD
@@ -112,7 +112,7 @@ class MemsCardAxis(NamedTuple):
         text: the packed axis (`upload_reference`).
     """
 
-    pages: list[CardPage] | PagesInTurn
+    pages: list[CardPage] | CardPages
     text: CardRuns
 
 

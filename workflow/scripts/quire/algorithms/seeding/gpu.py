@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn, page_table
+from quire.algorithms.fm_index.gpu import CardPage, CardPages, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,
@@ -96,7 +96,7 @@ class _Rarest(NamedTuple):
 
 def find_hits(
     card: Card,
-    pages: list[CardPage] | PagesInTurn,
+    pages: list[CardPage] | CardPages,
     reads: CardReads,
     text: CardArray,
     parameters: SeedingParameters,
@@ -123,7 +123,7 @@ def find_hits(
         pages = [next(iter(pages))]
         kernels("search_one_page", pages[0]).for_each(len(chosen), pages[0], reads, seeds, text, chosen)
         found = [chosen]
-    elif isinstance(pages, list) and _can_be_searched_together(pages):
+    elif isinstance(pages, list) and len(pages) <= MOST_PAGES and len({page.words_per_block for page in pages}) == 1:
         found = _search_pages(kernels, pages, reads, seeds, text, chosen)
     else:
         _choose_depths(kernels, pages, reads, seeds, text, chosen)
@@ -197,10 +197,6 @@ def _lay_seeds(kernels: _Kernels, reads: CardReads, parameters: SeedingParameter
     return CardSeeds(offsets, read, parameters.stride, parameters.maximum_hits)
 
 
-def _can_be_searched_together(pages: list[CardPage]) -> bool:
-    return len(pages) <= MOST_PAGES and len({page.words_per_block for page in pages}) == 1
-
-
 def _search_pages(
     kernels: _Kernels, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
@@ -214,7 +210,7 @@ def _search_pages(
 
 def _choose_depths(
     kernels: _Kernels,
-    pages: list[CardPage] | PagesInTurn,
+    pages: list[CardPage] | CardPages,
     reads: CardReads,
     seeds: CardSeeds,
     text: CardArray,

@@ -35,7 +35,7 @@ class CardText(NamedTuple):
     """The text of a page on a card (text.cuh: Text): base i is `start` + i bases into the packed `words`.
 
     Attributes:
-        words: uint64[>= words_of_text(start, length)].
+        words: uint64[], at least one more than hold the text, since kernels read one more.
         start, length: in bases.
     """
 
@@ -52,15 +52,11 @@ class _Ties(NamedTuple):
     head: CardArray
 
 
-def words_of_text(start: int, length: int) -> int:
-    """Return the number of words that hold a text, and one more that kernels read."""
-    return -(-(start + length) // BASES_PER_WORD) + 1
-
-
 def upload_text(card: Card, words: np.ndarray, start: int, length: int) -> CardText:
     """Copy the words (uint64, at least one more than hold the text) of [start, start + length) of an axis to a card."""
     first, within = divmod(start, BASES_PER_WORD)
-    return CardText(card.upload(words[first : first + words_of_text(within, length)]), within, length)
+    after = first - (-(within + length) // BASES_PER_WORD) + 1
+    return CardText(card.upload(words[first:after]), within, length)
 
 
 def working_bytes(length: int, at_once: int, ties: int = 0) -> int:

@@ -50,11 +50,6 @@ class CpuSearched:
     reads: Reads
     found: FoundAlignments
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Return the length of each read in bases, int64[n]."""
-        return np.diff(self.reads.offsets)
-
     def template_lengths(self) -> np.ndarray:
         """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
         return unique_template_lengths(self.found.alignments, self.reads)
@@ -62,7 +57,7 @@ class CpuSearched:
 
 @dataclass
 class CpuEngine:
-    """Maps batches on the CPU with the indexes of all pages, in order; see `quire.align.mapper.Engine`."""
+    """Maps batches on the CPU with the indexes of all pages, in order; see `quire.align.mapper`."""
 
     reference: Reference
     pages: Sequence[PageArrays]
@@ -79,7 +74,7 @@ class CpuEngine:
         return self._pool.submit(self._search, batch)
 
     def make_records(
-        self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
+        self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
         """Start rescue, pairing and records of a batch, in one piece."""
         return [self._pool.submit(self._make_records, searched, insert_sizes, sink)]
@@ -91,7 +86,7 @@ class CpuEngine:
         )
 
     def _make_records(
-        self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
+        self, searched: CpuSearched, insert_sizes: InsertSizes, sink: RecordSink
     ) -> tuple[list[Encoded], ReadCounts]:
         batch, paired = searched.batch, searched.batch.mate2 is not None
         chosen = rescue_and_select(STEPS, searched.found, searched.reads, paired, self.reference, insert_sizes)

@@ -7,19 +7,19 @@ it again. This maps the first half million reads of a unit twice, but needs no m
 """
 
 import logging
-import queue
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TypeVar
 
 import numpy as np
 
 from quire.algorithms.extension.gpu import MOST_BYTES
-from quire.algorithms.fm_index.gpu import CardPage, CardPages
+from quire.algorithms.fm_index.gpu import upload_index
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import bytes_per_read, steps_on
 from quire.align.insert_size import MOST_BASES_LOOKED_AT, NO_INSERT_SIZES, InsertSizes
@@ -29,6 +29,7 @@ from quire.align.read_counts import ReadCounts
 from quire.align.records import encode_records
 from quire.align.sink import Encoded, RecordSink
 from quire.device.card import Card, CardArray, Download, Upload, bytes_of
+from quire.device.staged import Buffers
 from quire.errors import QuireError
 from quire.index import PageIndex
 from quire.reads import PairBatch
@@ -42,7 +43,6 @@ log = logging.getLogger("quire.align")
 # Share for batches of the memory that is free at the start; pages may take the rest.
 BATCH_SHARE = 0.4
 READS_PER_PIECE = 1 << 16  # reads or pairs of a batch whose records one thread makes
-STAGING_ROOM = 1.1  # size of a buffer relative to its first batch; later batches may be a little larger
 
 
 @dataclass
@@ -55,12 +55,6 @@ class CardSearched:
     batch: PairBatch
     unique_template_lengths: np.ndarray | None
     staged: "_Staged | None"
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Return the length of each read in bases, int64[n]."""
-        mates = [self.batch.mate1] if self.batch.mate2 is None else [self.batch.mate1, self.batch.mate2]
-        return np.concatenate([np.diff(mate.offsets) for mate in mates])
 
     def template_lengths(self) -> np.ndarray:
         """Return the template lengths of the unique pairs, int64[pairs]; -1 for other pairs."""
@@ -76,25 +70,6 @@ class _Staged:
     layout: Layout
     buffer: np.ndarray
     upload: Upload | None = None
-
-
-class _Buffers:
-    """Unused pinned buffers. Any thread may take one and put it back."""
-
-    def __init__(self) -> None:
-        self._free: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
-
-    def take(self, size: int, make: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Return a buffer of at least `size` bytes; `make` allocates one if needed, and may fail."""
-        try:
-            buffer = self._free.get_nowait()
-        except queue.Empty:
-            buffer = np.empty(0, np.uint8)
-        return buffer if len(buffer) >= size else make(int(size * STAGING_ROOM))
-
-    def put(self, buffer: np.ndarray) -> None:
-        """Give a buffer back."""
-        self._free.put(buffer)
 
 
 @dataclass
@@ -127,7 +102,7 @@ class _Results:
 
 
 class CardEngine:
-    """Maps batches on a card; see `quire.align.mapper.Engine`."""
+    """Maps batches on a card; see `quire.align.mapper`."""
 
     batches_ahead = 3  # one is copied on the host, one is uploaded, and one is mapped
 
@@ -139,7 +114,7 @@ class CardEngine:
         self.most_pairs = 0  # reads or pairs that fit the card; 0 before the first batch
         # For uploads: one more than `batches_ahead` is in use at a time. For results: one for each batch whose records
         # are being made.
-        self._buffers, self._result_buffers = _Buffers(), _Buffers()
+        self._buffers, self._result_buffers = Buffers(), Buffers()
         # The last download, and the arrays on the card that it reads.
         self._leaving: tuple[Download, list[CardArray]] | None = None
         self._lock = Lock()
@@ -184,7 +159,7 @@ class CardEngine:
         return self._copier.submit(self._stage, batch, _Staged(layout, buffer))
 
     def make_records(
-        self, searched: CardSearched, insert_sizes: InsertSizes, sink: RecordSink[Encoded]
+        self, searched: CardSearched, insert_sizes: InsertSizes, sink: RecordSink
     ) -> list[Future[tuple[list[Encoded], ReadCounts]]]:
         """Map a batch, and make the records of each of its pieces."""
         self._insert_sizes_known = True
@@ -194,20 +169,12 @@ class CardEngine:
 
     def _open(self) -> None:
         self.card = self.open_card()
-        try:
-            self.card_reference = upload_reference(self.card, self.reference)
-            room = int(self.card.free_bytes() * (1 - BATCH_SHARE))
-            pages = CardPages(self.card, self.indexes, room)
-        except MemoryError as error:
-            raise QuireError(
-                f"{self.card.name}: the text of {self.reference.axis_length} bases and its index do not fit ({error}); "
-                "increase device.memory, use another card, or use device.backend: cpu."
-            ) from None
-        # Pages that are all resident are searched together.
-        self.pages: list[CardPage] | CardPages = pages if pages.cycled else pages.resident
+        self.card_reference, self.pages = upload_index(
+            self.card, partial(upload_reference, self.card, self.reference), self.indexes, 1 - BATCH_SHARE
+        )
         self.free_bytes = self.card.free_bytes()
         # Half of the memory is for the batch, and a quarter for the matrices of extension (`_plan`, `extend`).
-        self.steps = steps_on(self.card, not pages.cycled and self.free_bytes // 4 >= MOST_BYTES)
+        self.steps = steps_on(self.card, isinstance(self.pages, list) and self.free_bytes // 4 >= MOST_BYTES)
         log.info("%s: text and index of %d bases resident, %.2f GB free for batches", self.card.name,
                  self.reference.axis_length, self.free_bytes / 1e9)  # fmt: skip
 
@@ -319,7 +286,7 @@ class CardEngine:
             )
 
     def _encode_piece(
-        self, mapped: Future[list[_Results]], number: int, pieces: int, sink: RecordSink[Encoded]
+        self, mapped: Future[list[_Results]], number: int, pieces: int, sink: RecordSink
     ) -> tuple[list[Encoded], ReadCounts]:
         """Make the records of a piece of a batch: some of its reads, or some of its parts if it was mapped in parts."""
         encoded, counts = [], ReadCounts()

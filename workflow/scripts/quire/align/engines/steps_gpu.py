@@ -2,19 +2,17 @@
 
 from functools import partial
 
-from quire.algorithms.extension import ExtensionJobs
 from quire.algorithms.extension.gpu import MOST_BYTES, extend
 from quire.algorithms.seeding.gpu import bytes_per_read as seeding_bytes_per_read
 from quire.algorithms.seeding.gpu import find_hits
 from quire.align.alignments.gpu import best_scores, collect, poorly_aligned, unique_template_lengths
 from quire.align.candidates.gpu import find_candidates
-from quire.align.engines.steps import Rounds, Steps
+from quire.align.engines.steps import Steps
 from quire.align.pairing.gpu import select
 from quire.align.parameters import SEEDING
 from quire.align.reported.gpu import take_reported
 from quire.align.rescue.gpu import rescue_jobs
-from quire.device.card import Card, CardArray
-from quire.reads.gpu import CardReads
+from quire.device.card import Card
 
 # Card memory of a read without its seeds: its codes, words, candidates and alignments, and the reported rows of a read
 # of the previous batch, which are being downloaded. The demo's reads need two thirds of `bytes_per_read`; a batch that
@@ -28,19 +26,12 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
     If the card is not `plentiful`, so that half of the free memory may not suffice for the matrices of extension, each
     extension asks the driver for the free memory.
     """
-
-    def subset(reads: CardReads, chosen: CardArray) -> CardReads:
-        return reads.subset(card, chosen)
-
-    def leave_out_known(jobs: ExtensionJobs, _rounds: Rounds) -> ExtensionJobs:
-        return jobs  # realigning duplicates is cheaper than finding them
-
     return Steps(
         flatnonzero=card.xp.flatnonzero,
-        subset=subset,
+        subset=lambda reads, chosen: reads.subset(card, chosen),
         find_hits=partial(find_hits, card),
         find_candidates=partial(find_candidates, card),
-        leave_out_known=leave_out_known,
+        leave_out_known=lambda jobs, _rounds: jobs,  # realigning duplicates is cheaper than finding them
         extend=partial(extend, card, budget=MOST_BYTES if plentiful else None),
         collect=partial(collect, card),
         best_scores=partial(best_scores, card),

@@ -24,12 +24,6 @@ class _QualityTables(NamedTuple):
     count_cost: CardArray
 
 
-class _Contigs(NamedTuple):
-    """The struct Contigs of pairing.cu; uint8[contigs], None if no contig is alternate."""
-
-    alternate: CardArray | None
-
-
 class CardCompetition(NamedTuple):
     """The struct Competition of pairing.cu; int64[m], int32[m], int32[m], int64[m] for m alignments."""
 
@@ -67,7 +61,9 @@ def select(
         card.empty((count, MOST_SUPPLEMENTARY), np.uint8),
         card.empty((count, MOST_SUPPLEMENTARY), np.int32),
     )
-    tables, contigs = _tables_of(card), _Contigs(alternate)
+    if card not in _tables:
+        _tables[card] = _QualityTables(card.upload(LENGTH_FACTOR), card.upload(COUNT_COST))
+    tables, contigs = _tables[card], (alternate,)  # the struct Contigs of pairing.cu
     compete, pair, complete_selection = (
         card.kernel(SOURCE, entry, **DEFINES) for entry in ("compete", "pair", "complete_selection")
     )
@@ -77,9 +73,3 @@ def select(
         pair.for_each(count // 2, alignments, reads, contigs, tables, lengths, competition, selection, threads=THREADS)
     complete_selection.for_each(count, alignments, reads, contigs, tables, competition, selection, threads=THREADS)
     return selection
-
-
-def _tables_of(card: Card) -> _QualityTables:
-    if card not in _tables:
-        _tables[card] = _QualityTables(card.upload(LENGTH_FACTOR), card.upload(COUNT_COST))
-    return _tables[card]

@@ -23,7 +23,7 @@ NO_BASES = np.empty(0, np.uint8)
 
 
 def encode_records(
-    batch: PairBatch, reported: Reported, reference: Reference, sink: RecordSink[Encoded]
+    batch: PairBatch, reported: Reported, reference: Reference, sink: RecordSink
 ) -> tuple[Encoded, ReadCounts]:
     """Return the encoded records of a batch in the order of its reads, and the counts of the reads.
 

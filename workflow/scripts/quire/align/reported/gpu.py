@@ -3,8 +3,6 @@
 These are the only data of a batch that return to the host.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from quire.align.model import ROW_TYPES, Alignments, Reported, Selection
@@ -15,17 +13,14 @@ SOURCE = "quire/align/reported/reported.cu"
 DEFINES = MACROS
 
 
-class _Contigs(NamedTuple):
-    """The struct Contigs of reported.cu; uint8[contigs], None if no places are lifted over."""
-
-    alternate: CardArray | None
-
-
 def take_reported(
     card: Card, alignments: Alignments, selection: Selection, alternate: CardArray | None = None
 ) -> Reported:
-    """Return the rows of `quire.align.reported.cpu.take_reported`; arrays on the card, `proper` as uint8."""
-    reads, contigs = len(selection.primary), _Contigs(alternate)
+    """Return the rows of `quire.align.reported.cpu.take_reported`; arrays on the card, `proper` as uint8.
+
+    `alternate` (uint8[contigs]) is None if no places are lifted over.
+    """
+    reads, contigs = len(selection.primary), (alternate,)  # the struct Contigs of reported.cu
     count, take = (card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_reported", "take_reported"))
     rows, operations = card.empty(reads, np.int32), card.empty(reads, np.int32)
     all_rows = card.empty(reads, np.int32) if alternate is not None else rows

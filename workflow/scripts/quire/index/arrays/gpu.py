@@ -53,7 +53,7 @@ class ArrayWriter:
             at = stream.tell()
         for first in range(0, len(flat), step):
             part, buffer = flat[first : first + step], self._buffers.get()
-            self.card.download_into(part, buffer[: part.nbytes].view(part.dtype))
+            self.card.download_ahead([part], buffer).wait()
             self._pieces.append(self._threads.submit(self._write_buffer, path, buffer, part.nbytes, at))
             at += part.nbytes
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, CardPages
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
@@ -27,7 +27,7 @@ class _FoundPieces(NamedTuple):
 
 
 def candidates_of(
-    card: Card, pages: list[CardPage] | PagesInTurn, reads: CardReads, axis: CardAxis, differences: int
+    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Return the candidates of reads in all pages: uint64[] each."""
     candidates = []

@@ -18,7 +18,7 @@ from quire.algorithms.complete.pieces import lay_pieces
 from quire.algorithms.complete.windows.gpu import DEFINES as WINDOW_DEFINES
 from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, PagesInTurn
+from quire.algorithms.fm_index.gpu import CardPage, CardPages
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
@@ -72,7 +72,7 @@ class _TrieWalk(NamedTuple):
 
 def candidates_of(
     card: Card,
-    pages: list[CardPage] | PagesInTurn,
+    pages: list[CardPage] | CardPages,
     reads: CardReads,
     axis: CardAxis,
     differences: int,
