@@ -49,11 +49,6 @@ class InsertSize:
     low: int
     high: int
 
-    @property
-    def is_known(self) -> bool:
-        """Return True if pairs of this orientation can be proper."""
-        return self.low <= self.high
-
     def penalties(self) -> np.ndarray:
         """Return the cost (int32) in score units of each template length: -0.721 ln(2 erfc(|z| / sqrt 2)) (bwa mem)."""
         costs = np.zeros(max(self.high - self.low + 1, 0), np.int32)
@@ -100,7 +95,7 @@ class InsertSizes:
     @property
     def are_known(self) -> bool:
         """Return True if any pair can be proper."""
-        return any(model.is_known for model in self.models)
+        return any(model.low <= model.high for model in self.models)
 
     def to_json(self) -> dict[str, Any]:
         """Return the models as plain JSON."""

@@ -25,7 +25,7 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
         "pages": [_manifest(page, "index", indexes.FORMAT_VERSION) for page in inputs.pages],
         "fasta": [str(inputs.fasta), inputs.assembly],
         "alternate": _contents(inputs.alternate) if inputs.alternate else None,
-        "files": [_file(path) for path in reads.files],
+        "files": [[str(path), (status := path.stat()).st_size, status.st_mtime_ns] for path in reads.files],
         "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.fq_umi, reads.bam)],
         "written": [reads.interleaved, reads.qualities],
         "read_group": [read_group.sample, read_group.unit, read_group.library, read_group.platform],
@@ -47,8 +47,3 @@ def _contents(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
-
-
-def _file(path: Path) -> list[str | int]:
-    status = path.stat()
-    return [str(path), status.st_size, status.st_mtime_ns]

@@ -86,7 +86,8 @@ def bundle_hits(hits, first, last_hit, query, axis, bundles, used):
         place, apart = hits[i] >> np.uint64(8), apart_from_next
         first_of_group = used + 1 if apart else first_of_group
         apart_from_next = i + 1 == last_hit or (hits[i + 1] >> np.uint64(8)) - place > np.uint64(LARGEST_GAP)
-        strand, diagonal = np.int64(hits[i] >> np.uint64(63)), _diagonal(hits[i])
+        strand = np.int64(hits[i] >> np.uint64(63))
+        diagonal = np.int64((hits[i] << np.uint64(1)) >> np.uint64(9)) - DIAGONAL_BIAS
         ordinal = hits[i] & np.uint64(255)
         if apart and apart_from_next:
             used += 1
@@ -210,8 +211,3 @@ def _belongs(bundle, strand, diagonal, begin, last, island_axis):
     if strand != bundle.strand or diagonal - bundle.highest > BUNDLE_GAP or diagonal - bundle.lowest > WIDEST_BUNDLE:
         return False
     return begin >= island_axis[bundle.island] and last <= island_axis[bundle.island + 1]
-
-
-@inlined
-def _diagonal(hit):
-    return np.int64((hit << np.uint64(1)) >> np.uint64(9)) - DIAGONAL_BIAS

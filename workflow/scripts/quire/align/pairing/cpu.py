@@ -114,7 +114,9 @@ def _select(batch):
     batch = borrowed(batch)
     count = len(batch.reads.offsets) - 1
     for read in range(count):
-        _choose_alone(batch, read)
+        first, last = batch.alignments.offsets[read], batch.alignments.offsets[read + 1]
+        if first < last:
+            _make_primary(batch, read, first)
     if batch.paired:
         for pair in range(count // 2):
             _pair(batch, pair, count // 2 + pair)
@@ -148,14 +150,6 @@ def _make_primary(batch, read, i):
     suboptimal_score = competition.suboptimal_score[i]
     selection.primary[read], selection.suboptimal_score[read] = i, suboptimal_score
     selection.quality[read] = _quality(batch, i, suboptimal_score, competition.near_best_count[i])
-
-
-@inlined
-def _choose_alone(batch, read):
-    """Choose the best alignment of a read as if it had no mate."""
-    first, last = batch.alignments.offsets[read], batch.alignments.offsets[read + 1]
-    if first < last:
-        _make_primary(batch, read, first)
 
 
 @inlined

@@ -4,26 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quire import sam
 from quire.align.alignments.cpu import overlaps
 from quire.align.texts_cpu import enlarged, write_number
-from quire.sam import (
-    CIGAR_HARD_CLIP,
-    CIGAR_LETTERS,
-    CIGAR_SOFT_CLIP,
-    FLAG_FIRST_OF_PAIR,
-    FLAG_MATE_REVERSE,
-    FLAG_MATE_UNMAPPED,
-    FLAG_PAIRED,
-    FLAG_PROPER_PAIR,
-    FLAG_REVERSE,
-    FLAG_SECOND_OF_PAIR,
-    FLAG_SUPPLEMENTARY,
-    FLAG_UNMAPPED,
-)
 from quire.sequence.cigar_cpu import element_of, length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
-_OPERATION_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8)
+_OPERATION_LETTERS = np.frombuffer(sam.CIGAR_LETTERS.encode(), np.uint8)
 _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
 
 
@@ -98,27 +85,27 @@ def fill_fields(reported, layout, reads, paired, fields):
             contig[i], position[i] = contigs[chosen], positions[chosen]
             score[i] = scores[chosen]
             if strands[chosen]:
-                bits |= FLAG_REVERSE
+                bits |= sam.FLAG_REVERSE
             quality[i], suboptimal[i] = qualities[chosen], suboptimal_scores[chosen]
             if chosen != first[read]:
-                bits |= FLAG_SUPPLEMENTARY
+                bits |= sam.FLAG_SUPPLEMENTARY
         else:
-            bits |= FLAG_UNMAPPED
+            bits |= sam.FLAG_UNMAPPED
         if paired:
             mate = read + half if read < half else read - half
-            bits |= FLAG_PAIRED | (FLAG_FIRST_OF_PAIR if read < half else FLAG_SECOND_OF_PAIR)
+            bits |= sam.FLAG_PAIRED | (sam.FLAG_FIRST_OF_PAIR if read < half else sam.FLAG_SECOND_OF_PAIR)
             mate_chosen = first[mate] if rows[mate] > 0 else np.int64(-1)
             mate_record[i] = primary_record[mate]
             if proper[read]:
-                bits |= FLAG_PROPER_PAIR
+                bits |= sam.FLAG_PROPER_PAIR
             if mate_chosen < 0:
-                bits |= FLAG_MATE_UNMAPPED
+                bits |= sam.FLAG_MATE_UNMAPPED
                 if rows[read] > 0:  # an unmapped mate is placed at the read's primary alignment
                     mate_contig[i], mate_position[i] = contigs[first[read]], positions[first[read]]
             else:
                 mate_contig[i], mate_position[i] = contigs[mate_chosen], positions[mate_chosen]
                 if strands[mate_chosen]:
-                    bits |= FLAG_MATE_REVERSE
+                    bits |= sam.FLAG_MATE_REVERSE
                 if chosen < 0:
                     contig[i], position[i] = mate_contig[i], mate_position[i]
                 elif contig[i] == mate_contig[i]:
@@ -164,8 +151,8 @@ def cigars(reported, read_offsets, layout, flag, alternate):
         chosen = row[i]
         if chosen >= 0:
             length = read_offsets[record_read[i] + 1] - read_offsets[record_read[i]]
-            hard = flag[i] & FLAG_SUPPLEMENTARY and not (len(alternate) > 0 and alternate[reported.contig[chosen]])
-            clip = CIGAR_HARD_CLIP if hard else CIGAR_SOFT_CLIP
+            hard = flag[i] & sam.FLAG_SUPPLEMENTARY and not (len(alternate) > 0 and alternate[reported.contig[chosen]])
+            clip = sam.CIGAR_HARD_CLIP if hard else sam.CIGAR_SOFT_CLIP
             if reported.read_begin[chosen] > 0:
                 cigar[used] = element_of(reported.read_begin[chosen], clip)
                 used += 1
@@ -229,7 +216,7 @@ def _write_place(reported, chosen, length, names, text, used):
     used += 3
     if reported.read_begin[chosen] > 0:
         used = write_number(text, used, np.int64(reported.read_begin[chosen]))
-        text[used] = _OPERATION_LETTERS[CIGAR_SOFT_CLIP]
+        text[used] = _OPERATION_LETTERS[sam.CIGAR_SOFT_CLIP]
         used += 1
     begin = reported.cigar_begin[chosen]
     for j in range(begin, begin + reported.cigar_length[chosen]):
@@ -238,7 +225,7 @@ def _write_place(reported, chosen, length, names, text, used):
         used += 1
     if reported.read_end[chosen] < length:
         used = write_number(text, used, length - reported.read_end[chosen])
-        text[used] = _OPERATION_LETTERS[CIGAR_SOFT_CLIP]
+        text[used] = _OPERATION_LETTERS[sam.CIGAR_SOFT_CLIP]
         used += 1
     return used
 
