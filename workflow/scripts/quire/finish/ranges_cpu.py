@@ -98,7 +98,7 @@ def _parts(units: list[UnitPieces], genome: BucketLayout, low: int, high: int, l
     # the part. `Range.bytes` counts both, because the memory limit would otherwise be exceeded.
     sizes, span = np.zeros((3, high - low), np.int64), 1
     for unit in units:
-        for records in unit.file.read_each(unit.pieces):
+        for records in (unit.file.read([piece]) for piece in unit.pieces):
             span = max(span, _add_sizes(records.data, records.starts, records.fixed, genome.contig_offsets, low, sizes))
     borders, held = [low], 0
     for place in np.flatnonzero(sizes[0]).tolist():
@@ -162,7 +162,8 @@ def _records_of_unit(unit: UnitPieces, part: Range, genome: BucketLayout) -> Rec
     if part.span is None:
         return unit.file.read(unit.pieces)
     chosen = []
-    for data, starts, fixed in unit.file.read_each(unit.pieces):  # one at a time: a range may need few of them
+    # One piece at a time: a range may need few of them.
+    for data, starts, fixed in (unit.file.read([piece]) for piece in unit.pieces):
         bounds = part.low, part.high, part.span
         chosen.append(_choose(data, starts, fixed, genome.contig_offsets, *bounds))
     return records_of(np.concatenate(chosen))

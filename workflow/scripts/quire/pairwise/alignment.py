@@ -10,21 +10,14 @@ from quire.algorithms.pairwise.recount import Columns, recount
 from quire.algorithms.scoring import Scoring
 from quire.device.choice import use_backend
 from quire.errors import InputError, QuireError
-from quire.io.files import write_json_atomic
+from quire.io.files import atomic_path, write_json_atomic
 from quire.ledger import require_balance
 from quire.pairwise.aligners import PairAligner
-from quire.pairwise.files import (
-    AlignedPair,
-    SequenceRegion,
-    read_region,
-    require_short_name,
-    write_bam,
-    write_dots,
-    write_paf,
-)
+from quire.pairwise.files import AlignedPair, SequenceRegion, paf_line, read_region, write_bam, write_dots
 from quire.run.inputs import identify
 
 log = logging.getLogger("quire.pairwise")
+_LONGEST_NAME = 254  # letters of a read's name in a BAM
 MODES = {mode.name.lower(): mode for mode in Mode}
 
 
@@ -89,7 +82,10 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     """
     begin = time.monotonic()
     query = read_region(inputs.query, inputs.query_region)
-    require_short_name(query)
+    if len(query.name.encode()) > _LONGEST_NAME:
+        raise InputError(
+            f"the query's name {query.name} is longer than the {_LONGEST_NAME} letters of BAM; shorten it."
+        )
     target = read_region(inputs.target, inputs.target_region)
     log.info("%s: query %s, target %s, %.3g cells", settings.name, query, target, len(query.codes) * len(target.codes))
     try:
@@ -117,7 +113,8 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     command = f"pairwise --mode {settings.mode} {inputs.query.name} {inputs.target.name}"
     description = f"backend {backend.name}: {backend.reason}"
     aligned = AlignedPair(query, target, alignment, columns, optimal)
-    write_paf(outputs.paf, aligned)
+    with atomic_path(outputs.paf) as paf:
+        paf.write_text(paf_line(aligned) if columns.total else "")
     write_bam(outputs.bam, aligned, command, description)
     if outputs.dots is not None:
         write_dots(outputs.dots, aligned)

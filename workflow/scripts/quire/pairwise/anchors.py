@@ -130,7 +130,10 @@ def best_chain(matches: Stretches) -> Stretches:
             best, before[match] = _largest(tree, reachable[match])
             bases[match] = best + lengths[match]
         else:
-            _raise(tree, rank_of_end[match], (bases[match], match))
+            rank, entry = rank_of_end[match] + 1, (bases[match], match)
+            while rank < len(tree):
+                tree[rank] = max(tree[rank], entry)
+                rank += rank & -rank
     chain = []
     match = max(range(count), key=lambda one: (bases[one], -one), default=-1)
     while match >= 0:
@@ -146,14 +149,6 @@ def _largest(tree: list[tuple[int, int]], count: int) -> tuple[int, int]:
         best = max(best, tree[count])
         count &= count - 1
     return best
-
-
-def _raise(tree: list[tuple[int, int]], rank: int, entry: tuple[int, int]) -> None:
-    """Raise the entry of a rank."""
-    rank += 1
-    while rank < len(tree):
-        tree[rank] = max(tree[rank], entry)
-        rank += rank & -rank
 
 
 def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np.uint8]) -> mems.Matches:

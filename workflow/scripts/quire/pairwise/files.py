@@ -9,32 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.algorithms.pairwise import PairwiseAlignment
 from quire.algorithms.pairwise.recount import Columns, stretches
 from quire.errors import InputError
 from quire.io.bam.layout import FIXED_FIELDS, NUMBER_OF_CODE, SIZE_BYTES
 from quire.io.bam.writer import BamWriter, header_text
-from quire.io.files import atomic_path, write_json_atomic
+from quire.io.files import write_json_atomic
 from quire.reference.fasta import read_fasta
-from quire.sam import (
-    CIGAR_HARD_CLIP,
-    CIGAR_LETTERS,
-    CIGAR_MASK,
-    CIGAR_SHIFT,
-    CIGAR_SKIP,
-    CIGAR_SOFT_CLIP,
-    FLAG_UNMAPPED,
-    UNAVAILABLE_MAPPING_QUALITY,
-    UNAVAILABLE_QUALITY,
-)
 from quire.version import VERSION
 
 OPTIMAL_TAG = "go"
 """Tag of PAF and BAM: Y if the alignment is guaranteed to be optimal, N if anchors were used."""
 MOST_SEGMENTS = 2000  # segments of a dot plot, more than a picture has columns
 _MOST_OPERATIONS = 0xFFFF  # in a BAM record's CIGAR field; longer CIGARs go into the tag CG (SAM 1.6, section 4.2.2)
-_LONGEST_NAME = 254  # letters of a read's name in a BAM
-_LENGTH_BITS = 32 - CIGAR_SHIFT
+_LENGTH_BITS = 32 - sam.CIGAR_SHIFT
 _SPAN = re.compile(r"(?P<name>.+):(?P<start>[0-9][0-9,]*)-(?P<end>[0-9][0-9,]*)")
 _NAMES_SHOWN = 5
 
@@ -102,14 +91,6 @@ def read_region(fasta: Path, region: str) -> SequenceRegion:
     return SequenceRegion(name, lengths[name], start, codes)
 
 
-def require_short_name(query: SequenceRegion) -> None:
-    """Raise InputError if the query has a longer name than BAM can hold."""
-    if len(query.name.encode()) > _LONGEST_NAME:
-        raise InputError(
-            f"the query's name {query.name} is longer than the {_LONGEST_NAME} letters of BAM; shorten it."
-        )
-
-
 class AlignedPair(NamedTuple):
     """Two regions, their alignment (positions within the regions), counts of its columns, and if it is optimal."""
 
@@ -120,19 +101,13 @@ class AlignedPair(NamedTuple):
     optimal: bool
 
 
-def write_paf(path: Path, pair: AlignedPair) -> None:
-    """Write the alignment as a line of PAF; an empty file if nothing is aligned."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(paf_line(pair) if pair.columns.total else "")
-
-
 def paf_line(pair: AlignedPair) -> str:
     """Return the line of PAF, with positions in the whole records."""
     query, target, alignment, columns, optimal = pair
     fields = (
         *(query.name, query.record_length, query.start + alignment.query_begin, query.start + alignment.query_end, "+"),
         *(target.name, target.record_length, target.start + alignment.target_begin),
-        *(target.start + alignment.target_end, columns.matches, columns.total, UNAVAILABLE_MAPPING_QUALITY),
+        *(target.start + alignment.target_end, columns.matches, columns.total, sam.UNAVAILABLE_MAPPING_QUALITY),
         *(f"NM:i:{_distance(columns)}", f"AS:i:{alignment.score}", f"de:f:{columns.divergence:.6f}"),
         *(f"{OPTIMAL_TAG}:A:{'Y' if optimal else 'N'}", f"cg:Z:{_cigar_text(alignment.cigar)}"),
     )
@@ -163,7 +138,8 @@ def bam_record(pair: AlignedPair) -> bytes:
     if len(cigar) > _MOST_OPERATIONS:
         tags += b"CGBI" + struct.pack("<I", len(cigar)) + cigar.astype("<u4").tobytes()
         cigar = np.array(
-            [len(query.codes) << CIGAR_SHIFT | CIGAR_SOFT_CLIP, span << CIGAR_SHIFT | CIGAR_SKIP], np.uint32
+            [len(query.codes) << sam.CIGAR_SHIFT | sam.CIGAR_SOFT_CLIP, span << sam.CIGAR_SHIFT | sam.CIGAR_SKIP],
+            np.uint32,
         )
     position = target.start + alignment.target_begin if aligned else -1
     numbers = np.append(NUMBER_OF_CODE[query.codes], np.zeros(len(query.codes) & 1, np.uint8))
@@ -172,7 +148,7 @@ def bam_record(pair: AlignedPair) -> bytes:
             name,
             cigar.astype("<u4").tobytes(),
             (numbers[::2] << 4 | numbers[1::2]).tobytes(),
-            bytes([UNAVAILABLE_QUALITY]) * len(query.codes),
+            bytes([sam.UNAVAILABLE_QUALITY]) * len(query.codes),
             tags,
         )
     )
@@ -180,9 +156,9 @@ def bam_record(pair: AlignedPair) -> bytes:
     fixed["block_size"] = FIXED_FIELDS.itemsize - SIZE_BYTES + len(rest)
     fixed["contig"], fixed["position"] = 0 if aligned else -1, position
     fixed["name_bytes"], fixed["operations"], fixed["bases"] = len(name), len(cigar), len(query.codes)
-    fixed["mapping_quality"] = UNAVAILABLE_MAPPING_QUALITY if aligned else 0
+    fixed["mapping_quality"] = sam.UNAVAILABLE_MAPPING_QUALITY if aligned else 0
     fixed["bin"] = _bin(position, position + max(span, 1)) if aligned else _bin(-1, 0)
-    fixed["flag"] = 0 if aligned else FLAG_UNMAPPED
+    fixed["flag"] = 0 if aligned else sam.FLAG_UNMAPPED
     fixed["mate_contig"] = fixed["mate_position"] = -1
     return fixed.tobytes() + rest
 
@@ -193,12 +169,12 @@ def _with_clips(query: SequenceRegion, alignment: PairwiseAlignment) -> NDArray[
     if max(before, after) >> _LENGTH_BITS:  # too long for an element
         before = after = 0
     clips = [
-        (before, CIGAR_HARD_CLIP),
-        (alignment.query_begin, CIGAR_SOFT_CLIP),
-        (len(query.codes) - alignment.query_end, CIGAR_SOFT_CLIP),
-        (after, CIGAR_HARD_CLIP),
+        (before, sam.CIGAR_HARD_CLIP),
+        (alignment.query_begin, sam.CIGAR_SOFT_CLIP),
+        (len(query.codes) - alignment.query_end, sam.CIGAR_SOFT_CLIP),
+        (after, sam.CIGAR_HARD_CLIP),
     ]
-    elements = [np.array([length << CIGAR_SHIFT | kind] if length else [], np.uint32) for length, kind in clips]
+    elements = [np.array([length << sam.CIGAR_SHIFT | kind] if length else [], np.uint32) for length, kind in clips]
     return np.concatenate([*elements[:2], alignment.cigar, *elements[2:]])
 
 
@@ -217,7 +193,9 @@ def _bin(begin: int, end: int) -> int:
 
 
 def _cigar_text(cigar: NDArray[np.uint32]) -> str:
-    return "".join(f"{element >> CIGAR_SHIFT}{CIGAR_LETTERS[element & CIGAR_MASK]}" for element in cigar.tolist())
+    return "".join(
+        f"{element >> sam.CIGAR_SHIFT}{sam.CIGAR_LETTERS[element & sam.CIGAR_MASK]}" for element in cigar.tolist()
+    )
 
 
 def write_dots(path: Path, pair: AlignedPair) -> None:

@@ -7,21 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.finish.counts import ADAPTERS, COVERAGE_WINDOW, QUALITIES, Counters, profile_bin
 from quire.finish.counts.sample import SampleCounts
 from quire.reference.regions import Regions
-from quire.sam import (
-    FLAG_DUPLICATE,
-    FLAG_FAILED_QUALITY_CHECK,
-    FLAG_FIRST_OF_PAIR,
-    FLAG_MATE_UNMAPPED,
-    FLAG_PAIRED,
-    FLAG_PROPER_PAIR,
-    FLAG_SECOND_OF_PAIR,
-    FLAG_SECONDARY,
-    FLAG_SUPPLEMENTARY,
-    FLAG_UNMAPPED,
-)
 
 FORMAT_VERSION = 1
 MAIN_BULK = 0.99  # samtools stats -m: share of the pairs, by insert size, that mean and deviation are computed from
@@ -93,12 +82,11 @@ def target_figures(
 
 def depth(counters: Counters) -> dict[str, Any]:
     """Return the depth histogram of the target, the sum of the depth, and the profile along the target."""
-    positions = int(counters.depths.sum())
     return {
         "histogram": trimmed(counters.depths),
         "bases": int(counters.totals["target_bases"][0]),
         "profile": counters.profile.tolist(),
-        "profile_bin": profile_bin(positions),
+        "profile_bin": profile_bin(int(counters.depths.sum())),
     }
 
 
@@ -111,26 +99,26 @@ def trimmed(values: NDArray[np.int64]) -> list[int]:
 
 def flagstat(counters: Counters, failed: bool) -> dict[str, int]:
     """Return `samtools flagstat` of the QC-passed or the QC-failed records."""
-    mine = ((_FLAG & FLAG_FAILED_QUALITY_CHECK) != 0) == failed
-    secondary = mine & has(FLAG_SECONDARY)
-    primary = mine & lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY)
-    paired = primary & has(FLAG_PAIRED)
-    mapped_pair = paired & lacks(FLAG_UNMAPPED | FLAG_MATE_UNMAPPED)
+    mine = ((_FLAG & sam.FLAG_FAILED_QUALITY_CHECK) != 0) == failed
+    secondary = mine & has(sam.FLAG_SECONDARY)
+    primary = mine & lacks(sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY)
+    paired = primary & has(sam.FLAG_PAIRED)
+    mapped_pair = paired & lacks(sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED)
     groups = {
         "total": mine,
         "primary": primary,
         "secondary": secondary,
-        "supplementary": mine & has(FLAG_SUPPLEMENTARY) & ~secondary,
-        "duplicates": mine & has(FLAG_DUPLICATE),
-        "primary duplicates": primary & has(FLAG_DUPLICATE),
-        "mapped": mine & lacks(FLAG_UNMAPPED),
-        "primary mapped": primary & lacks(FLAG_UNMAPPED),
+        "supplementary": mine & has(sam.FLAG_SUPPLEMENTARY) & ~secondary,
+        "duplicates": mine & has(sam.FLAG_DUPLICATE),
+        "primary duplicates": primary & has(sam.FLAG_DUPLICATE),
+        "mapped": mine & lacks(sam.FLAG_UNMAPPED),
+        "primary mapped": primary & lacks(sam.FLAG_UNMAPPED),
         "paired in sequencing": paired,
-        "read1": paired & has(FLAG_FIRST_OF_PAIR),
-        "read2": paired & has(FLAG_SECOND_OF_PAIR),
-        "properly paired": paired & has(FLAG_PROPER_PAIR) & lacks(FLAG_UNMAPPED),
+        "read1": paired & has(sam.FLAG_FIRST_OF_PAIR),
+        "read2": paired & has(sam.FLAG_SECOND_OF_PAIR),
+        "properly paired": paired & has(sam.FLAG_PROPER_PAIR) & lacks(sam.FLAG_UNMAPPED),
         "with itself and mate mapped": mapped_pair,
-        "singletons": paired & has(FLAG_MATE_UNMAPPED) & lacks(FLAG_UNMAPPED),
+        "singletons": paired & has(sam.FLAG_MATE_UNMAPPED) & lacks(sam.FLAG_UNMAPPED),
     }
     all_records = counters.libraries.sum(axis=0)
     other, other_sure = counters.other_contig[int(failed)].tolist()
@@ -157,10 +145,16 @@ def stats(counters: Counters) -> dict[str, int | float]:
     """Return the summary numbers of `samtools stats` by name."""
     all_records, (records, bases) = counters.libraries.sum(axis=0), counters.flags
     totals = counters.totals[0]
-    primary, counted = lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY), lacks(FLAG_SECONDARY)
-    mapped, mate_mapped = lacks(FLAG_UNMAPPED), has(FLAG_PAIRED) & lacks(FLAG_UNMAPPED | FLAG_MATE_UNMAPPED)
-    one = [has(FLAG_FIRST_OF_PAIR) & lacks(FLAG_SECOND_OF_PAIR), lacks(FLAG_FIRST_OF_PAIR) & has(FLAG_SECOND_OF_PAIR)]
-    first, last = primary & (lacks(FLAG_PAIRED) | one[0]), primary & has(FLAG_PAIRED) & one[1]
+    primary, counted = lacks(sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY), lacks(sam.FLAG_SECONDARY)
+    mapped, mate_mapped = (
+        lacks(sam.FLAG_UNMAPPED),
+        has(sam.FLAG_PAIRED) & lacks(sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED),
+    )
+    one = [
+        has(sam.FLAG_FIRST_OF_PAIR) & lacks(sam.FLAG_SECOND_OF_PAIR),
+        lacks(sam.FLAG_FIRST_OF_PAIR) & has(sam.FLAG_SECOND_OF_PAIR),
+    ]
+    first, last = primary & (lacks(sam.FLAG_PAIRED) | one[0]), primary & has(sam.FLAG_PAIRED) & one[1]
     by_quality = counters.bases.sum(axis=(0, 1, 2))
     length = int(bases[primary].sum())
     aligned = int(totals["aligned_bases"])
@@ -172,19 +166,19 @@ def stats(counters: Counters) -> dict[str, int | float]:
         "reads mapped": int(records[primary & mapped].sum()),
         "reads mapped and paired": int(records[primary & mate_mapped].sum()),
         "reads unmapped": int(records[primary & ~mapped].sum()),
-        "reads properly paired": int(records[primary & mate_mapped & has(FLAG_PROPER_PAIR)].sum()),
-        "reads paired": int(records[primary & has(FLAG_PAIRED)].sum()),
-        "reads duplicated": int(records[counted & has(FLAG_DUPLICATE)].sum()),
+        "reads properly paired": int(records[primary & mate_mapped & has(sam.FLAG_PROPER_PAIR)].sum()),
+        "reads paired": int(records[primary & has(sam.FLAG_PAIRED)].sum()),
+        "reads duplicated": int(records[counted & has(sam.FLAG_DUPLICATE)].sum()),
         "reads MQ0": int(totals["mapping_quality_zero"]),
-        "reads QC failed": int(records[primary & has(FLAG_FAILED_QUALITY_CHECK)].sum()),
-        "non-primary alignments": int(all_records[has(FLAG_SECONDARY)].sum()),
-        "supplementary alignments": int(all_records[has(FLAG_SUPPLEMENTARY) & counted].sum()),
+        "reads QC failed": int(records[primary & has(sam.FLAG_FAILED_QUALITY_CHECK)].sum()),
+        "non-primary alignments": int(all_records[has(sam.FLAG_SECONDARY)].sum()),
+        "supplementary alignments": int(all_records[has(sam.FLAG_SUPPLEMENTARY) & counted].sum()),
         "total length": length,
         "total first fragment length": int(bases[first].sum()),
         "total last fragment length": int(bases[last].sum()),
         "bases mapped": int(bases[primary & mapped].sum()),
         "bases mapped (cigar)": aligned,
-        "bases duplicated": int(bases[counted & has(FLAG_DUPLICATE)].sum()),
+        "bases duplicated": int(bases[counted & has(sam.FLAG_DUPLICATE)].sum()),
         "mismatches": int(totals["edit_distances"]),
         "error rate": int(totals["edit_distances"]) / aligned if aligned else 0.0,
         "average quality": float(by_quality @ np.arange(QUALITIES)) / length if length else 0.0,
@@ -201,7 +195,9 @@ def insert_sizes(counters: Counters) -> dict[str, Any]:
     """Return pairs by insert size and orientation, with mean and deviation over the main bulk as in samtools stats."""
     pairs = counters.insert_sizes // 2
     both = pairs.sum(axis=0)
-    end = main_bulk(both)
+    cumulated = np.cumsum(both)
+    # The smallest number of sizes, from 0 on, that contain more than MAIN_BULK of all pairs.
+    end = int(np.argmax(cumulated / cumulated[-1] > MAIN_BULK)) + 1 if cumulated[-1] else 0
     bulk, sizes = both[:end], np.arange(end)
     number = max(1, int(bulk.sum()))
     mean = float(bulk @ sizes) / number
@@ -212,14 +208,6 @@ def insert_sizes(counters: Counters) -> dict[str, Any]:
         "mean": mean,
         "standard_deviation": deviation,
     }
-
-
-def main_bulk(histogram: NDArray[np.int64]) -> int:
-    """Return the smallest number of sizes, from 0 on, that contain more than MAIN_BULK of all pairs."""
-    cumulated = np.cumsum(histogram)
-    if not cumulated[-1]:
-        return 0
-    return int(np.flatnonzero(cumulated / cumulated[-1] > MAIN_BULK)[0]) + 1
 
 
 def cycles(counters: Counters) -> dict[str, Any]:
@@ -274,8 +262,12 @@ def library(name: str, records: NDArray[np.int64], optical_pairs: int | None) ->
     `records` (int64[FLAGS]) has the library's records by FLAG. Optical duplicate pairs, None if unknown, are excluded
     from the estimate of the library size.
     """
-    primary, mapped, duplicate = lacks(FLAG_SECONDARY | FLAG_SUPPLEMENTARY), lacks(FLAG_UNMAPPED), has(FLAG_DUPLICATE)
-    in_pair = has(FLAG_PAIRED) & lacks(FLAG_MATE_UNMAPPED)
+    primary, mapped, duplicate = (
+        lacks(sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY),
+        lacks(sam.FLAG_UNMAPPED),
+        has(sam.FLAG_DUPLICATE),
+    )
+    in_pair = has(sam.FLAG_PAIRED) & lacks(sam.FLAG_MATE_UNMAPPED)
 
     def number(group: NDArray[np.bool_]) -> int:
         return int(records[group].sum())
@@ -321,10 +313,7 @@ def estimate_library_size(pairs: int, unique_pairs: int) -> int | None:
     for _ in range(LIBRARY_SIZE_STEPS):
         middle = (low + high) / 2
         rest = excess(middle * unique_pairs)
-        if rest == 0:
-            low = high = middle
-            break
-        low, high = (middle, high) if rest > 0 else (low, middle)
+        low, high = middle if rest >= 0 else low, middle if rest <= 0 else high
     return int(unique_pairs * (low + high) / 2)
 
 

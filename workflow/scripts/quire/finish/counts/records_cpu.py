@@ -9,45 +9,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.finish.counts import ADAPTERS, BASE_CODES, GC_STEPS, GC_WINDOW, LARGEST_INSERT_SIZE, LONGEST_INDEL, QUALITIES
 from quire.finish.counts.gc_cpu import window_bin
 from quire.io.bam.decode_cpu import bases_begin, cigar_begin, cigar_element, qualities_begin
 from quire.io.bam.layout import CODES_OF_BYTE, SIZE_BYTES
 from quire.io.bam.tags_cpu import find_tags, next_mismatch
-from quire.sam import (
-    CIGAR_DELETION,
-    CIGAR_DIFFERENT,
-    CIGAR_EQUAL,
-    CIGAR_HARD_CLIP,
-    CIGAR_INSERTION,
-    CIGAR_MASK,
-    CIGAR_MATCH,
-    CIGAR_SHIFT,
-    CIGAR_SOFT_CLIP,
-    CONSUMES_READ,
-    CONSUMES_REFERENCE,
-    FLAG_DUPLICATE,
-    FLAG_FAILED_QUALITY_CHECK,
-    FLAG_FIRST_OF_PAIR,
-    FLAG_MATE_REVERSE,
-    FLAG_MATE_UNMAPPED,
-    FLAG_PAIRED,
-    FLAG_REVERSE,
-    FLAG_SECOND_OF_PAIR,
-    FLAG_SECONDARY,
-    FLAG_SUPPLEMENTARY,
-    FLAG_UNMAPPED,
-)
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_above
 
-NOT_IN_DEPTH = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK | FLAG_DUPLICATE
+NOT_IN_DEPTH = sam.FLAG_UNMAPPED | sam.FLAG_SECONDARY | sam.FLAG_FAILED_QUALITY_CHECK | sam.FLAG_DUPLICATE
 """Flags of the records that samtools depth leaves out."""
-ALIGNED = 1 << CIGAR_MATCH | 1 << CIGAR_EQUAL | 1 << CIGAR_DIFFERENT
+ALIGNED = 1 << sam.CIGAR_MATCH | 1 << sam.CIGAR_EQUAL | 1 << sam.CIGAR_DIFFERENT
 """CIGAR operations that align bases with the reference."""
-_NOT_PRIMARY = FLAG_SECONDARY | FLAG_SUPPLEMENTARY
-_IN_CYCLES = ALIGNED | 1 << CIGAR_INSERTION | 1 << CIGAR_SOFT_CLIP | 1 << CIGAR_HARD_CLIP
+_NOT_PRIMARY = sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY
+_IN_CYCLES = ALIGNED | 1 << sam.CIGAR_INSERTION | 1 << sam.CIGAR_SOFT_CLIP | 1 << sam.CIGAR_HARD_CLIP
 _FIRST, _LAST, _OTHER = 0, 1, 2
 _LEAST_SURE_MAPPING = 5  # flagstat's bound for mates on other contigs
 _UNKNOWN = 4  # the code of an N
@@ -82,8 +59,8 @@ def _whole_length(data, start, fields):
     begin, length = cigar_begin(start, fields), np.int64(fields.bases)
     for k in range(np.int64(fields.operations)):
         element = cigar_element(data, begin, k)
-        if element & CIGAR_MASK == CIGAR_HARD_CLIP:
-            length += np.int64(element >> CIGAR_SHIFT)
+        if element & sam.CIGAR_MASK == sam.CIGAR_HARD_CLIP:
+            length += np.int64(element >> sam.CIGAR_SHIFT)
     return length
 
 
@@ -115,25 +92,27 @@ def _count_heads(data, starts, fixed, groups, counters, mismatches_at):
         flag, bases = np.int64(fields.flag), np.int64(fields.bases)
         contig = np.int64(fields.contig)
         # Contig -1 indexes the last row.
-        contigs[contig, 1 if flag & FLAG_UNMAPPED else 0] += 1
+        contigs[contig, 1 if flag & sam.FLAG_UNMAPPED else 0] += 1
         end = start + SIZE_BYTES + np.int64(fields.block_size)
         distance, mismatches_at[r, 0], mismatches_at[r, 1], group = find_tags(
             data, qualities_begin(start, fields) + bases, end, names, offsets, group
         )
         libraries[library_of[group], flag] += 1
         # flagstat's lines that need more than the flag.
-        pair_is_mapped = flag & FLAG_PAIRED and not flag & (FLAG_UNMAPPED | FLAG_MATE_UNMAPPED | _NOT_PRIMARY)
+        pair_is_mapped = flag & sam.FLAG_PAIRED and not flag & (
+            sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED | _NOT_PRIMARY
+        )
         if pair_is_mapped and fields.mate_contig != fields.contig:
-            failed = 1 if flag & FLAG_FAILED_QUALITY_CHECK else 0
+            failed = 1 if flag & sam.FLAG_FAILED_QUALITY_CHECK else 0
             other_contig[failed, 0] += 1
             other_contig[failed, 1] += fields.mapping_quality >= _LEAST_SURE_MAPPING
-        if flag & FLAG_SECONDARY or bases == 0:
+        if flag & sam.FLAG_SECONDARY or bases == 0:
             continue
         flags[0, flag] += 1
         flags[1, flag] += bases
-        if not flag & (FLAG_UNMAPPED | _NOT_PRIMARY):
+        if not flag & (sam.FLAG_UNMAPPED | _NOT_PRIMARY):
             _count_pair(fields, flag, totals, mapping_qualities, insert_sizes)
-        if not flag & FLAG_UNMAPPED:
+        if not flag & sam.FLAG_UNMAPPED:
             totals[0].edit_distances += distance
 
 
@@ -149,9 +128,9 @@ def longest_read(data, starts, fixed):
 @inlined
 def _mate_of(flag):
     """Return the table of a read; an unpaired read counts as a first mate."""
-    if not flag & FLAG_PAIRED:
+    if not flag & sam.FLAG_PAIRED:
         return _FIRST
-    first, second = flag & FLAG_FIRST_OF_PAIR, flag & FLAG_SECOND_OF_PAIR
+    first, second = flag & sam.FLAG_FIRST_OF_PAIR, flag & sam.FLAG_SECOND_OF_PAIR
     if first and not second:
         return _FIRST
     return _LAST if second and not first else _OTHER
@@ -165,16 +144,16 @@ def _count_places(data, starts, fixed, genome, target, counters):
     totals, gc_reads = counters.totals, counters.gc_reads
     for r in range(len(starts)):
         fields, flag = fixed[r], np.int64(fixed[r].flag)
-        if flag & FLAG_UNMAPPED:
+        if flag & sam.FLAG_UNMAPPED:
             continue
         contig, position = np.int64(fields.contig), np.int64(fields.position)
         begin, length = cigar_begin(starts[r], fields), np.int64(0)
         for k in range(np.int64(fields.operations)):
             element = cigar_element(data, begin, k)
-            if CONSUMES_REFERENCE >> np.int64(element & CIGAR_MASK) & 1:
-                length += np.int64(element >> CIGAR_SHIFT)
+            if sam.CONSUMES_REFERENCE >> np.int64(element & sam.CIGAR_MASK) & 1:
+                length += np.int64(element >> sam.CIGAR_SHIFT)
         # Picard uses 1-based positions as 0-based ones here, and counts all mapped records with bases.
-        window = position + length - GC_WINDOW if flag & FLAG_REVERSE else position + 1
+        window = position + length - GC_WINDOW if flag & sam.FLAG_REVERSE else position + 1
         if window > 0 and fields.bases > 0:
             gc_bin = window_bin(genome, contig, window)
             if gc_bin >= 0:
@@ -219,7 +198,7 @@ def _count_bases(data, start, fields, table, at, first_cycles):
     an adapter's state is set if the last bases equal it up to its base j (Shift-And: Baeza-Yates and Gonnet, CACM
     35(10), 1992).
     """
-    count, reverse = np.int64(fields.bases), 1 if fields.flag & FLAG_REVERSE else 0
+    count, reverse = np.int64(fields.bases), 1 if fields.flag & sam.FLAG_REVERSE else 0
     # Unsigned indices wrap around; a test for negative indices would take longer than the counting itself.
     step = np.uint64(-_CYCLE if reverse else _CYCLE)
     at = np.uint64(at + (count - 1) * _CYCLE if reverse else at)
@@ -270,7 +249,7 @@ def _count_pair(fields, flag, totals, mapping_qualities, insert_sizes):
         mapping_qualities[quality] += 1
     if quality == 0:
         totals[0].mapping_quality_zero += 1
-    if not flag & FLAG_PAIRED or flag & FLAG_MATE_UNMAPPED:
+    if not flag & sam.FLAG_PAIRED or flag & sam.FLAG_MATE_UNMAPPED:
         return
     same = fields.contig == fields.mate_contig
     if not same:
@@ -283,10 +262,10 @@ def _count_pair(fields, flag, totals, mapping_qualities, insert_sizes):
 @inlined
 def _orientation(fields, flag):
     """Return the orientation as in samtools stats: 0 inward, 1 outward, 2 other."""
-    reverse = (flag & FLAG_REVERSE) != 0
-    if reverse == ((flag & FLAG_MATE_REVERSE) != 0):
+    reverse = (flag & sam.FLAG_REVERSE) != 0
+    if reverse == ((flag & sam.FLAG_MATE_REVERSE) != 0):
         return 2
-    first = (flag & FLAG_FIRST_OF_PAIR) != 0
+    first = (flag & sam.FLAG_FIRST_OF_PAIR) != 0
     behind = np.int64(fields.mate_position) - np.int64(fields.position)
     before_mate = behind >= 0 if first else behind <= 0
     return 0 if before_mate == (first != reverse) else 1
@@ -299,12 +278,12 @@ def _count_alignments(data, starts, fixed, mismatches_at, counters):
     indel_lengths, mismatches = counters.indel_lengths, counters.mismatches
     for r in range(len(starts)):
         fields, start = fixed[r], starts[r]
-        if fields.flag & (FLAG_SECONDARY | FLAG_UNMAPPED) or fields.bases == 0:
+        if fields.flag & (sam.FLAG_SECONDARY | sam.FLAG_UNMAPPED) or fields.bases == 0:
             continue
         begin, bases = cigar_begin(start, fields), np.int64(fields.bases)
         letters, qualities = bases_begin(start, fields), qualities_begin(start, fields)
         whole, flag = _whole_length(data, start, fields), np.int64(fields.flag)
-        reverse, mate = flag & FLAG_REVERSE, _mate_of(flag)
+        reverse, mate = flag & sam.FLAG_REVERSE, _mate_of(flag)
         cycle = np.int64(0)  # base of the whole read, hard-clipped bases included, for the mismatches
         read = np.int64(0)  # base of the record
         matched = np.int64(0)  # aligned bases so far, as MD counts them
@@ -312,14 +291,14 @@ def _count_alignments(data, starts, fixed, mismatches_at, counters):
         md, next_at = next_mismatch(data, mismatches_at[r, 0], md_end, np.int64(0))
         for k in range(np.int64(fields.operations)):
             element = cigar_element(data, begin, k)
-            operation, length = np.int64(element & CIGAR_MASK), np.int64(element >> CIGAR_SHIFT)
-            if operation == CIGAR_INSERTION and length > 0:
+            operation, length = np.int64(element & sam.CIGAR_MASK), np.int64(element >> sam.CIGAR_SHIFT)
+            if operation == sam.CIGAR_INSERTION and length > 0:
                 totals[0].aligned_bases += length
                 if mate != _OTHER:
                     indels[mate, bases - read - length if reverse else read] += 1
                 if length <= LONGEST_INDEL:
                     indel_lengths[0, length - 1] += 1
-            elif operation == CIGAR_DELETION and length > 0:
+            elif operation == sam.CIGAR_DELETION and length > 0:
                 at = bases - read - 1 if reverse else read - 1
                 if at >= 0:
                     if mate != _OTHER:
@@ -339,7 +318,7 @@ def _count_alignments(data, starts, fixed, mismatches_at, counters):
                         mismatches[at, 1 + min(np.int64(data[qualities + base]), QUALITIES - 1)] += 1
                     md, next_at = next_mismatch(data, md + 1, md_end, next_at + 1)
                 matched += length
-            if CONSUMES_READ >> operation & 1:
+            if sam.CONSUMES_READ >> operation & 1:
                 read += length
             if _IN_CYCLES >> operation & 1:
                 cycle += length

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.buckets.cpu import LEFT_ALONE
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
@@ -13,13 +14,6 @@ from quire.finish.marking.optical_cpu import is_better, mark_optical
 from quire.io.bam.decode_cpu import Records, qualities_begin, unclipped
 from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
 from quire.io.bam.tags_cpu import BYTES_OF_TYPE, end_of_text, text_tag
-from quire.sam import (
-    FLAG_FIRST_OF_PAIR,
-    FLAG_MATE_REVERSE,
-    FLAG_MATE_UNMAPPED,
-    FLAG_PAIRED,
-    FLAG_REVERSE,
-)
 from quire.sequence.ties.cpu import hash_of_name
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
@@ -179,8 +173,8 @@ def _sum_of_qualities(data, start, fields):
 def _has_mapped_mate(fields):
     """Return True if the record is paired and its mate is mapped."""
     return (
-        fields.flag & FLAG_PAIRED != 0
-        and fields.flag & FLAG_MATE_UNMAPPED == 0
+        fields.flag & sam.FLAG_PAIRED != 0
+        and fields.flag & sam.FLAG_MATE_UNMAPPED == 0
         and not (fields.mate_contig == -1 and fields.mate_position == -1)
     )
 
@@ -189,8 +183,8 @@ def _has_mapped_mate(fields):
 def _pair_key(data, start, fields, low, high, mate_cigar, library):
     """Return the key (own, mate, kind) of a record with a mapped mate (samtools' make_pair_key, MD_MODE_TEMPLATE)."""
     mate_low, mate_high = _unclipped_mate(data, mate_cigar, np.int64(fields.mate_position))
-    reverse, mate_reverse = fields.flag & FLAG_REVERSE != 0, fields.flag & FLAG_MATE_REVERSE != 0
-    first = fields.flag & FLAG_FIRST_OF_PAIR != 0
+    reverse, mate_reverse = fields.flag & sam.FLAG_REVERSE != 0, fields.flag & sam.FLAG_MATE_REVERSE != 0
+    first = fields.flag & sam.FLAG_FIRST_OF_PAIR != 0
     if fields.contig != fields.mate_contig:
         leftmost = fields.contig < fields.mate_contig
     elif reverse == mate_reverse:
@@ -254,7 +248,7 @@ def _mark(records, library, pairs, ends, duplicate):
         low, high = unclipped(data, starts[i], fields)
         if high - low >= SPAN:
             return _TOO_LONG, i
-        reverse = fields.flag & FLAG_REVERSE != 0
+        reverse = fields.flag & sam.FLAG_REVERSE != 0
         ends.score[i] = _sum_of_qualities(data, starts[i], fields)
         ends.own[i] = _place(fields.contig, high if reverse else low)
         ends.kind[i] = np.int64(library[i]) << 1 | reverse

@@ -32,7 +32,8 @@ def mark_optical(
     `score` (int64[n]) is that of each record with its mate, `first` (int64[n]) a representative record of its fragment;
     -1 for records not compared as pairs.
     """
-    members = np.flatnonzero(_has_company(first))
+    many = np.bincount(first[first >= 0], minlength=len(first)) > 1  # fragments of more than one record
+    members = np.flatnonzero((first >= 0) & many[first])
     spots = np.zeros(len(members), _SPOT)
     spots["record"], spots["fragment"], spots["tile"] = members, first[members], -1
     _read_spots(records.data, records.starts, records.fixed, spots)
@@ -41,12 +42,6 @@ def mark_optical(
     spots = spots[spots["tile"] >= 0]
     spots = spots[np.lexsort((spots["x"], spots["tile"], spots["fragment"]))]
     _mark_close(records.data, records.starts, spots, score, distance, marks)
-
-
-def _has_company(first: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the records whose fragment has more than one record."""
-    many = np.bincount(first[first >= 0], minlength=len(first)) > 1
-    return (first >= 0) & many[first]
 
 
 @compiled
