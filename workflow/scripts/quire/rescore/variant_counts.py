@@ -86,8 +86,7 @@ class VariantCounter:
             self._filtered += 1
             return
         quality = 0.0 if columns[5] == b"." else float(columns[5])
-        quality_bin = bisect_right(_EDGES, quality) - 1
-        quality_bin = min(max(quality_bin, 0), QUALITY_BINS - 1)
+        quality_bin = min(max(bisect_right(_EDGES, quality) - 1, 0), QUALITY_BINS - 1)
         known: dict[bytes, tuple[Counts, int]] = {}
         names = columns[8].split(b":")
         simple = len(columns[3]) == len(columns[4]) == 1 and columns[0] not in NOT_AUTOSOMES

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import VariantRecord
 from quire.rescore.chunks import Chunk, batches, touched
-from quire.rescore.genotyping import Call, best_alleles, call_site
+from quire.rescore.genotyping import best_alleles, call_site
 from quire.rescore.genotyping.annotations_cpu import annotate
 from quire.rescore.genotyping.plain_sites_cpu import PlainSite, Verdicts, is_plain, judge, record_of
 from quire.rescore.genotyping.rank_sums_cpu import allele_groups, rank_sums
@@ -108,7 +108,7 @@ def call_region(
 ) -> Iterator[VariantRecord]:
     """Yield the records of the variants of a region; `reads` are those of all regions."""
     likelihoods, placed = scored
-    deletions: list[tuple[int, int]] = []
+    deletions: list[tuple[int, int]] = []  # first and last position of those among the alleles of earlier calls
     for rows, touching, model, is_covered in sites_with_reads(job, window, region, reads, likelihoods):
         site, matrix, sample, reverse, mapping_quality = rows
         covered = is_covered or any(a < site.start <= b for a, b in deletions)
@@ -116,15 +116,10 @@ def call_region(
         call = call_site(site, matrix, sample, job.ploidies, quality, covered, model)
         if call is None:
             continue
-        deletions += _deletions(call)
+        start, length = call.site.start, len(call.site.alleles[0])
+        deletions += [(start, start + length - len(allele)) for allele in call.site.alleles[1:] if len(allele) < length]
         if site.start >= region.variants[0]:
             info = annotate(call, sample, reverse, mapping_quality)
             groups = allele_groups(best_alleles(call.likelihoods[: len(touching)]), np.array(call.kept))
             info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(window.contig, call, info)
-
-
-def _deletions(call: Call) -> list[tuple[int, int]]:
-    """Return first and last position of each deletion among a call's alleles."""
-    start, length = call.site.start, len(call.site.alleles[0])
-    return [(start, start + length - len(allele)) for allele in call.site.alleles[1:] if len(allele) < length]

@@ -9,25 +9,17 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.io.bam.decode_cpu import Records, cigar_begin, cigar_element
 from quire.rescore.dragen.repeats_cpu import END, PERIOD, START
 from quire.rescore.dragen.tables import LONGEST_PERIOD, MOST_REPEATS
-from quire.sam import (
-    CIGAR_DELETION,
-    CIGAR_INSERTION,
-    CONSUMES_REFERENCE,
-    FLAG_FAILED_QUALITY_CHECK,
-    FLAG_SECONDARY,
-    FLAG_SUPPLEMENTARY,
-    FLAG_UNMAPPED,
-)
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.compiled import compiled
 
 MINIMUM_DEPTH = 10  # reads over a site
 MINIMUM_MAPPING_QUALITY = 20  # of each of these reads
 _FLANK = 5  # bases on both sides of a repeat that a read must cover
-_IGNORED = FLAG_UNMAPPED | FLAG_SECONDARY | FLAG_FAILED_QUALITY_CHECK
+_IGNORED = sam.FLAG_UNMAPPED | sam.FLAG_SECONDARY | sam.FLAG_FAILED_QUALITY_CHECK
 MOST_CASES = 4096  # for each pair of period and number of repeats
 
 CASE = np.dtype([("hash", np.uint64), ("class", np.int32), ("depth", np.int32), ("indels", np.int32)])
@@ -96,25 +88,25 @@ def _count(data, starts, fixed, sites, contig_length):
         end = begin
         for k in range(fields.operations):
             element = cigar_element(data, cigar, k)
-            end += length_of(element) * (CONSUMES_REFERENCE >> operation_of(element) & 1)
+            end += length_of(element) * (sam.CONSUMES_REFERENCE >> operation_of(element) & 1)
         first = np.searchsorted(ends, begin)
         last = first
         while last < n and min(ends[last] + _FLANK, contig_length) <= end:
             if max(sites[last, START] - _FLANK, 0) >= begin:
                 depth[last] += 1
-                if fields.flag & FLAG_SUPPLEMENTARY or fields.mapping_quality < MINIMUM_MAPPING_QUALITY:
+                if fields.flag & sam.FLAG_SUPPLEMENTARY or fields.mapping_quality < MINIMUM_MAPPING_QUALITY:
                     fit[last] = False
             last += 1
         position = begin
         for k in range(fields.operations):
             element = cigar_element(data, cigar, k)
             operation, length = operation_of(element), length_of(element)
-            if operation in (CIGAR_INSERTION, CIGAR_DELETION):
-                reach = length if operation == CIGAR_DELETION else 0
+            if operation in (sam.CIGAR_INSERTION, sam.CIGAR_DELETION):
+                reach = length if operation == sam.CIGAR_DELETION else 0
                 for s in range(np.searchsorted(ends, position), last):
                     covered = max(sites[s, START] - _FLANK, 0) >= begin
                     before_end = position <= ends[s] if reach == 0 else position < ends[s]
                     if covered and before_end and position + max(reach, 1) > sites[s, START]:
                         indels[s] += 1
-            position += length * (CONSUMES_REFERENCE >> operation & 1)
+            position += length * (sam.CONSUMES_REFERENCE >> operation & 1)
     return depth, indels, fit

@@ -67,13 +67,6 @@ def _log10_combinations(counts, ploidy):
 
 
 @compiled
-def _log10_mean_weights(pseudocounts, allele_counts):
-    """Return log10 of the posterior mean of the allele frequencies (Dirichlet.log10MeanWeights)."""
-    counts = pseudocounts + allele_counts
-    return log10_of_all(counts / counts.sum())
-
-
-@compiled
 def _posteriors(likelihoods, counts, combinations, frequencies):
     """Return normalised log10 posteriors of one sample's genotypes."""
     result = np.empty(len(likelihoods))
@@ -139,7 +132,8 @@ def no_variant_log10(likelihoods, ploidies, pseudocounts, spanning_deletion):
             return nothing, absent, allele_counts
         converged = not np.abs(renewed - allele_counts).max() > _CONVERGED
         allele_counts = renewed
-        frequencies = _log10_mean_weights(pseudocounts, allele_counts)
+        weights = pseudocounts + allele_counts
+        frequencies = log10_of_all(weights / weights.sum())  # the posterior mean (Dirichlet.log10MeanWeights)
 
 
 @compiled

@@ -191,7 +191,8 @@ def _genotyped(
             site = merge_site(contig, span.start, span.reaching(span.start), gvcfs)
             call = call_joint_site(site, minimum_quality, site.start <= deleted_to)
             if call is not None:
-                deleted_to = max(deleted_to, call.deletion_end)
+                longest = max(len(call.alleles[0]) - len(allele) for allele in call.alleles)
+                deleted_to = max(deleted_to, site.start + longest if longest else -1)
                 if site.start >= start and call.is_polymorphic:
                     yield joint_record(contig, call)
                     written += 1

@@ -62,12 +62,6 @@ class JointCall:
     likeliest_counts: list[int]
 
     @property
-    def deletion_end(self) -> int:
-        """Last position that a written deletion removes; -1 if there is no deletion."""
-        longest = max(len(self.alleles[0]) - len(allele) for allele in self.alleles)
-        return self.site.start + longest if longest else -1
-
-    @property
     def is_polymorphic(self) -> bool:
         """True if a sample has an alternate allele."""
         return any(allele > 0 for genotype in self.genotypes for allele in genotype.alleles)

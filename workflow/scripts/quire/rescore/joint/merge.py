@@ -5,7 +5,7 @@ record does not name. If a sample's record starts before the site, its deletion 
 allele is `<NON_REF>`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb
@@ -125,6 +125,9 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
             spelled = _by_quality(quality, len(alleles))
         least = values.get("MIN_DP", values.get("DP"))
         strands = integers(values.get("SB"))
+        phase = None
+        if "PGT" in values and "PID" in values:
+            phase = Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
         result.append(
             SampleAtSite(
                 ploidy=ploidy,
@@ -134,17 +137,10 @@ def _samples(record: GvcfRecord, named: list[str], alleles: list[str]) -> list[S
                 quality=quality,
                 strands=(strands[0], strands[1], strands[2], strands[3]) if len(strands) == 4 else None,
                 is_reference=reference,
-                phase=_phase(values),
+                phase=phase,
             )
         )
     return result
-
-
-def _phase(values: Mapping[str, str]) -> Phase | None:
-    """Read PGT, PID and the optional PS."""
-    if "PGT" not in values or "PID" not in values:
-        return None
-    return Phase(values["PGT"], values["PID"], int(values["PS"]) if "PS" in values else None)
 
 
 def _index(named: list[str], allele: str, phreds: list[int], ploidy: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.io.bam.decode_cpu import Records, bases_of, name_hashes, tags_begin
 from quire.io.bam.layout import SIZE_BYTES
 from quire.ragged import offsets_from_lengths
@@ -18,16 +19,6 @@ from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips
 from quire.rescore.parameters import MINIMUM_BASE_QUALITY
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.source import ReadSource
-from quire.sam import (
-    FLAG_DUPLICATE,
-    FLAG_FAILED_QUALITY_CHECK,
-    FLAG_MATE_UNMAPPED,
-    FLAG_PAIRED,
-    FLAG_REVERSE,
-    FLAG_SECONDARY,
-    FLAG_SUPPLEMENTARY,
-    FLAG_UNMAPPED,
-)
 from quire.sequence.codes import COMPLEMENT
 from quire.simd.compiled import compiled
 
@@ -36,7 +27,7 @@ FAR = 1000  # a mate farther away is not at its expected position
 JOINED = 500  # reads elsewhere within this distance are fetched together
 MOST_PLACES = 12  # most places elsewhere; those with most reads are kept
 MOST_READS = 2000  # more add nothing
-_UNWANTED = FLAG_DUPLICATE | FLAG_FAILED_QUALITY_CHECK | FLAG_SECONDARY
+_UNWANTED = sam.FLAG_DUPLICATE | sam.FLAG_FAILED_QUALITY_CHECK | sam.FLAG_SECONDARY
 K_MERS = (31, 21)  # lengths, tried in this order; two bits per base must fit into 64 bits
 MINIMUM_WEIGHTS = (2, 1)  # least reads with a k-mer, tried in this order
 _N = 4
@@ -156,7 +147,7 @@ def reads_within(source: ReadSource, contig: str, start: int, end: int) -> list[
     records = source.records(contig, low, end + REACH)
     usable = np.flatnonzero(records.fixed["flag"] & _UNWANTED == 0)
     flag = records.fixed["flag"][usable]
-    unmapped = usable[flag & (FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) == FLAG_UNMAPPED][:MOST_READS]
+    unmapped = usable[flag & (sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED) == sam.FLAG_UNMAPPED][:MOST_READS]
     sequences = _sequences(records, unmapped)
     contigs = list(source.contigs)
     wanted = _mates_elsewhere(records, usable, (start, end), contigs) + _primaries(records, usable)
@@ -165,7 +156,7 @@ def reads_within(source: ReadSource, contig: str, start: int, end: int) -> list[
         there = source.records(place, max(0, first - 1), last + 1)
         position = there.fixed["position"]
         inside = (
-            (there.fixed["flag"] & (_UNWANTED | FLAG_SUPPLEMENTARY) == 0) & (first <= position) & (position <= last)
+            (there.fixed["flag"] & (_UNWANTED | sam.FLAG_SUPPLEMENTARY) == 0) & (first <= position) & (position <= last)
         )
         chosen = np.flatnonzero(inside)
         chosen = chosen[np.isin(name_hashes(there, chosen), names)][:MOST_READS]
@@ -185,9 +176,9 @@ def _mates_elsewhere(
     """Return the positions of mates that, judging by the reads here, belong at `place` but are mapped elsewhere."""
     fixed = records.fixed[usable]
     flag, position = fixed["flag"], fixed["position"].astype(np.int64)
-    paired = flag & (FLAG_PAIRED | FLAG_UNMAPPED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
+    paired = flag & (sam.FLAG_PAIRED | sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED) == sam.FLAG_PAIRED
     far = (fixed["mate_contig"] != fixed["contig"]) | (np.abs(fixed["mate_position"] - position) > FAR)
-    towards = np.where(flag & FLAG_REVERSE != 0, position > place[0] - FAR, position < place[1])
+    towards = np.where(flag & sam.FLAG_REVERSE != 0, position > place[0] - FAR, position < place[1])
     chosen = np.flatnonzero(paired & far & towards)
     return [
         (contigs[contig], at)
@@ -199,7 +190,7 @@ def _mates_elsewhere(
 
 def _primaries(records: Records, usable: NDArray[np.int64]) -> list[Place]:
     """Return the positions of the primary alignments of reads with a supplementary one here (tag SA)."""
-    chosen = usable[records.fixed["flag"][usable] & FLAG_SUPPLEMENTARY != 0]
+    chosen = usable[records.fixed["flag"][usable] & sam.FLAG_SUPPLEMENTARY != 0]
     places = []
     ends = records.starts[chosen] + SIZE_BYTES + records.fixed["block_size"][chosen]
     for tags, end in zip(tags_begin(records, chosen).tolist(), ends.tolist(), strict=True):

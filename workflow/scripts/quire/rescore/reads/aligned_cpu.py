@@ -9,22 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.io.bam.decode_cpu import Records, bases_of, cigars_of
-from quire.sam import (
-    CIGAR_DELETION,
-    CIGAR_DIFFERENT,
-    CIGAR_EQUAL,
-    CIGAR_HARD_CLIP,
-    CIGAR_INSERTION,
-    CIGAR_MASK,
-    CIGAR_MATCH,
-    CIGAR_SOFT_CLIP,
-    CONSUMES_READ,
-    FLAG_MATE_REVERSE,
-    FLAG_MATE_UNMAPPED,
-    FLAG_PAIRED,
-    FLAG_REVERSE,
-)
 from quire.sequence.cigar_cpu import element_of, length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
@@ -79,8 +65,8 @@ def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArra
     names = ("position", "mate_position", "template_length")
     start, mate, template_length = (records.fixed[name][chosen].astype(np.int64) for name in names)
     same_contig = records.fixed["mate_contig"][chosen] == records.fixed["contig"][chosen]
-    mate_mapped = flag & (FLAG_PAIRED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
-    reverse = flag & FLAG_REVERSE != 0
+    mate_mapped = flag & (sam.FLAG_PAIRED | sam.FLAG_MATE_UNMAPPED) == sam.FLAG_PAIRED
+    reverse = flag & sam.FLAG_REVERSE != 0
     cigar_offsets, cigar = cigars_of(records, chosen)
     cigar = _with_plain_matches(cigar)
     end = start + _aligned_lengths(cigar, cigar_offsets)
@@ -120,8 +106,8 @@ def fragment_is_known(
     template_length: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
     """Return bool[n]: True if a read and its mate give the fragment's ends (ReadUtils.hasWellDefinedFragmentSize)."""
-    reverse, mate_reverse = flag & FLAG_REVERSE != 0, flag & FLAG_MATE_REVERSE != 0
-    both_mapped = flag & (FLAG_PAIRED | FLAG_MATE_UNMAPPED) == FLAG_PAIRED
+    reverse, mate_reverse = flag & sam.FLAG_REVERSE != 0, flag & sam.FLAG_MATE_REVERSE != 0
+    both_mapped = flag & (sam.FLAG_PAIRED | sam.FLAG_MATE_UNMAPPED) == sam.FLAG_PAIRED
     towards_each_other = np.where(reverse, end > mate + 1, start <= mate + template_length)
     known: NDArray[np.bool_] = (template_length != 0) & both_mapped & (reverse != mate_reverse) & towards_each_other
     return known
@@ -129,9 +115,9 @@ def fragment_is_known(
 
 def _with_plain_matches(cigar: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Replace = and X by M."""
-    operation = cigar & CIGAR_MASK
-    other = (operation == CIGAR_EQUAL) | (operation == CIGAR_DIFFERENT)
-    return np.where(other, cigar - operation + CIGAR_MATCH, cigar).astype(np.uint32)
+    operation = cigar & sam.CIGAR_MASK
+    other = (operation == sam.CIGAR_EQUAL) | (operation == sam.CIGAR_DIFFERENT)
+    return np.where(other, cigar - operation + sam.CIGAR_MATCH, cigar).astype(np.uint32)
 
 
 @compiled
@@ -140,7 +126,7 @@ def _aligned_lengths(cigar, offsets):
     lengths = np.zeros(len(offsets) - 1, np.int64)
     for i in range(len(lengths)):
         for c in range(offsets[i], offsets[i + 1]):
-            if operation_of(cigar[c]) in (CIGAR_MATCH, CIGAR_DELETION):
+            if operation_of(cigar[c]) in (sam.CIGAR_MATCH, sam.CIGAR_DELETION):
                 lengths[i] += length_of(cigar[c])
     return lengths
 
@@ -153,10 +139,10 @@ def _high_quality_clips(cigar, cigar_offsets, qualities, base_offsets):
         base = base_offsets[i]
         for c in range(cigar_offsets[i], cigar_offsets[i + 1]):
             operation, length = operation_of(cigar[c]), length_of(cigar[c])
-            if operation == CIGAR_SOFT_CLIP:
+            if operation == sam.CIGAR_SOFT_CLIP:
                 for k in range(length):
                     counts[i] += qualities[base + k] > HIGH_QUALITY_CLIP
-            base += length * (CONSUMES_READ >> operation & 1)
+            base += length * (sam.CONSUMES_READ >> operation & 1)
     return counts
 
 
@@ -175,7 +161,7 @@ def _revert_clips(cigar, offsets, revert, aligned_start):
         )
         end[i] = start[i]
         for c in range(begin, last):
-            if operation_of(effective[c]) != CIGAR_INSERTION:
+            if operation_of(effective[c]) != sam.CIGAR_INSERTION:
                 end[i] += length_of(effective[c])
         effective_offsets[i + 1] = last
     return start, end, effective_offsets, effective[: effective_offsets[-1]], effective_first
@@ -188,9 +174,9 @@ def _effective_cigar(cigar, first, last, revert, start, effective, begin):
     at = begin
     for c in range(first, last):
         operation, length = operation_of(cigar[c]), length_of(cigar[c])
-        if operation == CIGAR_HARD_CLIP:
+        if operation == sam.CIGAR_HARD_CLIP:
             continue
-        if operation == CIGAR_SOFT_CLIP:
+        if operation == sam.CIGAR_SOFT_CLIP:
             leading = at == begin
             if not revert:
                 query_first += length if leading else 0
@@ -203,7 +189,7 @@ def _effective_cigar(cigar, first, last, revert, start, effective, begin):
                     start = np.int64(0)
                     if length == 0:
                         continue
-            operation = CIGAR_MATCH
+            operation = sam.CIGAR_MATCH
         if at > begin and operation_of(effective[at - 1]) == operation:
             effective[at - 1] += element_of(length, 0)
         else:

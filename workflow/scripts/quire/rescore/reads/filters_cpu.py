@@ -3,19 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from quire import sam
 from quire.io.bam.decode_cpu import cigar_begin, cigar_element, qualities_begin
-from quire.sam import (
-    CIGAR_PADDING,
-    CIGAR_SKIP,
-    CONSUMES_READ,
-    CONSUMES_REFERENCE,
-    FLAG_DUPLICATE,
-    FLAG_FAILED_QUALITY_CHECK,
-    FLAG_SECONDARY,
-    FLAG_UNMAPPED,
-    UNAVAILABLE_MAPPING_QUALITY,
-    UNAVAILABLE_QUALITY,
-)
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
@@ -63,15 +52,18 @@ def judge(data, starts, fixed, minimum_mapping_quality):
     verdicts = np.empty(len(starts), np.uint8)
     for i in range(len(starts)):
         fields = fixed[i]
-        if fields.flag & FLAG_UNMAPPED:
+        if fields.flag & sam.FLAG_UNMAPPED:
             verdicts[i] = UNMAPPED
-        elif fields.flag & FLAG_SECONDARY:
+        elif fields.flag & sam.FLAG_SECONDARY:
             verdicts[i] = SECONDARY
-        elif fields.flag & FLAG_DUPLICATE:
+        elif fields.flag & sam.FLAG_DUPLICATE:
             verdicts[i] = DUPLICATE
-        elif fields.flag & FLAG_FAILED_QUALITY_CHECK:
+        elif fields.flag & sam.FLAG_FAILED_QUALITY_CHECK:
             verdicts[i] = FAILED
-        elif fields.mapping_quality < minimum_mapping_quality or fields.mapping_quality == UNAVAILABLE_MAPPING_QUALITY:
+        elif (
+            fields.mapping_quality < minimum_mapping_quality
+            or fields.mapping_quality == sam.UNAVAILABLE_MAPPING_QUALITY
+        ):
             verdicts[i] = LOW_MAPPING_QUALITY
         elif _is_malformed(data, starts[i], fields):
             verdicts[i] = MALFORMED
@@ -88,10 +80,10 @@ def _is_malformed(data, start, fields):
     for k in range(fields.operations):
         element = cigar_element(data, cigar, k)
         operation, length = operation_of(element), length_of(element)
-        if operation in (CIGAR_SKIP, CIGAR_PADDING):
+        if operation in (sam.CIGAR_SKIP, sam.CIGAR_PADDING):
             return True
-        query += length * (CONSUMES_READ >> operation & 1)
-        reference += length * (CONSUMES_REFERENCE >> operation & 1)
+        query += length * (sam.CONSUMES_READ >> operation & 1)
+        reference += length * (sam.CONSUMES_REFERENCE >> operation & 1)
     if fields.bases == 0 or query != fields.bases or reference == 0:
         return True
-    return data[qualities_begin(start, fields)] == UNAVAILABLE_QUALITY
+    return data[qualities_begin(start, fields)] == sam.UNAVAILABLE_QUALITY

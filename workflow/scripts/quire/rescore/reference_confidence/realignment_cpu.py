@@ -67,7 +67,9 @@ def score_regions(
     haplotypes = [haplotype for own in own_haplotypes for haplotype in own]
     counts = np.array([len(own) for own in own_haplotypes], np.int64)
     matrices = np.concatenate([own.matrix.ravel() for own in scored])
-    explained, best = _best_of_all(matrices, sizes, counts, _priorities(haplotypes))
+    # Among equally likely haplotypes, those with few indels come first, and the reference.
+    priorities = np.array([float(haplotype.is_reference) + 1 - len(haplotype.cigar) for haplotype in haplotypes])
+    explained, best = _best_of_all(matrices, sizes, counts, priorities)
     placed = np.flatnonzero(explained)
     region = np.repeat(np.arange(len(regions)), sizes)[placed]
     source = np.concatenate([own.source for own in scored])[placed]
@@ -128,11 +130,6 @@ def _best_of_all(matrices, sizes, counts, priority):
         read += size
         haplotype += count
     return explained, best
-
-
-def _priorities(haplotypes: Sequence[Haplotype]) -> NDArray[np.float64]:
-    """Return float64[haplotypes]: priority among equally likely haplotypes, for few indels and for the reference."""
-    return np.array([float(haplotype.is_reference) + 1 - len(haplotype.cigar) for haplotype in haplotypes])
 
 
 @compiled

@@ -15,11 +15,11 @@ from quire.rescore.parameters import ACTIVITY_THRESHOLD, INFORMATIVE_LOG10, MAXI
 from quire.rescore.records import allele_text, trim_right
 from quire.rescore.regions_cpu import AssembledRegion
 from quire.rescore.why.listener import RegionStory, SiteStory, Story
+from quire.sam import CIGAR_LETTERS
 
 _SHOWN_AROUND = 20  # positions on either side whose activity is shown, in steps of 5
 _MOST_HAPLOTYPES = 16
 _MOST_GENOTYPES = 15
-_OPERATIONS = "MIDNSHP=X"
 
 
 def lines_of(job: CallingJob, story: Story, records: Sequence[str]) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _assembly(region: RegionStory) -> Iterator[str]:
 
 
 def _cigar(haplotype: Haplotype) -> str:
-    return "".join(f"{length}{_OPERATIONS[operation]}" for operation, length in haplotype.cigar)
+    return "".join(f"{length}{CIGAR_LETTERS[operation]}" for operation, length in haplotype.cigar)
 
 
 def _events(haplotype: Haplotype, region: AssembledRegion) -> str:
