@@ -76,7 +76,10 @@ def compare_with_truth(
 
 def choose_sample(names: Sequence[str], truth: Mapping[str, str]) -> str:
     """Choose the sample to compare: the configured one, else the one named in the truth, else the only sample."""
-    wanted = truth.get("sample") or _first_sample(truth["vcf"])
+    wanted = truth.get("sample")
+    if not wanted:
+        with open_indexed(truth["vcf"]) as variants:
+            wanted = next(iter(variants.header.samples), None)
     if wanted in names:
         return str(wanted)
     if len(names) == 1 and not truth.get("sample"):
@@ -122,13 +125,6 @@ def compare_files(
     truth = _read_genotypes(truth_vcf, None, regions, contig_lengths, sequence)
     calls = _read_genotypes(calls_vcf, sample, regions, contig_lengths, sequence, keep)
     return compare(truth, calls, regions, sequence)
-
-
-def _first_sample(path: str | Path) -> str | None:
-    """Return the name of the first sample of a VCF, or None if it has no genotypes."""
-    with open_indexed(path) as variants:
-        samples = list(variants.header.samples)
-    return samples[0] if samples else None
 
 
 def open_indexed(path: str | Path) -> pysam.VariantFile:

@@ -218,16 +218,14 @@ def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
         scale = 100 if key.endswith("_per_base") else 1
         found = [(sample["sample"], (sample[block] or {}).get(key)) for sample in samples]
         values = [(name, None if value is None else scale * value) for name, value in found]
-        judged = BY_KEY[criterion] if criterion and _is_judged(criterion, samples) else None
-        usual = (judged.low, judged.high) if judged else (None, None)
+        verdicts = {
+            check["verdict"] for sample in samples for check in sample["checks"] if check["criterion"] == criterion
+        }
+        usual = (
+            (BY_KEY[criterion].low, BY_KEY[criterion].high) if criterion and verdicts - {NOT_JUDGED} else (None, None)
+        )
         pictures.append(figures.draw_comparison(title, unit, values, usual))
     return pictures
-
-
-def _is_judged(criterion: str, samples: Sequence[Mapping[str, Any]]) -> bool:
-    """Return True if the criterion was judged for any of the samples."""
-    checks = [check for sample in samples for check in sample["checks"] if check["criterion"] == criterion]
-    return any(check["verdict"] != NOT_JUDGED for check in checks)
 
 
 def _links(content: Mapping[str, Any]) -> dict[str, str]:

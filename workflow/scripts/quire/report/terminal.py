@@ -52,9 +52,10 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
     lines += [f"{'report':<12}{files['report']}", "", *search_lines(searches)]
     for sample in summary["samples"]:
         reads, variants = sample["reads"], sample["variants"]
+        share = "-" if reads["mapped_percent"] is None else f"{reads['mapped_percent']:.2f}"
         lines.append(
             f"{sample['sample']:<11} {reads['total']:,} reads in, {reads['mapped']:,} mapped "
-            f"({_shown(reads['mapped_percent'])} %), {reads['duplicates']:,} duplicates"
+            f"({share} %), {reads['duplicates']:,} duplicates"
         )
         lines.append(f"{'':<12}{variants['snvs']:,} SNVs and {variants['indels']:,} indels called")
     if truth := summary["truth"]:
@@ -73,7 +74,3 @@ def _of_all_stages(ledger: Sequence[Mapping[str, Any]], warnings: Sequence[Mappi
         *(f"{'backend':<12}{line}" for line in describe_backends(ledger)),
         *(f"{'warning':<12}{warning['sample']}: {warning['message']}" for warning in warnings),
     ]
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -45,7 +45,9 @@ def default_settings(block: str) -> dict[str, Any]:
 def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with the schema's defaults, which it must fit (InputError), and the index's folder."""
     settings: dict[str, Any] = _with_defaults(raw, schema)
-    needs_no_reference = _needs_no_reference(settings, raw)
+    # Alignments of two sequences need no reference.
+    with_reference = ("reference", "complete", "mems", *SHEETS)
+    needs_no_reference = bool(settings.get("pairwise")) and not any(raw.get(key) for key in with_reference)
     if needs_no_reference:
         settings["reference"] = _with_defaults({"fasta": "-"}, schema["properties"]["reference"])
     errors = sorted(jsonschema.Draft202012Validator(schema).iter_errors(settings), key=lambda error: list(error.path))
@@ -81,12 +83,6 @@ def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
         yield from _texts(part, f"{place}[{key + 1}]" if isinstance(value, list) else f"{place}.{key}".lstrip("."))
 
 
-def _needs_no_reference(settings: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:
-    """Return True if a configuration without a reference contains only alignments of two sequences."""
-    with_reference = ("reference", "complete", "mems", *SHEETS)
-    return bool(settings.get("pairwise")) and not any(raw.get(key) for key in with_reference)
-
-
 def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
     """Copy a value, or a block of keys, and add the defaults of missing keys; an empty block has no keys."""
     # `around` holds the values of the keys on the same level and of the enclosing blocks.
@@ -99,8 +95,9 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
     if not isinstance(value, Mapping):
         return value
     parts = schema["properties"]
-    # A key without a value counts as a missing key, unless `null` has a meaning.
-    filled = {key: one for key, one in value.items() if one is not None or _may_be_null(parts.get(key))}
+    # A key without a value counts as a missing key, unless `null` has a meaning. An unknown key is refused later.
+    may_be_null = {key for key in value if key not in parts or "null" in parts[key].get("type", ())}
+    filled = {key: one for key, one in value.items() if one is not None or key in may_be_null}
     plain = {key: part["default"] for key, part in parts.items() if "default" in part and "default_with" not in part}
     around = {**(around or {}), **plain, **filled}
     for key, part in parts.items():
@@ -110,11 +107,6 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
             filled[key] = _with_defaults(_default(part, around), part, around)
     # In the schema's order: Snakemake takes values in another order for changed ones.
     return {key: filled[key] for key in (*parts, *filled) if key in filled}
-
-
-def _may_be_null(part: Mapping[str, Any] | None) -> bool:
-    """Return True if null is allowed; also for an unknown key, which is refused later."""
-    return part is None or "null" in part.get("type", ())
 
 
 def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
