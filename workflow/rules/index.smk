@@ -8,7 +8,6 @@ rule compile_kernels:
         LOGS / "compile_kernels/{stage}.log",
     benchmark:
         BENCHMARKS / "compile_kernels/{stage}.tsv"
-    priority: 1  # indexing and mapping take all cores, and both stages' kernels compile beside each other
     conda:
         "../../envs/align.yaml"
     threads: 8  # sixteen take as long: calling has a chain of functions of 12 s
