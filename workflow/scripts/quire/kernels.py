@@ -103,10 +103,10 @@ def _chains(entries: Mapping[int, Entry]) -> dict[int, float]:
 
 # The next functions import Numba, which takes a second, when they need it.
 def _begin(parent: int, folder: str) -> None:
-    from quire.simd.compiled import keep_parts
+    from quire.simd import compiled
 
     die_with(parent)
-    keep_parts(Path(folder))
+    compiled.parts = Path(folder)
 
 
 def _is_kept(entry: Entry) -> bool:

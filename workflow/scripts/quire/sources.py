@@ -150,21 +150,15 @@ def named_kernels(path: Path) -> frozenset[str]:
 @cache
 def imports(path: Path) -> frozenset[Import]:
     """Return the dotted names that a source file imports; `from a import b` yields a and a.b."""
-    return frozenset(_imports(path.read_text(encoding="utf-8")))
-
-
-def _imports(text: str) -> Iterator[Import]:
-    for found in _IMPORT.finditer(text):
-        at_top = not found["indent"]
-        if found["base"] is None:
-            yield from (Import(name.split()[0], at_top) for name in _names(found["modules"]))
-            continue
-        yield Import(found["base"], at_top)
-        yield from (Import(f"{found['base']}.{name.split()[0]}", at_top) for name in _names(found["names"]))
-
-
-def _names(text: str) -> Iterator[str]:
-    return (name for name in _COMMENT.sub("", text).strip().strip("()").split(",") if name.strip())
+    found: set[Import] = set()
+    for match in _IMPORT.finditer(path.read_text(encoding="utf-8")):
+        base, at_top = match["base"], not match["indent"]
+        text = _COMMENT.sub("", match["modules"] if base is None else match["names"]).strip().strip("()")
+        names = (name.split()[0] for name in text.split(",") if name.strip())
+        found |= {Import(name if base is None else f"{base}.{name}", at_top) for name in names}
+        if base is not None:
+            found.add(Import(base, at_top))
+    return frozenset(found)
 
 
 def _executed_files(name: str) -> Iterator[Path]:

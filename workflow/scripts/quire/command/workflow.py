@@ -34,8 +34,10 @@ def run(arguments: list[str]) -> NoReturn:
         sys.exit()
     os.environ.setdefault("QUIRE_COMMAND", shlex.join(["quire", "run", *arguments]).encode(errors="replace").decode())
     given = with_targets_last(arguments, parser._option_string_actions)
+    # Quire's profiles, unless the working directory has a folder of that name.
+    given = [str(ROOT / word) if word.startswith("profiles/") and not os.path.exists(word) else word for word in given]
     # Snakemake's own way in. Quire's profile and rules look at the arguments too.
-    sys.argv = ["snakemake", "-s", str(ROOT / "Snakefile"), *map(_bundled, given)]
+    sys.argv = ["snakemake", "-s", str(ROOT / "Snakefile"), *given]
     interrupted = False
 
     def interrupt(_signal: int, frame: FrameType | None) -> None:
@@ -112,8 +114,3 @@ def _takes(option: Action, taken: int, word: str) -> bool:
     if option.dest == "configfile":
         return taken == 0 or word.endswith(_CONFIGURATION)
     return "=" in word or "=" not in str(option.metavar)
-
-
-def _bundled(word: str) -> str:
-    """Return the path of one of Quire's profiles, unless the working directory has a folder of that name."""
-    return str(ROOT / word) if word.startswith("profiles/") and not os.path.exists(word) else word

@@ -104,12 +104,14 @@ class AlignedPair(NamedTuple):
 def paf_line(pair: AlignedPair) -> str:
     """Return the line of PAF, with positions in the whole records."""
     query, target, alignment, columns, optimal = pair
+    elements = alignment.cigar.tolist()
+    cigar = "".join(f"{one >> sam.CIGAR_SHIFT}{sam.CIGAR_LETTERS[one & sam.CIGAR_MASK]}" for one in elements)
     fields = (
         *(query.name, query.record_length, query.start + alignment.query_begin, query.start + alignment.query_end, "+"),
         *(target.name, target.record_length, target.start + alignment.target_begin),
         *(target.start + alignment.target_end, columns.matches, columns.total, sam.UNAVAILABLE_MAPPING_QUALITY),
         *(f"NM:i:{_distance(columns)}", f"AS:i:{alignment.score}", f"de:f:{columns.divergence:.6f}"),
-        *(f"{OPTIMAL_TAG}:A:{'Y' if optimal else 'N'}", f"cg:Z:{_cigar_text(alignment.cigar)}"),
+        *(f"{OPTIMAL_TAG}:A:{'Y' if optimal else 'N'}", f"cg:Z:{cigar}"),
     )
     return "\t".join(map(str, fields)) + "\n"
 
@@ -190,12 +192,6 @@ def _bin(begin: int, end: int) -> int:
         if begin >> shift == last >> shift:
             return first + (begin >> shift) & 0xFFFF
     return 0
-
-
-def _cigar_text(cigar: NDArray[np.uint32]) -> str:
-    return "".join(
-        f"{element >> sam.CIGAR_SHIFT}{sam.CIGAR_LETTERS[element & sam.CIGAR_MASK]}" for element in cigar.tolist()
-    )
 
 
 def write_dots(path: Path, pair: AlignedPair) -> None:

@@ -180,8 +180,9 @@ def _render(
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters["figure"] = _figure
-    environment.filters["counted"] = _counted
+    environment.filters["figure"] = lambda value, digits=0: "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
+    # Units from FASTQ and from BAM have different counts.
+    environment.filters["counted"] = lambda lines: list({name: None for line in lines for name in line["counts"]})
     environment.filters["pretty"] = lambda value: json.dumps(value, indent=2)
     ran = [line for line in [*content["ledger"], *as_ledgers(content["searches"])] if "backend" in line]
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -262,16 +263,6 @@ def _commit(repository: str | Path | None) -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip() or None
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _figure(value: float | None, digits: int = 0) -> str:
-    """Format a number with thousands separators; a dash for None."""
-    return "\N{EN DASH}" if value is None else f"{value:,.{digits}f}"
-
-
-def _counted(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of all counts of a stage in order; units from FASTQ and from BAM have different ones."""
-    return list(dict.fromkeys(name for line in lines for name in line["counts"]))
 
 
 def _versions() -> dict[str, str]:

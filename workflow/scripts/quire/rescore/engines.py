@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -165,10 +165,8 @@ def calling_engine(
     use = partial(use_backend, *settings, wait=demanded, wanted=CARD_BYTES)
     service = CardService(use, CARD_WORKS, demanded)
     found = service.backend
-    try:
+    with closing(service):
         if found.card is None:
             yield found, cpu_engine()
         else:
             yield replace(found, reason=reason), card_engine(service)
-    finally:
-        service.close()

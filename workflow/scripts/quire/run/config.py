@@ -86,7 +86,11 @@ def checked(
     check_exact_tools(settings)
     check_output(settings)
     metadata = {"samples": _metadata(samples, "sample"), "units": _metadata(units, "sample", "unit")}
-    return Configuration(settings, _samples_frame(samples), _units_frame(units), metadata, remote)
+    rows = [
+        {**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in samples
+    ]
+    frame = pandas.DataFrame(rows, columns=None if rows else ["sample", "ploidy", "sex"])
+    return Configuration(settings, frame, _units_frame(units), metadata, remote)
 
 
 def check_before_jobs(run: Configuration) -> None:
@@ -350,13 +354,6 @@ def _metadata(rows: list[Row], *names: str) -> list[dict[str, str]]:
     if not any(row.metadata for row in rows):
         return []
     return [{**{name: row.values[name] for name in names}, **row.metadata} for row in rows]
-
-
-def _samples_frame(rows: list[Row]) -> pandas.DataFrame:
-    return pandas.DataFrame(
-        [{**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in rows],
-        columns=None if rows else ["sample", "ploidy", "sex"],
-    )
 
 
 def _units_frame(rows: list[Row]) -> pandas.DataFrame:

@@ -35,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
 DAYS_UNUSED = 30  # compiled kernels are removed after this time without use
 _DAY = 86400.0
-_parts: Path | None = None  # folder by which processes that compile together exchange parts
+parts: Path | None = None  # folder of this user by which processes that compile together exchange parts
 _found: dict[Path, SourceState | None] = {**states()}  # states when this process imports the sources
 _OURS = re.compile(r"([\w.]+-)?[0-9a-f]{16}")  # names of folders; earlier versions used the digest only
 
@@ -58,7 +58,7 @@ class _Kernel(CPUDispatcher):
     def part(self) -> Any:
         """The function for other kernels."""
         part = CPUDispatcher(self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": True})
-        if _parts is not None:
+        if parts is not None:
             part._cache = _PartCache(self.py_func)
         return part
 
@@ -210,7 +210,7 @@ class _PartLocator(_Locator):
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         super().__init__(function, file)
-        self._folder = cast(Path, _parts) / self._folder.name
+        self._folder = cast(Path, parts) / self._folder.name
 
 
 class _PartImplementation(CompileResultCacheImpl):
@@ -225,12 +225,6 @@ class _PartCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, "")
-
-
-def keep_parts(folder: Path) -> None:
-    """Exchange parts with other processes of this compilation through a folder of this user."""
-    global _parts
-    _parts = folder
 
 
 def _bitcode_of_stub(name: str) -> bytes:

@@ -294,16 +294,13 @@ class CardEngine:
             batch, reported = results.piece(begin, end)
             with self._spent.on("records"):
                 piece, piece_counts = encode_records(batch, reported, self.reference, sink)
-            self._used(results)
+            with self._lock:
+                results.users -= 1
+                if not results.users:
+                    self._result_buffers.put(results.buffer)
             encoded.append(piece)
             counts.add(piece_counts)
         return encoded, counts
-
-    def _used(self, results: _Results) -> None:
-        with self._lock:
-            results.users -= 1
-            if not results.users:
-                self._result_buffers.put(results.buffer)
 
 
 def _share(parts: list[_Results], number: int, pieces: int) -> list[tuple[_Results, int, int]]:

@@ -12,7 +12,6 @@ from quire.align.model import Reported
 from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import cpu as kernels
 from quire.align.records.md_cpu import RecordSequences, differences
-from quire.align.reported import on_whole_reads
 from quire.align.sink import Encoded, RecordSink
 from quire.align.texts_cpu import names_of
 from quire.io.bam.encode import RecordBatch
@@ -30,7 +29,7 @@ def encode_records(
     The sink encodes them in this thread. Records contain the whole reads, `batch` and `reported` the reads as mapped.
     """
     if batch.untrimmed is not None:
-        reported = on_whole_reads(reported, batch)
+        reported = _on_whole_reads(reported, batch)
         batch = batch.untrimmed
     codes = batch.mate1.bases, NO_BASES if batch.mate2 is None else batch.mate2.bases
     offsets = offsets_of_mates(batch.mate1, batch.mate2)
@@ -96,3 +95,21 @@ def build_records(
         lifts_offsets=lifts_offsets,
         **fields._asdict(),
     )
+
+
+def _on_whole_reads(reported: Reported, batch: PairBatch) -> Reported:
+    """Convert the reported alignments of a batch with `untrimmed` reads to coordinates of the whole reads.
+
+    Coordinates refer to the oriented read, which on the reverse strand begins with the 3' end.
+    """
+    assert batch.untrimmed is not None
+    mapped, whole = (offsets_of_mates(part.mate1, part.mate2) for part in (batch, batch.untrimmed))
+    left_out = (np.diff(whole) - np.diff(mapped)).astype(np.int32)
+    rows = (reported.all_rows if len(reported.all_rows) else reported.rows).astype(np.int64)
+    reads = np.repeat(np.arange(len(rows)), rows)
+    row = np.arange(len(reads)) + np.repeat(reported.first - (np.cumsum(rows) - rows), rows)
+    shift = np.where(reported.strand[row] != 0, left_out[reads], 0)
+    begin, end = reported.read_begin.copy(), reported.read_end.copy()
+    begin[row] += shift
+    end[row] += shift
+    return reported._replace(read_begin=begin, read_end=end)

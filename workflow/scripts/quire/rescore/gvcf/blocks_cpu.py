@@ -67,7 +67,13 @@ def with_blocks(
     covered = 0  # positions before it are part of a variant of an earlier stretch
     for stretch in stretches:
         if waiting is not None:
-            stretch = _joined(waiting, stretch)
+            stretch = Stretch(
+                waiting.start,
+                np.concatenate([waiting.depth, stretch.depth]),
+                np.concatenate([waiting.phreds, stretch.phreds]),
+                [*waiting.variants, *stretch.variants],
+                [*waiting.deleted, *stretch.deleted],
+            )
         cut = stretch.end // BLOCK_CUT * BLOCK_CUT
         if cut > stretch.start:
             whole, waiting = _split(stretch, cut)
@@ -76,17 +82,6 @@ def with_blocks(
             waiting = stretch
     if waiting is not None:
         yield from _records(contig, waiting, intervals, reference, ploidy, covered)
-
-
-def _joined(first: Stretch, second: Stretch) -> Stretch:
-    """Join two adjacent stretches."""
-    return Stretch(
-        first.start,
-        np.concatenate([first.depth, second.depth]),
-        np.concatenate([first.phreds, second.phreds]),
-        [*first.variants, *second.variants],
-        [*first.deleted, *second.deleted],
-    )
 
 
 def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:

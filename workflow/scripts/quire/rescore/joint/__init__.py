@@ -7,6 +7,7 @@ alleles, `genotype` decides which alleles are real and which samples have them, 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -107,11 +108,8 @@ def genotype_interval(request: JointRequest) -> int:
         return found
 
     units = cut_at_multiples(request.intervals, UNIT_BASES)
-    try:
-        called = chain.from_iterable(in_processes(lines, units, request.threads))
-        return vcf.write_part(request.part, head, called)
-    finally:
-        files.close()
+    with closing(files):
+        return vcf.write_part(request.part, head, chain.from_iterable(in_processes(lines, units, request.threads)))
 
 
 class _GvcfFiles:

@@ -104,13 +104,10 @@ def _assembly(region: RegionStory) -> Iterator[str]:
     support = np.bincount(best_alleles(matrix) + 1, minlength=len(own.haplotypes) + 1)[1:]
     for h in sorted(range(len(own.haplotypes)), key=lambda h: (-support[h], h))[:_MOST_HAPLOTYPES]:
         haplotype = own.haplotypes[h]
-        yield f"  {h}: {support[h]} reads, {_cigar(haplotype)}, {_events(haplotype, own)}"
+        cigar = "".join(f"{length}{CIGAR_LETTERS[operation]}" for operation, length in haplotype.cigar)
+        yield f"  {h}: {support[h]} reads, {cigar}, {_events(haplotype, own)}"
     if len(own.haplotypes) > _MOST_HAPLOTYPES:
         yield f"  and {len(own.haplotypes) - _MOST_HAPLOTYPES} more"
-
-
-def _cigar(haplotype: Haplotype) -> str:
-    return "".join(f"{length}{CIGAR_LETTERS[operation]}" for operation, length in haplotype.cigar)
 
 
 def _events(haplotype: Haplotype, region: AssembledRegion) -> str:
