@@ -8,17 +8,7 @@ from tests.fuzz import runner
 from tests.fuzz.own_files import OwnFiles
 from tests.fuzz.targets import PROGRAMS, TARGETS
 
-CASES, FEWER = 100, 30
-SLOW = {
-    "cram",
-    "cram_regions",
-    "crai",
-    "sorted",
-    "gff",
-    "gvcf",
-    "truth",
-    "regions",
-}  # most start a process for each file
+CASES = 300
 IN_ONE_RUN = {part.name for part in OwnFiles.parts}  # by "own_files", since each would take longer to start than to run
 
 
@@ -28,7 +18,7 @@ IN_ONE_RUN = {part.name for part in OwnFiles.parts}  # by "own_files", since eac
 def test_no_mutation_ends_in_a_fault(name: str) -> None:
     if (program := PROGRAMS.get(name)) and shutil.which(program) is None:
         pytest.skip(f"{program}, which judges, is not installed")
-    cases = 500 if name == OwnFiles.name else FEWER if name in SLOW else CASES
+    cases = 500 if name == OwnFiles.name else CASES
     found = list(runner.results(name, 1, 0, cases))
     assert len(found) == cases
     assert not runner.faults(found), "\n".join(map(str, runner.faults(found)))

@@ -119,6 +119,8 @@ def open_index(path: str | Path, kind: str = "bai") -> LinearIndex | BinIndex:
 def require_whole_lines(path: str | Path, index: LinearIndex | BinIndex) -> None:
     """Refuse a bgzip VCF whose last lines lack columns: indexing leaves out a line that was cut before its position."""
     last, text = index.last_offset(), b""
+    if last >> 16 > os.path.getsize(path):
+        raise InputError(f"{path}: its index points beyond its end; run bcftools index --tbi on it again.")
     with open(path, "rb") as stream, suppress(EOFError, *DAMAGE):  # the readers of records refuse damage
         stream.seek(last >> 16)
         text = gzip.decompress(stream.read())
