@@ -222,7 +222,17 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
     if bool(given.reference) != bool(given.bam):
         raise InputError("--reference and --bam are needed together; give both, or neither in the folder of a run.")
     with ExitStack() as stack:
-        facts = _of_run(given) if given.bam is None else _of_files(given, stack.enter_context(parser.packed(given)))
+        if given.bam is None:
+            facts = _of_run(given)
+        else:
+            facts = {
+                "reference": stack.enter_context(parser.packed(given)),
+                "samples": [own | {"ploidy": given.ploidy} for own in _samples(given.bam, given.reference)],
+                "parameters": default_settings("rescore"),
+                "fasta": given.reference,
+                "ploidy_regions": None,
+                "gvcf": given.gvcf,
+            }
         output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
         groups = [[sample] for sample in facts["samples"]] if output is Output.GVCF else [facts["samples"]]
         for number, samples in enumerate(groups):
@@ -230,18 +240,6 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
                 yield ""
             inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"]
             yield from explain(open_job(output, facts["reference"], *inputs), contig, int(place) - 1)
-
-
-def _of_files(given: Namespace, reference: Path) -> dict[str, Any]:
-    """Return the inputs from --reference and --bam."""
-    return {
-        "reference": reference,
-        "samples": [own | {"ploidy": given.ploidy} for own in _samples(given.bam, given.reference)],
-        "parameters": default_settings("rescore"),
-        "fasta": given.reference,
-        "ploidy_regions": None,
-        "gvcf": given.gvcf,
-    }
 
 
 def _of_run(given: Namespace) -> dict[str, Any]:
