@@ -1,11 +1,16 @@
 """Check the list of kernels: it names what runs call, and its kernels are compiled in several processes."""
 
 import multiprocessing
+import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from quire import kernels
+from quire.errors import QuireError
 from quire.kernel_list import Entry, listed, with_callees
 from quire.simd import stamps
 from quire.simd.signatures import type_of
@@ -40,8 +45,9 @@ def test_types_return_from_their_descriptions() -> None:
         assert description(type_of(described)) == described
 
 
-def test_kernels_are_compiled_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes compile a kernel and what it calls; a second time nothing is compiled."""
+@pytest.mark.parametrize("exchange", ["a folder", "a full disk"])
+def test_kernels_are_compiled_in_processes(exchange: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes compile kernels and what they call, also without room to exchange it; a second time nothing."""
     entries = listed("mems")
     numbers = [
         number
@@ -54,10 +60,27 @@ def test_kernels_are_compiled_in_processes(tmp_path: Path, monkeypatch: pytest.M
     kept = []
     for _ in range(2):
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-            process.submit(kernels.compile_entries, chosen, 2).result()
+            process.submit(compile_with, exchange, chosen).result()
         kept.append(files(tmp_path))
     assert len(kept[0]) == len(numbers)
     assert kept[1] == kept[0]
+
+
+def compile_with(exchange: str, chosen: dict[int, Entry]) -> None:
+    """Compile kernels in two processes, which may have no folder for the functions that kernels call."""
+    if exchange == "a full disk":
+        kernels.tempfile = SimpleNamespace(TemporaryDirectory=lambda: nullcontext("/dev/null"))
+    kernels.compile_entries(chosen, 2)
+
+
+def end_killed(_: Entry) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_compile", end_killed)
+    with pytest.raises(QuireError, match="memory ran out: a process of the job was killed"):
+        kernels.compile_entries({0: Entry("quire.reads.cpu:no_kernel", False, [], [], 1.0)}, 1)
 
 
 def files(root: Path) -> set[tuple[Path, int]]:

@@ -22,6 +22,7 @@ from quire import sources
 from quire.device.backend import may_have_card
 from quire.errors import InputError, QuireError
 from quire.io.files import read_json, write_json_atomic
+from quire.kernel_list import options_of
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
 from quire.report.terminal import print_lines, print_searches, print_summary
@@ -138,7 +139,6 @@ OTHER_FORMAT = "bam" if FORMAT == "cram" else "cram"
 INDICES = {"bam": f"bam.{SETTINGS['align']['index_format']}", "cram": "cram.crai"}
 # True: each sample is called to its own gVCF, and these are genotyped together. False: all samples are called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
-OPTICAL = SETTINGS["align"]["optical_distance"] is not None
 CLIPPING = {end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")}
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
 REPEATS = str(RESCORE / "{sample}.repeats.txt")  # tables of repeats, which only DRAGEN's error models need

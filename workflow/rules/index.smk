@@ -18,15 +18,7 @@ rule compile_kernels:
     # again, Snakemake would forget the jobs that depend on it and call the run finished. Indexing does not depend on
     # the stamp: an index is shared by runs and would be built again in each.
     params:
-        options=lambda wildcards: {
-            "rescore": dict(gvcf=GVCF, dragen=DRAGEN),
-            "align": dict(
-                optical=OPTICAL,
-                umis=SETTINGS["align"]["umi"] != "none",
-                alternate=bool(ALTERNATE),
-                **CLIPPING,
-            ),
-        }.get(wildcards.stage, {}),
+        options=lambda wildcards: options_of(SETTINGS, wildcards.stage, bool(ALTERNATE)),
     message:
         "Compiling the kernels of {wildcards.stage} for this processor, if no earlier run has"
     script:

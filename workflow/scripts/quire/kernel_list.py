@@ -18,14 +18,30 @@ class Entry(NamedTuple):
 
     function: str  # module:name
     part: bool  # True for the function that other kernels call, False for the one that Python calls
-    types: list[Any]  # descriptions of types, for `quire.simd.prebuild.type_of`
+    types: list[Any]  # descriptions of types, for `quire.simd.signatures.type_of`
     needs: list[int]  # numbers of the entries that it calls
     seconds: float  # of a processor to compile it, without what it calls, as recorded once
 
     @property
     def module(self) -> str:
-        """The name of the function's module."""
+        """Return the name of the function's module."""
         return self.function.partition(":")[0]
+
+
+def options_of(settings: Mapping[str, Any], stage: str, alternate: bool = False) -> dict[str, bool]:
+    """Return the options of `listed` by a configuration; `alternate`: the reference has alternate contigs."""
+    align, rescore = settings["align"], settings["rescore"]
+    options = {
+        "align": {
+            "optical": align["optical_distance"] is not None,
+            "umis": align["umi"] != "none",
+            "alternate": alternate,
+            "adapters": align["clip_adapters"],
+            "poly_g": align["clip_poly_g"],
+        },
+        "rescore": {"gvcf": rescore["gvcf"], "dragen": rescore["error_model"] == "dragen"},
+    }
+    return options.get(stage, {})
 
 
 def listed(stage: str, **options: bool) -> dict[int, Entry]:

@@ -55,12 +55,7 @@ def digest(script: str, *others: str) -> str:
     contents of the other files (relative to workflow/).
     """
     workflow = SCRIPTS.parent
-    return _digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
-
-
-def kernels_digest(sources: Iterable[Path]) -> str:
-    """Return the digest of the sources that kernels are compiled from."""
-    return _digest_of(sorted(sources), SCRIPTS)
+    return digest_of([*dependencies(SCRIPTS / script), *(workflow / other for other in others)], workflow)
 
 
 def sources_of(modules: Iterable[str]) -> frozenset[Path]:
@@ -89,7 +84,8 @@ def kernel_sources(module: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-def _digest_of(paths: Iterable[Path], root: Path) -> str:
+def digest_of(paths: Iterable[Path], root: Path) -> str:
+    """Return the digest of files, by their names relative to a folder and their contents."""
     total = hashlib.sha256()
     for path in paths:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name

@@ -63,6 +63,7 @@ def map_reads(arguments: list[str]) -> None:
             from quire.finish.sorting import Effort
             from quire.io.bam.writer import ReadGroup
             from quire.io.read_files import ReadFiles
+            from quire.kernel_list import options_of
             from quire.kernels import compile_stage
 
         many_threads.prepare()
@@ -73,15 +74,7 @@ def map_reads(arguments: list[str]) -> None:
         counts, duplicates = (beside(output, align["format"], end) for end in ("counts.json", "duplicates.tsv"))
         require_apart((output, counts, duplicates), (fasta, *(path for paths in files.values() for path in paths)))
         alternate = Path(f"{fasta}.alt")
-        compile_stage(
-            "align",
-            given.threads,
-            optical=align["optical_distance"] is not None,
-            umis=align["umi"] != "none",
-            adapters=align["clip_adapters"],
-            poly_g=align["clip_poly_g"],
-            alternate=alternate.exists(),
-        )
+        compile_stage("align", given.threads, **options_of(settings, "align", alternate.exists()))
         read_group = ReadGroup(**{key: unit[key] for key in ("sample", "unit", "platform", "library")})
         with (
             scratch_directory(output.parent, f"{output.name}.work") as work,

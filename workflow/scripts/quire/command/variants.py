@@ -24,6 +24,7 @@ from quire.run.sheets import read_sheets
 with loading():
     from quire.io.bam.regions import IndexedAlignments
     from quire.io.vcf_parts import join
+    from quire.kernel_list import options_of
     from quire.kernels import compile_stage
     from quire.reference import Reference
     from quire.rescore.caller import call_interval
@@ -58,7 +59,8 @@ def call(arguments: list[str]) -> None:
 
     def call_all() -> None:
         many_threads.prepare()  # the forked processes inherit the settings of memory
-        settings = parser.settings(given, "rescore")["rescore"]
+        configuration = parser.settings(given, "rescore")
+        settings = configuration["rescore"]
         output = Output.GVCF if settings["gvcf"] else Output.VARIANTS
         if output is Output.GVCF and len(given.bam) > 1:
             raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
@@ -74,10 +76,9 @@ def call(arguments: list[str]) -> None:
                 )
             for number, sample in enumerate(samples):
                 sample[key] = values[number % len(values)]
-        dragen = settings["error_model"] == "dragen"
-        compile_stage("rescore", given.threads, gvcf=settings["gvcf"], dragen=dragen)
         with _work(parser, given, settings) as (work, reference, pieces):
-            if dragen:
+            compile_stage("rescore", given.threads, **options_of(configuration, "rescore"))
+            if settings["error_model"] == "dragen":
                 for sample in samples:
                     sample["repeats"] = work / f"{sample['sample']}.repeats.txt"
                     whole = [interval for piece in pieces for interval in piece]

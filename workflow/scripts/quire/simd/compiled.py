@@ -1,7 +1,7 @@
 """The two decorators of all CPU kernels, which compile them with Numba, and the cache of their machine code.
 
 Machine code is kept on disk under a digest of the sources that it is compiled from (the module and its imports at any
-depth, `quire.sources.kernels_digest`), of Numba's version and of its settings. An edit thus recompiles only what
+depth, `quire.sources.kernel_sources`), of Numba's version and of its settings. An edit thus recompiles only what
 depends on it, and the name and path of a file have no influence. Every file carries a checksum; a damaged file is
 compiled again. A process does not keep code if one of its sources changed on disk since this module was imported,
 because the digest might describe other sources than the imported ones.
@@ -29,7 +29,7 @@ from numba.core.registry import CPUDispatcher
 
 from quire.cache import make_trusted, read_kernel, sealed_kernel
 from quire.simd.stamps import compiler_settings, kernels_cannot_be_kept, kernels_root
-from quire.sources import SCRIPTS, SourceState, kernel_sources, kernels_digest, state, states
+from quire.sources import SCRIPTS, SourceState, digest_of, kernel_sources, state, states
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 log = logging.getLogger("quire.compiled")
@@ -226,6 +226,11 @@ class _PartCache(FunctionCache):
         super().__init__(function)
         self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, "")
 
+    def save_overload(self, signature: object, data: object) -> None:
+        """Store compiled code (Numba calls this), if there is room; else the callers compile it again."""
+        with suppress(OSError):
+            super().save_overload(signature, data)
+
 
 def _bitcode_of_stub(name: str) -> bytes:
     """Return the bitcode of a module that defines this function only, without its code."""
@@ -240,7 +245,7 @@ def kernel_folder(file: str) -> tuple[Path, str]:
     for source in kernel_sources(path):  # files outside workflow/scripts
         _found.setdefault(source, state(source))
     # Environments with different versions of Numba may share the user's folder.
-    described = f"{numba.__version__} {compiler_settings()} {kernels_digest(kernel_sources(path))}"
+    described = f"{numba.__version__} {compiler_settings()} {digest_of(sorted(kernel_sources(path)), SCRIPTS)}"
     digest = hashlib.sha256(described.encode()).hexdigest()
     name = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts) if path.is_relative_to(SCRIPTS) else path.stem
     return kernels_root() / f"{name}-{digest[:16]}", digest

@@ -21,7 +21,7 @@ from pathlib import Path
 from quire.cache import cache_root, make_trusted
 from quire.errors import QuireError
 from quire.kernel_list import Entry
-from quire.sources import SCRIPTS, kernels_digest, sources_of
+from quire.sources import SCRIPTS, digest_of, sources_of
 
 log = logging.getLogger("quire.compiled")
 FOLDER = "NUMBA_CACHE_DIR"  # the variable of the user's choice
@@ -101,6 +101,6 @@ def compiler_settings() -> str:
 def _stamp(stage: str, entries: Collection[Entry]) -> Path:
     described = PROCESSOR.read_text() if PROCESSOR.exists() else ""
     lines = dict.fromkeys(_IDENTITY.findall(described))  # once, not for each core
-    sources = kernels_digest(sources_of(entry.module for entry in entries))
+    sources = digest_of(sorted(sources_of(entry.module for entry in entries)), SCRIPTS)
     what = [*entries, sources, metadata.version("numba"), sys.version, str(SCRIPTS), *lines, compiler_settings()]
     return kernels_root() / f"{stage}-{hashlib.sha256(repr(what).encode()).hexdigest()[:16]}.json"

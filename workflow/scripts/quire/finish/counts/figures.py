@@ -146,15 +146,11 @@ def stats(counters: Counters) -> dict[str, int | float]:
     all_records, (records, bases) = counters.libraries.sum(axis=0), counters.flags
     totals = counters.totals[0]
     primary, counted = lacks(sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY), lacks(sam.FLAG_SECONDARY)
-    mapped, mate_mapped = (
-        lacks(sam.FLAG_UNMAPPED),
-        has(sam.FLAG_PAIRED) & lacks(sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED),
-    )
-    one = [
-        has(sam.FLAG_FIRST_OF_PAIR) & lacks(sam.FLAG_SECOND_OF_PAIR),
-        lacks(sam.FLAG_FIRST_OF_PAIR) & has(sam.FLAG_SECOND_OF_PAIR),
-    ]
-    first, last = primary & (lacks(sam.FLAG_PAIRED) | one[0]), primary & has(sam.FLAG_PAIRED) & one[1]
+    mapped = lacks(sam.FLAG_UNMAPPED)
+    mate_mapped = has(sam.FLAG_PAIRED) & lacks(sam.FLAG_UNMAPPED | sam.FLAG_MATE_UNMAPPED)
+    first = has(sam.FLAG_FIRST_OF_PAIR) & lacks(sam.FLAG_SECOND_OF_PAIR)
+    last = lacks(sam.FLAG_FIRST_OF_PAIR) & has(sam.FLAG_SECOND_OF_PAIR)
+    first, last = primary & (lacks(sam.FLAG_PAIRED) | first), primary & has(sam.FLAG_PAIRED) & last
     by_quality = counters.bases.sum(axis=(0, 1, 2))
     length = int(bases[primary].sum())
     aligned = int(totals["aligned_bases"])
@@ -262,11 +258,8 @@ def library(name: str, records: NDArray[np.int64], optical_pairs: int | None) ->
     `records` (int64[FLAGS]) has the library's records by FLAG. Optical duplicate pairs, None if unknown, are excluded
     from the estimate of the library size.
     """
-    primary, mapped, duplicate = (
-        lacks(sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY),
-        lacks(sam.FLAG_UNMAPPED),
-        has(sam.FLAG_DUPLICATE),
-    )
+    primary = lacks(sam.FLAG_SECONDARY | sam.FLAG_SUPPLEMENTARY)
+    mapped, duplicate = lacks(sam.FLAG_UNMAPPED), has(sam.FLAG_DUPLICATE)
     in_pair = has(sam.FLAG_PAIRED) & lacks(sam.FLAG_MATE_UNMAPPED)
 
     def number(group: NDArray[np.bool_]) -> int:

@@ -74,11 +74,8 @@ def fault_of_fields(data, at, contigs):
     """Return what is wrong with the fixed fields of the record at `at`, 0 if nothing; its end may not be in `data`."""
     if at + FIXED_BYTES > len(data):
         return _SIZE
-    size, name_bytes, bases = (
-        int32_at(data, at) + SIZE_BYTES,
-        np.int64(data[at + _NAME_BYTES]),
-        int32_at(data, at + _BASES),
-    )
+    size, bases = int32_at(data, at) + SIZE_BYTES, int32_at(data, at + _BASES)
+    name_bytes = np.int64(data[at + _NAME_BYTES])
     operations = np.int64(data[at + _OPERATIONS]) | np.int64(data[at + _OPERATIONS + 1]) << 8
     parts = FIXED_BYTES + name_bytes + OPERATION_BYTES * operations + (bases + 1) // 2 + bases
     if name_bytes < 1 or bases < 0 or parts > size:
