@@ -1,6 +1,8 @@
-"""Shared parts of all tests: cards that kernels run on, profiles of Hypothesis, tables at the end, and `--once`."""
+"""Shared parts of all tests: cards that kernels run on, a small disk, profiles of Hypothesis, tables, and `--once`."""
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +134,17 @@ def pytest_terminal_summary(terminalreporter) -> None:
                 if name.startswith("table: "):
                     terminalreporter.section(name.removeprefix("table: "))
                     terminalreporter.write_line(text)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of 300 KB."""
+    folder = tmp_path / "small_disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

@@ -1,5 +1,7 @@
 """Records of short contigs, which are decoded together from a CRAM, and one by one from a BAM."""
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import pysam
 import pytest
 from quire.io.bam import regions
 from quire.io.bam.regions import IndexedAlignments
+from quire.run.job import describe
 
 NAMES = ["a", "#b", "HLA-A*01:01:01", "track", "c,d", "e", "long", "f", "empty", "g"]
 LENGTHS = {name: 2000 if name == "long" else 300 for name in NAMES}
@@ -61,3 +64,16 @@ def test_contigs_decoded_together(
             assert (wanted["contig"] == got["contig"]).all()
     whole = len(calls) - 12  # of each part of a contig
     assert whole < 12 if together > 1 else whole == 12
+
+
+def test_full_temporary_folder(
+    files: tuple[Path, Path, Path], small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence names the temporary folder, its free space, and the variable that sets another one."""
+    _, cram, fasta = files
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    (small_disk / "filling").write_bytes(bytes(shutil.disk_usage(small_disk).free - 8_000))
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        IndexedAlignments(cram, fasta).records("long", 0, LENGTHS["long"])
+    assert f"temporary folder {small_disk} (0.0 MB free; the variable TMPDIR names another)" in describe(caught.value)
+    assert [path.name for path in small_disk.iterdir()] == ["filling"]

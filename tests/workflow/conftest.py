@@ -1,4 +1,4 @@
-"""Fixtures: a finished run of the small real set, copies of it to continue from, and a small disk."""
+"""Fixtures: a finished run of the small real set, and copies of it to continue from."""
 
 import os
 import shutil
@@ -33,20 +33,6 @@ def continued(finished: Run, tmp_path: Path) -> Callable[[], Run]:
         return replace(finished, folder=folder, config=dict(finished.config))
 
     return copy
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a file system of 300 KB."""
-    folder = tmp_path / "small_disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture

@@ -226,19 +226,6 @@ def test_disk_full_of_the_index(bytes_left: int, job: str, small_disk: Path, tmp
     assert job in errors_of(run.snakemake("reference_index").stdout)[0]
 
 
-def test_temporary_folder_full(small_disk: Path, tmp_path: Path) -> None:
-    """The sentence names the temporary folder, its free space, and the variable that sets another one."""
-    fill(small_disk, 40_000)
-    run = Run(tmp_path / "run")
-    folders = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels"), "TMPDIR": str(small_disk)}
-    result = run.snakemake("out/.compiled/align.done", **folders)
-    assert len(errors_of(result.stdout)) == 1, result.stdout
-    (error,) = errors_of(result.stdout)
-    assert "No space left on device" in error
-    assert str(small_disk) in error
-    assert not list(small_disk.glob("tmp*"))
-
-
 def test_folder_of_kernels_full(small_disk: Path, tmp_path: Path) -> None:
     fill(small_disk, 20_000)
     run = Run(tmp_path / "run")

@@ -1,6 +1,8 @@
 """Records of indexed BAM and CRAM files by region: BAM with Quire's reader, CRAM through samtools."""
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
@@ -145,6 +147,8 @@ class IndexedAlignments:
                 run_apart("samtools.view", *options, Path(self.path), *regions)
                 content = igzip.decompress(Path(target).read_bytes())
             except StepFailed as error:
+                if shutil.disk_usage(folder).free < _BYTES_TOGETHER:  # samtools does not say why it could not write
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
                 raise InputError(f"{self.path}: cannot be read at {where} ({error}); is it damaged?") from error
         return self._checked(np.frombuffer(content, np.uint8)[header_bytes(content) :], where)
 
