@@ -10,6 +10,7 @@
 # make bench   run the measurements of docs/benchmarks.md
 # make check CONFIG=my.yaml  check a configuration and its sheets, without a run
 # make why AT=chr20:10001298 [CONFIG=config/demo.yaml]  explain a call, or its absence, in a finished run (config/README.md)
+# make wheel   dist/quire-*.whl with compiled kernels for two levels of x86-64, 10 minutes on two cores
 # make clean   remove the environment and the demo's results
 PYTHON ?= python3
 VENV := .venv
@@ -70,6 +71,13 @@ lint: $(VENV)/test.stamp
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m bench
+
+# The kernels of the wheel are for the Python of .venv and the Numba of requirements.txt; others compile their own.
+.PHONY: wheel
+wheel: $(VENV)/test.stamp
+	rm -rf workflow/kernels
+	for level in x86-64-v3 x86-64-v4; do PYTHONPATH=workflow/scripts $(BIN)/python -m quire.kernels $$level || exit; done
+	$(BIN)/python -m hatchling build -t wheel -d dist
 
 CONFIG ?= config/config.yaml
 .PHONY: check

@@ -15,4 +15,9 @@ python -m pip install --no-cache-dir --disable-pip-version-check --root-user-act
     --only-binary=:all: --no-binary connection_pool -r requirements.txt ${CARD:+-r "$CARD"}
 printf '#!/bin/sh\nPYTHONPATH=/opt/quire/workflow/scripts exec python -m quire "$@"\n' >/usr/local/bin/quire
 chmod a+rx /usr/local/bin/quire
+if [ "$(uname -m)" = x86_64 ]; then
+    for level in x86-64-v3 x86-64-v4; do
+        PYTHONPATH=workflow/scripts python -m quire.kernels $level
+    done
+fi
 quire --version

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from quire.simd.vectors import has_avx512
+from quire.simd.processor import has_avx512
 
 from tests.workflow.runs import REPOSITORY
 

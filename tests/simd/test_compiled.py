@@ -40,6 +40,7 @@ def library(tmp_path: Path) -> Path:
         "sources.py",
         "simd/__init__.py",
         "simd/compiled.py",
+        "simd/processor.py",
         "simd/stamps.py",
     ):
         target = tmp_path / "quire" / name

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 from numba.core import config
-from quire.simd import bits, vectors
+from quire.simd import bits, processor, vectors
 from quire.simd.vectors import (
     add,
     aligned_zeros,
@@ -196,8 +196,8 @@ def test_aligned_zeros(dtype):
 def test_registers_are_those_that_numba_compiles_for(name, features, wanted, monkeypatch):
     monkeypatch.setattr(config, "CPU_NAME", name)
     monkeypatch.setattr(config, "CPU_FEATURES", features)
-    assert vectors.has_avx512() == wanted
-    assert vectors.has_avx2() == (features is not None and platform.machine() == "x86_64")
+    assert processor.has_avx512() == wanted
+    assert processor.has_avx2() == (features is not None and platform.machine() == "x86_64")
 
 
 @njit

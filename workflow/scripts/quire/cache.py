@@ -25,17 +25,18 @@ def _is_trusted(status: os.stat_result) -> bool:
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS_WRITE
 
 
-def read_kernel(path: Path) -> bytes | None:
+def read_kernel(path: Path, installed: bool = False) -> bytes | None:
     """Return the code that `sealed_kernel` made for a file of this name; None if it cannot be used, with a warning.
 
-    The open file is examined, since another could take its name after an examination of the path.
+    The open file is examined, since another could take its name after an examination of the path. Files that are
+    `installed` with Quire may belong to anyone, as its modules may.
     """
     try:
-        if not _is_trusted(path.parent.stat()):
+        if not (installed or _is_trusted(path.parent.stat())):
             log.warning("%s: other users can write to it; its kernels are compiled again", path.parent)
             return None
         with path.open("rb") as file:
-            if not _is_trusted(os.fstat(file.fileno())):
+            if not (installed or _is_trusted(os.fstat(file.fileno()))):
                 log.warning("%s: other users can write to it; the kernel is compiled again", path)
                 return None
             content = file.read()

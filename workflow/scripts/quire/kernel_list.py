@@ -44,16 +44,21 @@ def options_of(settings: Mapping[str, Any], stage: str, alternate: bool = False)
     return options.get(stage, {})
 
 
+def all_entries() -> dict[int, Entry]:
+    """Return all entries by number, callees first."""
+    content = json.loads(LIST.read_text())
+    return {
+        number: Entry(function, part, [content["types"][kind] for kind in kinds], needs, seconds)
+        for number, (function, part, kinds, needs, seconds) in enumerate(content["entries"])
+    }
+
+
 def listed(stage: str, **options: bool) -> dict[int, Entry]:
     """Return the entries of a stage by number, callees first; `options` select additional kernels."""
-    content = json.loads(LIST.read_text())
-    entries = [
-        Entry(function, part, [content["types"][kind] for kind in kinds], needs, seconds)
-        for function, part, kinds, needs, seconds in content["entries"]
-    ]
+    stages = json.loads(LIST.read_text())["stages"]
     chosen = {name for name, is_chosen in options.items() if is_chosen}
-    numbers = (own for names, own in content["stages"][stage].items() if {*names.split()} <= chosen)
-    return with_callees(dict(enumerate(entries)), chain.from_iterable(numbers))
+    numbers = (own for names, own in stages[stage].items() if {*names.split()} <= chosen)
+    return with_callees(all_entries(), chain.from_iterable(numbers))
 
 
 def with_callees(entries: Mapping[int, Entry], numbers: Iterable[int]) -> dict[int, Entry]:

@@ -1,9 +1,13 @@
-"""Compilation of a run's kernels before its jobs run in parallel, once for each state of sources and processor."""
+"""Compilation of a run's kernels before its jobs run in parallel, once for each state of sources and processor.
+
+`python -m quire.kernels LEVEL` compiles all of them for a level of x86-64, for wheels (`make wheel`) and images.
+"""
 
 import gc
 import logging
 import multiprocessing
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -17,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import QuireError
-from quire.kernel_list import LIST, Entry, listed, with_callees
+from quire.kernel_list import LIST, Entry, all_entries, listed, with_callees
 from quire.processes import KILLED, die_with
 from quire.simd import stamps
 from quire.sources import sources_of, state, states
@@ -102,6 +106,21 @@ def _chains(entries: Mapping[int, Entry]) -> dict[int, float]:
 
 
 # The next functions import Numba, which takes a second, when they need it.
+def compile_for_installations(level: str, chosen: Mapping[int, Entry]) -> None:
+    """Compile listed kernels for a level of x86-64, in a process that has not imported any.
+
+    A wheel or an image has the result in `stamps.SHIPPED`, so that its first run need not compile.
+    """
+    from numba.core import config
+
+    from quire.simd.processor import LEVELS
+
+    os.environ[stamps.FOLDER] = str(stamps.SHIPPED / level)
+    config.reload_config()  # Numba would do it later, when it sees the variable
+    config.CPU_NAME, config.CPU_FEATURES = level, LEVELS[level]
+    compile_entries(chosen, len(os.sched_getaffinity(0)))
+
+
 def _begin(parent: int, folder: str) -> None:
     from quire.simd import compiled
 
@@ -133,3 +152,7 @@ def _kernel(entry: Entry) -> tuple[Any, tuple[Any, ...]]:
     from quire.simd.signatures import type_of
 
     return getattr(import_module(entry.module), entry.function.partition(":")[2]), tuple(map(type_of, entry.types))
+
+
+if __name__ == "__main__":
+    compile_for_installations(sys.argv[1], all_entries())

@@ -28,7 +28,8 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from quire.cache import make_trusted, read_kernel, sealed_kernel
-from quire.simd.stamps import compiler_settings, kernels_cannot_be_kept, kernels_root
+from quire.simd.processor import LEVELS, level
+from quire.simd.stamps import SHIPPED, compiler_settings, kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, digest_of, kernel_sources, state, states
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -181,6 +182,19 @@ class _KernelImplementation(CompileResultCacheImpl):
         return (name, kind, (machine_code, _bitcode_of_stub(entry))), *others
 
 
+class _KernelFiles(_CodeFiles):
+    """Files of kernels, or else those of the installation."""
+
+    def load(self, key: Any) -> Any:
+        """Return the data that `save` stored here or for the installation, or None; Numba calls this method."""
+        if (data := super().load(key)) is None and (name := level()) is not None:
+            signature, (triple, *_), *others = key
+            path = Path(self._path_of((signature, (triple, name, LEVELS[name]), *others)))
+            code = read_kernel(SHIPPED / name / path.parent.name / path.name, installed=True)
+            data = None if code is None else pickle.loads(code)
+        return data
+
+
 class _KernelCache(FunctionCache):
     """Numba's cache of a function, in Quire's folder and with checksums."""
 
@@ -189,7 +203,7 @@ class _KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
-        self._cache_file: Any = _CodeFiles(self.cache_path, self._impl.filename_base, stamp)
+        self._cache_file: Any = _KernelFiles(self.cache_path, self._impl.filename_base, stamp)
         if not _can_keep(Path(self.cache_path), self._py_func.__code__.co_filename):
             self.disable()
 

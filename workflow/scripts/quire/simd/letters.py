@@ -11,7 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from quire.simd.vectors import VectorType, has_avx2, has_avx512
+from quire.simd.processor import has_avx2, has_avx512
+from quire.simd.vectors import VectorType
 
 LETTERS = 8
 _BYTE, _INDEX = ir.IntType(8), ir.IntType(32)

@@ -25,6 +25,7 @@ from quire.sources import SCRIPTS, digest_of, sources_of
 
 log = logging.getLogger("quire.compiled")
 FOLDER = "NUMBA_CACHE_DIR"  # the variable of the user's choice
+SHIPPED = SCRIPTS.parent / "kernels"  # compiled kernels of the installation, by level of processors
 PROCESSOR = Path("/proc/cpuinfo")
 # Properties of processors that change Numba's code: the names on x86-64, then on aarch64.
 _IDENTITY = re.compile(r"^(?:cpu family|model|model name|flags|CPU implementer|CPU part|Features)\s*:.*$", re.MULTILINE)

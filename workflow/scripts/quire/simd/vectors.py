@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from llvmlite.binding import get_default_triple, get_host_cpu_features
 from numba import types
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
 CACHE_LINE = 64  # bytes
@@ -38,24 +37,6 @@ class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, vector_type: VectorType) -> None:
         element = manager.lookup(vector_type.element).get_data_type()
         super().__init__(manager, vector_type, ir.VectorType(element, vector_type.lanes))
-
-
-def _compiles_for(feature: str) -> bool:
-    """Return True if Numba compiles for a feature of x86-64: the processor has it, unless NUMBA_CPU_* exclude it."""
-    name, features = getattr(config, "CPU_NAME"), getattr(config, "CPU_FEATURES")  # noqa: B009 (Numba sets them late)
-    if features is not None:
-        return f"+{feature}" in features.split(",")
-    return name in (None, "host") and bool(get_host_cpu_features().get(feature))
-
-
-def has_avx512() -> bool:
-    """Return True if Numba compiles for registers of 64 bytes."""
-    return _compiles_for("avx512f")
-
-
-def has_avx2() -> bool:
-    """Return True if Numba compiles for AVX2, with or without AVX-512."""
-    return get_default_triple().startswith("x86_64") and _compiles_for("avx2")
 
 
 def aligned_zeros(length: int, dtype: np.typing.DTypeLike) -> np.ndarray:

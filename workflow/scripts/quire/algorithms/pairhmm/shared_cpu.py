@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.simd.compiled import compiled, inlined
+from quire.simd.processor import has_avx512
 from quire.simd.vectors import (
     add,
     aligned_zeros,
     choose_less,
     choose_shifted,
     fma,
-    has_avx512,
     load,
     multiply,
     splat,

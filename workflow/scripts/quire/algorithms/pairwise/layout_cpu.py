@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from quire.algorithms.pairwise import Mode
 from quire.algorithms.scoring import Scoring
 from quire.simd.compiled import compiled, inlined
-from quire.simd.vectors import CACHE_LINE, bits_greater, has_avx512, store_bits
+from quire.simd.processor import has_avx512
+from quire.simd.vectors import CACHE_LINE, bits_greater, store_bits
 
 LANES = 32 if has_avx512() else 16  # int16 in one register; the answer does not depend on it
 BYTE_LANES = 2 * LANES
