@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from tests.workflow import forked_snakemake
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SMALL = REPOSITORY / "tests" / "data" / "chr22_40kb"
 SMALL_UNIT = {
@@ -76,15 +78,8 @@ class Run:
             arguments: further arguments of the command line.
             variables: environment variables; an empty one is unset.
         """
-        return subprocess.run(
-            self.command(*arguments),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={name: value for name, value in (os.environ | variables).items() if value},
-            cwd=self.folder,
-            check=False,
-        )
+        environment = {name: value for name, value in (os.environ | variables).items() if value}
+        return forked_snakemake.run(self.command(*arguments), environment, self.folder)
 
 
 def errors_of(output: str) -> list[str]:
