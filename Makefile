@@ -41,6 +41,9 @@ card: install
 # what passed in `make test` (see tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ONCE),--once=$(ONCE))
 
+# Tests start thousands of processes, each of which would compile the modules that it imports.
+test test-all: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/test.stamp
 	$(PYTEST) -m "not full" --hypothesis-profile quick
 

@@ -65,6 +65,7 @@ LINK = "source.with_name('linked.py').hardlink_to(source)"
 def run(library: Path, program: str = RUN) -> tuple[int, int, int, str]:
     """Return the kernel's answer in a new process, its numbers of cache hits and misses, and the log."""
     environment = {**os.environ, "PYTHONPATH": str(library), "XDG_CACHE_HOME": str(library / "cache")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # that of an edit within a second is stale
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run([sys.executable, "-c", program], text=True, env=environment, capture_output=True, check=True)
     answer, hits, misses = map(int, done.stdout.split())
