@@ -1,5 +1,6 @@
 """Fixtures: a finished run of the small real set, and copies of it to continue from."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -16,8 +17,32 @@ TRUTH = {"vcf": str(SMALL / "truth.vcf.gz"), "bed": str(SMALL / "regions.bed")}
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run the small real set from FASTQ to report; tests must not change its folder."""
-    run = Run(tmp_path_factory.mktemp("finished"), config={"report": {"truth": TRUTH}})
+    """Run the small real set from FASTQ to report; tests must not change its folder.
+
+    The workers of pytest-xdist run it once together, and each has a copy.
+    """
+    folder = tmp_path_factory.mktemp("finished")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return run_to_its_end(folder)
+    shared = tmp_path_factory.getbasetemp().parent / "finished"
+    with Path(f"{shared}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not Path(f"{shared}.done").exists():
+            shutil.rmtree(shared, ignore_errors=True)
+            run_to_its_end(shared)
+            Path(f"{shared}.done").touch()
+    shutil.copytree(shared, folder, symlinks=True, dirs_exist_ok=True)
+    return finished_run(folder)
+
+
+def finished_run(folder: Path) -> Run:
+    """Return the run of the small real set in a folder."""
+    return Run(folder, config={"report": {"truth": TRUTH}})
+
+
+def run_to_its_end(folder: Path) -> Run:
+    """Run the small real set in a folder."""
+    run = finished_run(folder)
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
     return run
