@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 @cache
 def read_schema(path: Path) -> dict[str, Any]:
     """Read a JSON schema written as YAML."""
-    schema: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    schema: dict[str, Any] = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return schema
 
 
