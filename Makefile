@@ -44,10 +44,15 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ONCE),--once=$(ONC
 # Tests start thousands of processes, each of which would compile the modules that it imports.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
 
+# Two workers, or a worker and a run of the workflow, would compile the same functions at the same time.
+KERNELS := PYTHONPATH=workflow/scripts $(BIN)/python -m tests.compile_kernels
+
 test: $(VENV)/test.stamp
+	$(KERNELS)
 	$(PYTEST) -m "not full" --hypothesis-profile quick
 
 test-all: $(VENV)/test.stamp
+	$(KERNELS)
 	$(PYTEST)
 
 # MultiQC is not a dependency of Quire. It has its own environment, since it needs other packages.

@@ -83,11 +83,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-# Units of tests that take over a minute. They start first, so that no worker ends long before the others: pytest-xdist
-# starts those of many tests first, and the longest have few. Jobs of Slurm wait for each other while kernels compile.
+# Files that take over half a minute. They start first, so that no worker ends long before the others: pytest-xdist
+# starts those of many tests first, and the longest have few.
 LONGEST = (
-    "tests/rescore",
-    "tests/algorithms/test_pairwise.py",
     "tests/workflow/test_slurm.py",
     "tests/emulator/test_compile.py",
     "tests/workflow/test_bad_input.py",
@@ -106,7 +104,7 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give the tests of calling to one worker: two would compile its kernels, the longest of all, at the same time."""
+    """Start the longest files first."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
@@ -115,9 +113,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             if longest is not None:
                 self.workqueue.move_to_end(longest, last=False)
             super()._assign_work_unit(node)
-
-        def _split_scope(self, nodeid: str) -> str:
-            return "tests/rescore" if nodeid.startswith("tests/rescore/") else super()._split_scope(nodeid)
 
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 

@@ -13,10 +13,9 @@ def test_the_longest_exist() -> None:
 
 
 def test_the_longest_start_first() -> None:
-    """Units of one test start before units of many, and all tests of calling are one unit."""
-    single = [f"{unit}::test" for unit in LONGEST[1:3]]
-    calling = ["tests/rescore/test_a.py::test", "tests/rescore/dragen/test_b.py::test"]
-    tests = [*(f"tests/test_short.py::test[{number}]" for number in range(50)), *single, *calling]
+    """Files of one test start before files of many."""
+    single = [f"{unit}::test" for unit in LONGEST[:3]]
+    tests = [*(f"tests/test_short.py::test[{number}]" for number in range(50)), *reversed(single)]
     settings = {"dist": "loadfile", "tx": ["2*popen"], "maxprocesses": None}
     config = Mock(getvalue=settings.get)
     scheduler = pytest_xdist_make_scheduler(config, None)
@@ -28,5 +27,5 @@ def test_the_longest_start_first() -> None:
     sent = [
         [tests[index] for call in node.send_runtest_some.call_args_list for index in call.args[0]] for node in nodes
     ]
-    assert sent[0] == [*calling, *single[1:]]
-    assert sent[1] == [*single[:1], *tests[:50]]
+    assert sent[0] == [single[0], single[2]]
+    assert sent[1] == [single[1], *tests[:50]]
