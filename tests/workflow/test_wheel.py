@@ -136,6 +136,7 @@ def test_an_interrupted_run(tmp_path: Path) -> None:
         os.killpg(run.pid, signal.SIGINT)
         printed += run.stdout.read()
     assert run.returncode == 130, printed
+    assert "Traceback" not in printed, "the job was still loading"
     last = printed.splitlines()[-1]
     assert last == (
         "quire: error: the run was stopped; the results of finished jobs are kept, and the same command does the rest."

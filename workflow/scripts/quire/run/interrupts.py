@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +36,20 @@ def loading() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def hold_in_jobs() -> None:
+    """Let jobs that threads of this process start from now on notice Ctrl-C no earlier than in `run_job`.
+
+    A process inherits the blocked signals of the thread that starts it. Before `run_job` Python would print a
+    traceback to the terminal. This process itself notices Ctrl-C as before, in its main thread.
+    """
+
+    def hold(*_event: object) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        sys.setprofile(None)
+
+    threading.setprofile(hold)  # called at the start of each thread, and by `hold` not again
 
 
 @contextmanager

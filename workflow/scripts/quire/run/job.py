@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -54,6 +55,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             datefmt="%H:%M:%S",
             force=True,
         )
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which `interrupts.hold_in_jobs` blocked
         spoken = logging.getLogger("quire.job")
         spoken.info("%s", _run_line())
         spoken.info("loaded, %.2f s after the process began", seconds_of_process())
