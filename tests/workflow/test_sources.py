@@ -48,7 +48,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Clear the caches of the sources."""
-    for function in (sources.imports, sources.named_kernels, sources._module_file, sources._content_digest):
+    for function in (sources.imports, sources.named_kernels, sources._module_file, sources._name_and_digest):
         function.cache_clear()
 
 

@@ -86,18 +86,16 @@ def kernel_sources(module: Path) -> frozenset[Path]:
 
 def digest_of(paths: Iterable[Path], root: Path) -> str:
     """Return the digest of files, by their names relative to a folder and their contents."""
-    total = hashlib.sha256()
-    for path in paths:
-        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-        total.update(name.encode() + b"\0" + _content_digest(path))
-    return total.hexdigest()
+    return hashlib.sha256(b"".join(_name_and_digest(path, root) for path in paths)).hexdigest()
 
 
 @cache
-def _content_digest(path: Path) -> bytes:
-    """Return the digest of a file: of its code for a source file, else of its bytes."""
+def _name_and_digest(path: Path, root: Path) -> bytes:
+    """Return the name of a file and the digest of its code, or of its bytes if it is no source file."""
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
     is_source = path.suffix in (".py", ".cu", ".cuh")
-    return hashlib.sha256(bare_source(path).encode() if is_source else path.read_bytes()).digest()
+    content = bare_source(path).encode() if is_source else path.read_bytes()
+    return name.encode() + b"\0" + hashlib.sha256(content).digest()
 
 
 def states() -> dict[Path, SourceState]:
