@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.workflow.forked_snakemake import COMMAND, run
-from tests.workflow.runs import REPOSITORY
+from tests.workflow.runs import REPOSITORY, Run
 
 pytestmark = pytest.mark.full
 
@@ -56,6 +56,12 @@ def test_it_is_as_a_new_process(arguments: tuple[str, ...], tmp_path: Path) -> N
 
 def seen(said: str) -> list[str]:
     return [line for line in said.splitlines() if line.startswith("seen")]
+
+
+def test_runs_of_tests_are_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variables of tests are those of the servers, with and without workers of pytest-xdist."""
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a new process was started"))
+    assert Run(tmp_path).snakemake("--version").returncode == 0
 
 
 def test_other_variables_need_a_new_process(tmp_path: Path) -> None:
