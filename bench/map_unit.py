@@ -8,7 +8,8 @@ from pathlib import Path
 from quire import many_threads
 from quire.align.read_ends import Clipping
 from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.device.backend import look_for_card
 from quire.errors import InputError, QuireError
 from quire.io.bam.writer import ReadGroup
@@ -28,9 +29,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--qualities", default="", choices=["", "phred33", "phred64"])
     made.add_argument("--fasta", type=Path, help="the reference, for CRAM")
     made.add_argument("--alternate", type=Path, help="list of the reference's alternate contigs, such as genome.fa.alt")
-    made.add_argument(
-        "--assembly", type=_printable, default="", help="name of the reference's assembly, for the header"
-    )
     made.add_argument("--clip-adapters", action="store_true")
     made.add_argument("--clip-poly-g", action="store_true")
     made.add_argument("--umis", action="store_true", help="names end in UMIs")
@@ -84,7 +82,7 @@ def inputs_of(arguments: argparse.Namespace) -> UnitInputs:
     given = arguments
     _require_together(given)
     reads = ReadFiles(given.fq1, given.fq2, given.bam, given.interleaved, given.qualities, given.fq_umi)
-    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate, given.assembly)
+    return UnitInputs(arguments.index / "reference", pages, reads, arguments.fasta, arguments.alternate)
 
 
 def _require_together(given: argparse.Namespace) -> None:
@@ -120,7 +118,7 @@ def main() -> None:
     many_threads.prepare()
     look_for_card(arguments.backend)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
-    outputs = UnitOutputs(
+    outputs = UnitFiles(
         records=arguments.out,
         ledger=arguments.out.with_suffix(".ledger.json"),
         insert_size=arguments.out.with_suffix(".insert_size.json"),

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from quire.errors import InputError, QuireError
 from quire.processes import AHEAD, in_processes
-from quire.rescore.counting import CountingPool
+from quire.rescore.counting import counting_pool
 
 from tests.support.orphans import assert_none_outlives
 
@@ -123,7 +123,7 @@ def test_a_killed_process_is_one_sentence() -> None:
 def count_and_kill(before: int, after: int) -> None:
     """Count lines in processes that are killed in between."""
     line = b"one\t5\t.\tA\tC\t50\tPASS\t.\tGT\t0/1\n"
-    with CountingPool(["#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\n"], 2) as pool:
+    with counting_pool(["#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\n"], 2) as pool:
         pool.add(line * before)
         for child in psutil.Process().children():
             child.kill()

@@ -13,7 +13,8 @@ from quire.align.origin import origin_of
 from quire.align.parameters import MOST_CANDIDATES
 from quire.align.read_ends import Clipping
 from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.errors import InputError
 from quire.io.read_files import ReadFiles
 
@@ -69,7 +70,7 @@ class Run:
         inputs = UnitInputs(
             self.indexed.directory, self.indexed.pages, ReadFiles(self.mates[:1], self.mates[1:]), alternate=alternate
         )
-        outputs = UnitOutputs(bam, self.folder / "ledger.json", self.folder / "insert_size.json")
+        outputs = UnitFiles(bam, self.folder / "ledger.json", self.folder / "insert_size.json")
         map_unit(inputs, outputs, READ_GROUP, MappingSettings(1, backend="cpu", reads_per_batch=batch))
         return bam
 
@@ -185,7 +186,7 @@ def test_a_list_that_cannot_be_read_is_said_by_mapping_and_not_by_the_origin(run
     )
     of_none = origin_of(replace(inputs, alternate=None), READ_GROUP, Clipping(), "", "program")
     assert origin_of(inputs, READ_GROUP, Clipping(), "", "program") != of_none
-    outputs = UnitOutputs(tmp_path / "out.bam", tmp_path / "ledger.json", tmp_path / "insert_size.json")
+    outputs = UnitFiles(tmp_path / "out.bam", tmp_path / "ledger.json", tmp_path / "insert_size.json")
     with pytest.raises(InputError, match="the list of alternate contigs cannot be read"):
         map_unit(inputs, outputs, READ_GROUP, MappingSettings(1, backend="cpu"))
     assert not outputs.records.exists()

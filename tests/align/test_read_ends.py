@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from quire.align.read_ends import ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.io.read_files import ReadFiles
 from quire.reads import PairBatch
 
@@ -114,7 +115,7 @@ def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[pys
     found = {}
     both = Clipping(adapters=True, poly_g=True)
     for name, clipping, size in (("off", Clipping(), 64), ("on", both, 64), ("small", both, 7)):
-        outputs = UnitOutputs(*(folder / f"{name}.{kind}" for kind in ("bam", "json", "sizes.json")))
+        outputs = UnitFiles(*(folder / f"{name}.{kind}" for kind in ("bam", "json", "sizes.json")))
         inputs = UnitInputs(indexed.directory, indexed.pages, ReadFiles(files[:1], files[1:]))
         map_unit(inputs, outputs, READ_GROUP, MappingSettings(1, backend="cpu", reads_per_batch=size), clipping)
         with pysam.AlignmentFile(str(outputs.records), check_sq=False) as stream:

@@ -9,7 +9,8 @@ import pysam
 import pytest
 from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.unit import UnitReads, map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.io import ahead, samtools
@@ -30,7 +31,7 @@ def run(tmp_path):
 
     def mapped(fastq=(), bam=(), reads_per_batch=100, **options):
         (tmp_path / "out").mkdir(exist_ok=True)
-        outputs = UnitOutputs(*(tmp_path / "out" / name for name in ("out.bam", "ledger.json", "insert_size.json")))
+        outputs = UnitFiles(*(tmp_path / "out" / name for name in ("out.bam", "ledger.json", "insert_size.json")))
         settings = MappingSettings(threads=1, reads_per_batch=reads_per_batch)
         inputs = UnitInputs(indexed.directory, indexed.pages, ReadFiles(fastq, bam=bam))
         map_unit(inputs, outputs, READ_GROUP, settings, **options)

@@ -13,7 +13,7 @@ from quire.buckets import file as bucket_file
 from quire.buckets import layout as bucket_layout
 from quire.buckets import pieces_cpu
 from quire.buckets.cpu import Dealt, deal, joined
-from quire.buckets.file import BucketFile, BucketWriter
+from quire.buckets.file import BucketFile, open_buckets
 from quire.buckets.layout import SPAN, layout
 from quire.buckets.packing_cpu import SLACK, unpack
 from quire.errors import QuireError
@@ -205,7 +205,7 @@ def test_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_no_records(tmp_path: Path, opened: Opened) -> None:
-    with BucketWriter(tmp_path / "none.buckets", "@HD\tVN:1.6\n", ["c"], [10]):
+    with open_buckets(tmp_path / "none.buckets", "@HD\tVN:1.6\n", ["c"], [10]):
         pass
     file = opened(tmp_path / "none.buckets")
     assert (file.records, file.contig_names, file.contig_lengths) == (0, ["c"], [10])
@@ -229,7 +229,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, opened: Opened, writers: in
 
 
 def write_often(path: Path, dealt: Dealt, times: int, writers: int) -> None:
-    with BucketWriter(path, "@HD\tVN:1.6\n", list(CONTIGS), list(CONTIGS.values()), writers) as writer:
+    with open_buckets(path, "@HD\tVN:1.6\n", list(CONTIGS), list(CONTIGS.values()), writers) as writer:
         for _ in range(times):
             writer.write(dealt)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from quire.buckets.file import BucketFile
-from quire.finish.earlier_cpu import MOST_TIMES, UnitFiles, keep_units, take_back
+from quire.buckets.file import BucketFile, UnitFiles
+from quire.finish.earlier_cpu import MOST_TIMES, keep_units, take_back
 from quire.finish.sample import UnsortedUnit
 from quire.io.files import read_json, write_json_atomic
 
@@ -16,6 +16,7 @@ from tests.finish.test_finish import finish, random_lines, unit_file
 from tests.finish.test_optical import CONTIGS as LONG_CONTIGS
 from tests.finish.test_optical import spots_of_pairs
 
+FINISHED = {"index": "bam.bai", "assembly": ""}
 LIBRARIES = {"1": "libA", "2": "libB", "3": "libA"}
 
 
@@ -52,7 +53,7 @@ def finished(folder: Path, lines: Callable[[int, str], list[str]], **changed: ob
         for seed, (unit, library) in enumerate(LIBRARIES.items())
     ]
     output = finish(folder, units, **changed)
-    keep_units(folder / "out/units.json", output, [(unit.unit, files_of(folder, unit)) for unit in units])
+    keep_units(folder / "out/units.json", output, FINISHED, [(unit.unit, files_of(folder, unit)) for unit in units])
     return units
 
 
@@ -144,5 +145,5 @@ def test_of_a_cram_nothing_is_kept(tmp_path: Path) -> None:
     """Keep nothing for a CRAM, which does not preserve the bytes of records."""
     unit = unit_file(tmp_path, "1", "libA", random_lines(1, "1", 5))
     (tmp_path / "S.cram").write_bytes(b"x")
-    keep_units(tmp_path / "units.json", tmp_path / "S.cram", [("1", files_of(tmp_path, unit))])
+    keep_units(tmp_path / "units.json", tmp_path / "S.cram", FINISHED, [("1", files_of(tmp_path, unit))])
     assert json.loads((tmp_path / "units.json").read_text())["units"] == {}

@@ -16,7 +16,7 @@ import numpy as np
 import pysam
 import pytest
 from quire.buckets.cpu import deal
-from quire.buckets.file import BucketFile, BucketWriter
+from quire.buckets.file import BucketFile, open_buckets
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.marking import Marking
@@ -104,7 +104,7 @@ def finish(
     out.mkdir(exist_ok=True)
     arguments: dict = {
         "output": out / "S.bam", "format": "bam", "index": "bai", "threads": 1, "memory_mb": 500,
-        "optical_distance": None, "umis": False,
+        "optical_distance": None, "umis": False, "assembly": "",
     } | changed  # fmt: skip
     counts = CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz", 10)
     finish_sample(
@@ -112,7 +112,7 @@ def finish(
         units,
         reference_directory(folder, tuple(contigs.items())),
         SampleOutputs(Path(arguments["output"]), counts, out / "S.duplicates.tsv", out / "S.json"),
-        SampleFormat(arguments["format"], arguments["index"], fasta or folder / "none.fa"),
+        SampleFormat(arguments["format"], arguments["index"], fasta or folder / "none.fa", arguments["assembly"]),
         Marking(arguments["optical_distance"], arguments["umis"]),
         Effort(arguments["threads"], arguments["memory_mb"]),
     )
@@ -307,7 +307,7 @@ def test_buckets_of_another_genome_are_refused(tmp_path: Path, units: list[Unsor
     """Its contigs may have the same names and lengths; their checksums differ."""
     file = BucketFile(units[0].path)
     header = file.header_text.replace("\tLN:", "\tM5:0123456789abcdef0123456789abcdef\tLN:")
-    with BucketWriter(units[0].path, header, file.contig_names, file.contig_lengths):
+    with open_buckets(units[0].path, header, file.contig_names, file.contig_lengths):
         pass
     with pytest.raises(QuireError, match=r"lane1\.buckets: its contigs are not those of"):
         finish(tmp_path, units)
@@ -317,7 +317,7 @@ def test_buckets_of_another_genome_are_refused(tmp_path: Path, units: list[Unsor
 def test_a_record_lost_or_doubled_stops_the_job(tmp_path: Path, units: list[UnsortedUnit], planted: str) -> None:
     """Stop if a record is missing from a unit's buckets or there twice, even with valid checksums."""
     file = BucketFile(units[1].path)
-    with BucketWriter(units[1].path, file.header_text, file.contig_names, file.contig_lengths) as writer:
+    with open_buckets(units[1].path, file.header_text, file.contig_names, file.contig_lengths) as writer:
         records = file.read(file.pieces(0))
         first = records.data[: records.starts[1]]
         data = records.data[records.starts[1] :] if planted == "lost" else np.concatenate([first, records.data])

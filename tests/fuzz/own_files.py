@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from numba import types
-from quire.buckets.file import BucketFile
+from quire.buckets.file import BucketFile, UnitFiles
 from quire.device import lease
 from quire.errors import QuireError
-from quire.finish.earlier_cpu import UnitFiles, keep_units, take_back
+from quire.finish.earlier_cpu import keep_units, take_back
 from quire.finish.sample import SampleFormat, UnsortedUnit, _require_sound_headers
 from quire.io.bed import Interval
 from quire.io.files import read_json, write_json_atomic
@@ -198,7 +198,7 @@ class Units(Folder):
         buckets_of(bam).rename(files.records)
         write_ledger(files.ledger, "align", "S.1", {"reads": 80}, mapped_from=f"origin {seed}")
         write_json_atomic(files.insert_size, {"median": 300 + seed})
-        keep_units(folder / f"{seed}.units.json", bam, [("1", files)])
+        keep_units(folder / f"{seed}.units.json", bam, {"index": "bam.bai", "assembly": ""}, [("1", files)])
 
     def answer(self, folder: Path) -> object:
         """Return the unit's records and what was counted."""

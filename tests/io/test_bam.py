@@ -16,7 +16,7 @@ from quire.errors import QuireError
 from quire.io.bam import encode
 from quire.io.bam.decode_cpu import records_of
 from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
-from quire.io.bam.writer import BamWriter, ReadGroup, header_text
+from quire.io.bam.writer import ReadGroup, header_text, open_bam
 from quire.io.bgzf_cpu import compress_blocks
 from quire.reads import ReadBatch
 
@@ -215,7 +215,7 @@ def written(path: Path, pieces: int) -> list[str]:
     generator = random.Random(2)
     reads = [random_read(generator, f"r{i}", 100) for i in range(1000)]
     text = header_text(list(CONTIGS), list(CONTIGS.values()), [GROUP], "1", "x")
-    with BamWriter(path, text, list(CONTIGS), list(CONTIGS.values())) as writer:
+    with open_bam(path, text, list(CONTIGS), list(CONTIGS.values())) as writer:
         assert not path.exists()
         step = len(reads) // pieces
         for start in range(0, len(reads), step):
@@ -239,7 +239,7 @@ def test_writer(tmp_path: Path) -> None:
 
 
 def write_and_fail(path: Path) -> None:
-    with BamWriter(path, "", [], []) as writer:
+    with open_bam(path, "", [], []) as writer:
         writer.write(b"some bytes")
         raise QuireError("boom")
 
@@ -254,7 +254,7 @@ def test_unwritable_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(QuireError, match=r"file/x\.bam: cannot be written"),
-        BamWriter(tmp_path / "file/x.bam", "", [], []),
+        open_bam(tmp_path / "file/x.bam", "", [], []),
     ):
         pass
 
@@ -265,7 +265,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -
     monkeypatch.setattr("quire.io.bam.writer.open", lambda path, mode: open("/dev/full", mode), raising=False)
     with (
         pytest.raises(QuireError, match=r"x\.bam: cannot be written \(No space left on device\)"),
-        BamWriter(tmp_path / "x.bam", "", [], []) as writer,
+        open_bam(tmp_path / "x.bam", "", [], []) as writer,
     ):
         writer.write(random.Random(1).randbytes(size))
     assert list(tmp_path.iterdir()) == []

@@ -10,7 +10,7 @@ import pytest
 from quire.io.bam.decode_cpu import header_bytes, records_of
 from quire.io.bam.index import open_index
 from quire.io.bam.indexing_cpu import IndexBuilder, depth_of, entries_of
-from quire.io.bam.writer import BamWriter
+from quire.io.bam.writer import open_bam
 from quire.io.bgzf_cpu import BLOCK_PAYLOAD, compress_blocks
 
 from tests.support.builders import write_bam
@@ -43,7 +43,7 @@ def copy_with_index(source: Path, target: Path, kind: str, stretches: int) -> No
     borders = np.linspace(0, placed, stretches + 1).astype(int)
     places = np.append(records.starts, len(records.data))[np.append(borders, len(records.starts))]
     builder = IndexBuilder(kind, lengths)
-    with BamWriter(target, text, names, lengths) as bam:
+    with open_bam(target, text, names, lengths) as bam:
         for first, last in pairwise(places[:-1]):
             part = records_of(records.data[first:last].copy())
             blocks = compress_blocks(part.data)

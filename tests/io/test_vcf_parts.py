@@ -20,7 +20,7 @@ from quire.io.vcf import (
 )
 from quire.io.vcf_parts import join
 from quire.rescore import counting
-from quire.rescore.counting import CountingPool
+from quire.rescore.counting import counting_pool
 from quire.rescore.records import FIELDS
 from quire.rescore.variant_counts import VariantCounter
 
@@ -76,7 +76,7 @@ def test_lines_index_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     body = [line for one in parts for line in content(one).splitlines() if not line.startswith(b"#")]
     for line in body:
         counter.add(line)
-    with CountingPool(read_head(parts[0]), processes) as own:
+    with counting_pool(read_head(parts[0]), processes) as own:
         assert join(parts, joined, f"{joined}.tbi", own.add) == len(body) == 20_903
     assert content(joined) == head + b"\n".join(body) + b"\n"
     assert joined.read_bytes().endswith(BGZF_END)
@@ -93,7 +93,7 @@ def test_each_process_sends_one_counter(monkeypatch: pytest.MonkeyPatch) -> None
     merged: list[VariantCounter] = []
     monkeypatch.setattr(VariantCounter, "merge", lambda _, other: merged.append(other))
     head = header(CONTIGS, ("s",), FIELDS).splitlines(keepends=True)
-    with CountingPool(head, 3) as pool:
+    with counting_pool(head, 3) as pool:
         pool.add(b"one\t5\t.\tA\tC\t50\tPASS\t.\tGT\t0/1\n" * 2000)
     assert len(merged) == 3
     assert sum(counter.content()["samples"]["s"]["counts"]["snvs"] for counter in merged) == 2000

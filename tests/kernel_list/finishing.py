@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from quire.buckets.cpu import deal
-from quire.buckets.file import BucketFile, BucketWriter
+from quire.buckets.file import BucketFile, open_buckets
 from quire.finish.counts.outputs import TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
 from quire.finish.marking import Marking
@@ -28,7 +28,7 @@ def run(optical: bool, umis: bool) -> None:
             Path(folder) / name
             for name in ("contig.fa", "contig.bed", "reference", "unit.buckets", "sorted.bam", "sorted.bai")
         )
-        with BucketWriter(unit, f"@HD\tVN:1.6\n@SQ\tSN:contig\tLN:{_BASES}\n", *_CONTIGS) as buckets:
+        with open_buckets(unit, f"@HD\tVN:1.6\n@SQ\tSN:contig\tLN:{_BASES}\n", *_CONTIGS) as buckets:
             for flag in (FLAG_FIRST_OF_PAIR, FLAG_SECOND_OF_PAIR):
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable, as in production
                 buckets.write(deal(records_of(record), buckets.genome))

@@ -8,7 +8,8 @@ from pathlib import Path
 from quire import index, reference
 from quire.align.read_ends import Clipping
 from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.io.bam.writer import ReadGroup
 from quire.io.read_files import ReadFiles
 
@@ -51,7 +52,7 @@ def _map(clipping: Clipping, umis: bool, alternate: bool) -> None:
                         ReadFiles([root / "1.fq.gz"], mates),
                         alternate=listed if alternate else None,
                     ),
-                    UnitOutputs(built / "out.buckets", built / "ledger.json", built / "insert_size.json"),
+                    UnitFiles(built / "out.buckets", built / "ledger.json", built / "insert_size.json"),
                     ReadGroup(sample="compile", unit="kernels", library="none", platform="none"),
                     MappingSettings(threads=1, backend="cpu", reads_per_batch=_PAIRS),
                     clipping,

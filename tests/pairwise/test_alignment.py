@@ -144,10 +144,10 @@ def test_more_operations_than_a_record_of_bam_holds(tmp_path: Path) -> None:
     alignment = PairwiseAlignment(0, 0, 3 * times, 0, 2 * times, cigar)
     columns = recount(pair_of(query.codes, target.codes, BWA_MEM, Mode.GLOBAL), alignment)
     assert columns == Columns(2 * times, 0, times, times, 0, 0)
-    from quire.io.bam.writer import BamWriter, header_text
+    from quire.io.bam.writer import header_text, open_bam
 
     contigs = ["t"], [2 * times]
-    with BamWriter(tmp_path / "out.bam", header_text(*contigs, [], "0", "test"), *contigs) as bam:
+    with open_bam(tmp_path / "out.bam", header_text(*contigs, [], "0", "test"), *contigs) as bam:
         bam.write(bam_record(AlignedPair(query, target, alignment, columns, False)))
     with pysam.AlignmentFile(str(tmp_path / "out.bam")) as bam:
         (record,) = bam.fetch(until_eof=True)

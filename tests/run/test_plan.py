@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from quire.io.files import write_json_atomic
 from quire.run.plan import lines_of_plan
 
 
@@ -41,4 +42,14 @@ def test_a_new_sample_is_estimated_from_the_others(tmp_path: Path) -> None:
         "  count_target         1 x  1 sample",
         "Nothing is indexed.",
         "It takes about 12 s on 1 cores, and 1 new jobs.",
+    ]
+    assert lines_of_plan({job(tmp_path, "name_assembly", "a"): none}, 1, tmp_path / "none", {}) == []
+    write_json_atomic(tmp_path / "kept", {"reference.assembly": ""})
+    new = lines_of_plan({job(tmp_path, "name_assembly", "a"): none}, 1, tmp_path / "kept", {"reference.assembly": "x"})
+    assert new[2:] == [
+        "  reference.assembly: (none) → x",
+        "Done again (with the seconds of the last time):",
+        "  name_assembly        1 x  1 sample",
+        "Nothing is indexed, mapped, sorted, called or genotyped.",
+        "How long it takes is not known: no such job ran before.",
     ]

@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from quire.buckets.cpu import deal
-from quire.buckets.file import BucketWriter
+from quire.buckets.file import open_buckets
 from quire.io.bam.decode_cpu import Records, records_of
 from quire.io.bam.stream_cpu import BamStream
 
@@ -15,7 +15,7 @@ def buckets_of(bam: Path, records_at_a_time: int = 1000, writers: int = 2) -> Pa
     stream, path = BamStream(bam), bam.with_suffix(".buckets")
     with (
         ThreadPoolExecutor(1) as executor,
-        BucketWriter(path, stream.header_text, stream.contig_names, stream.contig_lengths, writers) as writer,
+        open_buckets(path, stream.header_text, stream.contig_names, stream.contig_lengths, writers) as writer,
     ):
         for stretch in stream.stretches(executor, 1 << 20, 1):
             records = records_of(stretch.bytes())

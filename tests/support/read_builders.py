@@ -11,7 +11,8 @@ from quire import index
 from quire import reference as reference_stage
 from quire.align.read_ends import NO_CLIPPING, Clipping
 from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.io.bam.writer import ReadGroup
 from quire.io.files import read_json
 from quire.io.read_files import ReadFiles
@@ -94,7 +95,7 @@ def map_files(
     bam, ledger, sizes = folder / "out.bam", folder / "ledger.json", folder / "insert_size.json"
     map_unit(
         UnitInputs(indexed.directory, indexed.pages, ReadFiles(mates[:1], mates[1:]), alternate=alternate),
-        UnitOutputs(bam, ledger, sizes),
+        UnitFiles(bam, ledger, sizes),
         READ_GROUP,
         MappingSettings(threads, backend="cpu", reads_per_batch=batch),
         clipping,

@@ -252,7 +252,7 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
         if argument.endswith(".py"):
             ran.add((Path(argument).name.partition(".")[2], made[prefix]))
     # Of servers, in test_remote.py; after another format, with the imports of finish_sample, in test_road.py.
-    elsewhere = {("fetch_input.py", "index"), ("convert_alignments.py", "align")}
+    elsewhere = {("fetch_input.py", "index"), ("convert_alignments.py", "align"), ("name_assembly.py", "align")}
     assert ran == {(script, name) for script, name in rules() if name != GPU_ENVIRONMENT} - elsewhere
     for prefix in made:
         assert_locked(Path(prefix))

@@ -79,10 +79,10 @@ def test_every_option_stands_in_the_command() -> None:
             {"reads": ["a_1.fq"], "interleaved": "yes", "umi": "name"},
         ),
         (
-            UnitInputs(index, [], ReadFiles(bam=[Path("x.cram")]), Path("g.fa"), Path("g.fa.alt"), "GRCh38"),
+            UnitInputs(index, [], ReadFiles(bam=[Path("x.cram")]), Path("g.fa"), Path("g.fa.alt")),
             Clipping(False, False),
             False,
-            {"reads": ["x.cram"], "assembly": "GRCh38", "umi": "none", "interleaved": ""},
+            {"reads": ["x.cram"], "umi": "none", "interleaved": ""},
         ),
     ):
         text = command_line(inputs, ReadGroup("x", "y", "z", "ONT"), clipping, umis, "cpu")

@@ -46,7 +46,8 @@ reference.build(fasta, packed, 1 << 30)
 index.build(packed, 0, page, {"sampling_distance": 64, "sa_sampling": 1})
 
 from quire.align.unit import map_unit
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
 from quire.finish.marking import Marking
@@ -58,7 +59,7 @@ from quire.io.read_files import ReadFiles
 buckets, bam = folder / "unit.buckets", folder / "sample.bam"
 map_unit(
     UnitInputs(packed, [page], ReadFiles([demo / "NA12878_R1.fastq.gz"], [demo / "NA12878_R2.fastq.gz"]), fasta),
-    UnitOutputs(buckets, folder / "unit.json", folder / "insert_size.json"),
+    UnitFiles(buckets, folder / "unit.json", folder / "insert_size.json"),
     ReadGroup(sample="sample", unit="unit", library="library", platform="ILLUMINA"),
     MappingSettings(threads=1, backend="cpu"),
 )
@@ -82,7 +83,7 @@ known = overloads()
 from quire.io.vcf import read_head
 from quire.io.vcf_parts import join
 from quire.rescore.caller import call_interval
-from quire.rescore.counting import CountingPool
+from quire.rescore.counting import counting_pool
 from quire.rescore.job import CallingRequest, Output
 
 part = folder / "part.vcf.gz"
@@ -92,7 +93,7 @@ request = CallingRequest(
      "error_model": "gatk", "long_indels": True}, folder / "part.json",
 )
 call_interval(request)
-with CountingPool(read_head(part), 1) as counting:
+with counting_pool(read_head(part), 1) as counting:
     print(join([part], folder / "all.vcf.gz", folder / "all.vcf.gz.tbi", counting.add), "variants")
 require_nothing_new("rescore", known)
 """

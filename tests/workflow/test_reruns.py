@@ -12,6 +12,7 @@ import pytest
 import yaml
 from quire.run.schema import read_schema
 
+from tests.finish.test_assembly import offsets
 from tests.support.gvcf import lines_of
 from tests.workflow.runs import REPOSITORY, SMALL, Run
 from tests.workflow.test_annotation import GENES
@@ -31,7 +32,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
         "genome.fa",
         {"pack_reference", "check_truth", "split_intervals", *ALL_MAPPED} - {"rescore_interval"},
     ),
-    "reference.assembly": ("GRCh38", ALL_MAPPED),
+    "reference.assembly": ("GRCh38", {"name_assembly"}),
     "reference.index_directory": (
         "other",
         {"pack_reference", "check_truth", "split_intervals", *ALL_MAPPED} - {"rescore_interval"},
@@ -45,7 +46,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "container": ("other.sif", set()),  # used with --sdm apptainer alone
     "device.backend": ("cpu", set()),
     "device.memory": ("4GB", set()),
-    "align.index_format": ("csi", ALL_MAPPED),
+    "align.index_format": ("csi", {"index_alignments"}),
     "align.optical_distance": (100, {"compile_kernels", *ALL_MAPPED}),
     "align.clip_adapters": (True, {"compile_kernels", *ALL_MAPPED}),
     "align.clip_poly_g": (True, {"compile_kernels", *ALL_MAPPED}),
@@ -146,11 +147,15 @@ def test_every_key_runs_again_what_depends_on_it(continued: Callable[[], Run]) -
     for key in FILTERS:
         configs["filters"] = with_key(configs["filters"], key, 1)
     configs["report.truth.vcf"] = run.config | {"report": {}}
+    configs["two keys"] = with_key(with_key(run.config, "reference.assembly", "GRCh38"), "rescore.minimum_quality", 40)
     found = {
         key: set(planned(said)) - {"all"} if "Job stats:" in said else set() if "Nothing to be done" in said else said
         for key, said in dry_runs(run, configs).items()
     }
-    assert found == {key: rules for key, (_, rules) in RERUNS.items()} | {"filters": CALLED}
+    assert found == {key: rules for key, (_, rules) in RERUNS.items()} | {
+        "filters": CALLED,
+        "two keys": {"name_assembly", *CALLED},
+    }
 
 
 def test_a_dry_run_says_what_changed_and_what_is_done_again(continued: Callable[[], Run]) -> None:
@@ -200,3 +205,39 @@ def test_another_low_depth_only_counts_again(continued: Callable[[], Run]) -> No
     assert result.returncode == 0, result.stdout
     assert [(run.output / f"align/NA12878.{name}").read_bytes() for name in names] == later
     assert later[1] == (run.output / "align/units/NA12878.low_coverage.bed.gz").read_bytes()
+
+
+def test_another_assembly_and_another_index_only_rewrite(continued: Callable[[], Run]) -> None:
+    """The alignments equal those of a run from scratch, to the byte, and the indexes lead to the same records."""
+    run = continued()
+    bam, index = (run.output / f"align/NA12878.bam{ending}" for ending in ("", ".bai"))
+    calls, older = (run.output / "rescore/all.vcf.gz").read_bytes(), bam.read_bytes()
+    for key, value, rules in (
+        ("reference.assembly", "GRCh38", {"name_assembly"}),
+        ("align.index_format", "csi", {"index_alignments"}),
+        ("reference.assembly", "{x} $(y)", {"name_assembly"}),
+    ):
+        run.config = with_key(run.config, key, value)
+        run.write()
+        said = run.snakemake("--dry-run").stdout
+        assert set(planned(said)) - {"all"} == rules
+        assert "Nothing is indexed, mapped, sorted, called or genotyped." in said
+        result = run.snakemake()
+        assert result.returncode == 0, result.stdout
+        assert finished_rules(result.stdout) == rules
+        assert "Nothing to be done" in run.snakemake("--dry-run").stdout
+    later = bam.read_bytes()
+    assert b"AS:{x} $(y)" in gzip.decompress(later)
+    assert (run.output / "rescore/all.vcf.gz").read_bytes() == calls
+    content = [offsets(bam)]
+    (run.output / "align/NA12878.bam.csi").unlink()
+    content.append(offsets(bam))  # of the older index, which was written again with the header
+    result = run.snakemake("align", "--forceall")
+    assert result.returncode == 0, result.stdout
+    assert bam.read_bytes() == later != older
+    assert offsets(bam) == content[0]
+    run.config = with_key(run.config, "align.index_format", "bai")
+    run.write()
+    assert run.snakemake("align").returncode == 0
+    (run.output / "align/NA12878.bam.csi").unlink()
+    assert (index.exists(), offsets(bam)) == (True, content[1])

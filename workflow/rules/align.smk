@@ -34,8 +34,6 @@ rule map_unit:
         reads=about_reads,
         clipping=CLIPPING,
         umi=SETTINGS["align"]["umi"],
-        # A function, since Snakemake would fill in what stands in braces.
-        assembly=lambda wildcards: SETTINGS["reference"]["assembly"],
         earlier=earlier_file,
         digest=sources.digest("map_unit.py"),
     script:
@@ -53,23 +51,23 @@ rule finish_sample:
         reference=REFERENCE,
         kernels=OUTPUT / ".compiled/align.done",
     output:
-        **outputs_of_finishing(FORMAT),
+        **outputs_of_finishing(INDEX_ENDING),
     log:
         LOGS / "finish_sample/{sample}.log",
     benchmark:
         BENCHMARKS / "finish_sample/{sample}.tsv"
     wildcard_constraints:
-        sample=names_of(sample for sample in SAMPLES if sample not in converted_samples()),
+        sample=names_of(sample for sample in SAMPLES if sample not in earlier_endings()),
     conda:
         "../../envs/align.yaml"
     threads: 16
     resources:
+        **ALIGNMENTS,
         mem_mb=growing(4000),
         attempt=which_attempt,
         runtime=480,
     params:
-        format=FORMAT,
-        index_format=SETTINGS["align"]["index_format"],
+        **format_of(INDEX_ENDING),
         optical_distance=SETTINGS["align"]["optical_distance"],
         libraries=lambda wildcards: libraries(wildcards.sample),
         umi=SETTINGS["align"]["umi"],
@@ -80,15 +78,31 @@ rule finish_sample:
         "../scripts/finish_sample.py"
 
 
-if converted_samples():
+EARLIER_ENDINGS = sorted(set(earlier_endings().values()))
+
+if EARLIER_ENDINGS[:1]:
 
     use rule finish_sample as finish_as_before with:
         output:
-            **outputs_of_finishing(OTHER_FORMAT),
+            **outputs_of_finishing(EARLIER_ENDINGS[0]),
         wildcard_constraints:
-            sample=names_of(converted_samples()),
+            sample=names_of(finished_otherwise()[EARLIER_ENDINGS[0]]),
         params:
-            format=OTHER_FORMAT,
+            **format_of(EARLIER_ENDINGS[0]),
+
+
+if EARLIER_ENDINGS[1:]:
+
+    use rule finish_sample as finish_as_long_before with:
+        output:
+            **outputs_of_finishing(EARLIER_ENDINGS[1]),
+        wildcard_constraints:
+            sample=names_of(finished_otherwise()[EARLIER_ENDINGS[1]]),
+        params:
+            **format_of(EARLIER_ENDINGS[1]),
+
+
+if earlier_endings():
 
     rule convert_alignments:
         input:
@@ -97,17 +111,18 @@ if converted_samples():
             fasta=FASTA,
         output:
             alignments=ALIGN / f"{{sample}}.{FORMAT}",
-            index=ALIGN / f"{{sample}}.{INDICES[FORMAT]}",
+            index=ALIGN / f"{{sample}}.{INDEX_ENDING}",
         log:
             LOGS / "convert_alignments/{sample}.log",
         benchmark:
             BENCHMARKS / "convert_alignments/{sample}.tsv"
         wildcard_constraints:
-            sample=names_of(converted_samples()),
+            sample=names_of(name for name in earlier_endings() if not finished_as(name).endswith(FORMAT)),
         conda:
             "../../envs/align.yaml"
         threads: 16
         resources:
+            **ALIGNMENTS,
             mem_mb=growing(4000),
             runtime=480,
         params:
@@ -115,6 +130,47 @@ if converted_samples():
             digest=sources.digest("convert_alignments.py"),
         script:
             "../scripts/convert_alignments.py"
+
+    use rule convert_alignments as index_alignments with:
+        output:
+            index=ALIGN / f"{{sample}}.{INDEX_ENDING}",
+        log:
+            LOGS / "index_alignments/{sample}.log",
+        benchmark:
+            BENCHMARKS / "index_alignments/{sample}.tsv"
+        wildcard_constraints:
+            sample=names_of(name for name in earlier_endings() if finished_as(name).endswith(FORMAT)),
+
+
+if finished_otherwise()["assembly"]:
+    # Jobs that read or write alignments need one of these, and a job that changes a header needs them all.
+    workflow.register_resource("alignments", ALL_ALIGNMENTS)
+
+    # Changes the headers of finished files, which keep their time stamps, so that no other job runs again.
+    rule name_assembly:
+        input:
+            units=ALIGN / "units/{sample}.units.json",
+            alignments=finished_and_converted,
+            index=ALIGN / f"{{sample}}.{INDEX_ENDING}",
+        output:
+            touch(ASSEMBLY_NAMED),
+        log:
+            LOGS / "name_assembly/{sample}.log",
+        benchmark:
+            BENCHMARKS / "name_assembly/{sample}.tsv"
+        priority: 20
+        conda:
+            "../../envs/align.yaml"
+        threads: 4
+        resources:
+            mem_mb=growing(2000),
+            runtime=480,
+            alignments=ALL_ALIGNMENTS,
+        params:
+            assembly=lambda wildcards: SETTINGS["reference"]["assembly"],
+            digest=sources.digest("name_assembly.py"),
+        script:
+            "../scripts/name_assembly.py"
 
 
 rule list_low_coverage:
@@ -136,6 +192,7 @@ rule list_low_coverage:
         "../../envs/align.yaml"
     threads: 4
     resources:
+        **ALIGNMENTS,
         mem_mb=growing(2000),
         runtime=120,
     params:
@@ -166,6 +223,7 @@ if SETTINGS["rescore"]["intervals"]:
             "../../envs/align.yaml"
         threads: 4
         resources:
+            **ALIGNMENTS,
             mem_mb=growing(2000),
             runtime=120,
         params:
@@ -194,6 +252,7 @@ if SETTINGS["report"]["known_sites"]:
             "../../envs/align.yaml"
         threads: 4
         resources:
+            **ALIGNMENTS,
             mem_mb=growing(2000),
             runtime=120,
         params:

@@ -1,4 +1,5 @@
 # Shared by all stages: the checked configuration and the folders.
+import json
 import os
 import re
 import shlex
@@ -6,6 +7,7 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -137,8 +139,11 @@ DEVICE = SimpleNamespace(**SETTINGS["device"], reads_per_batch=SETTINGS["align"]
 CARDS = 1 if DEVICE.backend == "gpu" else 0
 MAYBE_CARDS = 0 if DEVICE.backend == "cpu" else 1  # with `auto` a job may find one
 FORMAT = SETTINGS["align"]["format"]
-OTHER_FORMAT = "bam" if FORMAT == "cram" else "cram"
-INDICES = {"bam": f"bam.{SETTINGS['align']['index_format']}", "cram": "cram.crai"}
+# The ending of the index, which tells the format of the alignments too: bam.bai, bam.csi or cram.crai.
+INDEX_ENDING = "cram.crai" if FORMAT == "cram" else f"bam.{SETTINGS['align']['index_format']}"
+ASSEMBLY_NAMED = OUTPUT / ".checks/assembly/{sample}.done"
+ALL_ALIGNMENTS = 1000  # most jobs that read or write alignments at a time, while name_assembly changes headers
+ALIGNMENTS = {"alignments": 1}  # resource of these jobs
 # True: each sample is called to its own gVCF, and these are genotyped together. False: all samples are called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
 CLIPPING = {end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")}

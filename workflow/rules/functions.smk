@@ -98,19 +98,31 @@ def mapping_is_forced():
 
 
 @cache
-def converted_samples():
-    """Return the samples that an earlier run finished in the other format.
+def finished_otherwise():
+    """Return the samples that an earlier run finished with another index, by its ending, and as `assembly` those whose
+    headers name another assembly.
 
-    Their jobs keep to that file, so that nothing runs again but its conversion. As above the first process tells the
-    jobs, since the file that tells the format vanishes while a sample is finished.
+    Their jobs keep to these files, so that nothing runs again but what depends on the setting. As above the first
+    process tells the jobs, since the files that tell it vanish while a sample is finished.
     """
-    found = []
+    found = {"assembly": []}
     for sample in SAMPLES if {"--forceall", "-F"}.isdisjoint(sys.argv) else []:
-        with suppress(OSError), open(ALIGN / f"units/{sample}.units.json", encoding="utf-8") as stream:
-            # Units of a CRAM are not kept.
-            if ('"units": {}' in stream.read(200)) == (OTHER_FORMAT == "cram"):
-                found.append(sample)
-    return os.environ.setdefault("QUIRE_CONVERTED", " ".join(found)).split()
+        with (
+            suppress(OSError, ValueError, KeyError),
+            open(ALIGN / f"units/{sample}.units.json", encoding="utf-8") as file,
+        ):
+            head = json.loads("".join(takewhile(lambda line: '"bytes"' not in line, file)).rstrip(",\n") + "}")
+            if head["index"] != INDEX_ENDING:
+                found.setdefault(head["index"], []).append(sample)
+            if head["assembly"] != SETTINGS["reference"]["assembly"]:
+                found["assembly"].append(sample)
+    return json.loads(os.environ.setdefault("QUIRE_FINISHED", json.dumps(found)))
+
+
+@cache
+def earlier_endings():
+    """Return the ending of the index by sample, for the samples that were finished with another."""
+    return {name: ending for ending, names in finished_otherwise().items() if ending != "assembly" for name in names}
 
 
 def names_of(samples):
@@ -119,25 +131,44 @@ def names_of(samples):
 
 
 def finished_as(sample):
-    """Return the format in which a sample is finished."""
-    return OTHER_FORMAT if sample in converted_samples() else FORMAT
+    """Return the alignments of a sample as it is finished."""
+    return finished_index_of(sample).rpartition(".")[0]
+
+
+def finished_index_of(sample):
+    """Return the index of `finished_as`."""
+    return str(ALIGN / f"{sample}.{earlier_endings().get(sample, INDEX_ENDING)}")
 
 
 def finished_alignments(wildcards):
-    """Return the alignments of a sample as it is finished."""
-    return str(ALIGN / f"{wildcards.sample}.{finished_as(wildcards.sample)}")
+    """Return the alignments of a job's sample as it is finished."""
+    return finished_as(wildcards.sample)
 
 
 def finished_index(wildcards):
     """Return the index of `finished_alignments`."""
-    return str(ALIGN / f"{wildcards.sample}.{INDICES[finished_as(wildcards.sample)]}")
+    return finished_index_of(wildcards.sample)
 
 
-def outputs_of_finishing(kind):
-    """Return the named outputs of finishing a sample in a format."""
+def finished_and_converted(wildcards):
+    """Return the alignments of a sample as it is finished, unless they were deleted, and in the configured format."""
+    finished, wanted = finished_alignments(wildcards), str(ALIGN / f"{wildcards.sample}.{FORMAT}")
+    return [wanted] if finished == wanted or not os.path.exists(finished) else [finished, wanted]
+
+
+def format_of(ending):
+    """Return the parameters of finishing that follow from the format with this ending of its index."""
+    format, _, index_format = ending.partition(".")
+    # A namespace: another assembly must not finish the sample again, but only name_assembly changes the header.
+    finished = SimpleNamespace(index=ending, assembly=SETTINGS["reference"]["assembly"])
+    return {"format": format, "index_format": index_format, "finished": finished}
+
+
+def outputs_of_finishing(ending):
+    """Return the named outputs of finishing a sample with an index of this ending."""
     return {
-        "alignments": ALIGN / f"{{sample}}.{kind}",
-        "index": ALIGN / f"{{sample}}.{INDICES[kind]}",
+        "alignments": ALIGN / f"{{sample}}.{ending.rpartition('.')[0]}",
+        "index": ALIGN / f"{{sample}}.{ending}",
         "units": ALIGN / "units/{sample}.units.json",
         "duplicates": report(
             ALIGN / "{sample}.duplicates.tsv",
@@ -233,8 +264,9 @@ def results_of_samples():
 
 def alignments_of_samples():
     """Return the kept results of mapping, sorting and counting."""
-    endings = (FORMAT, INDICES[FORMAT], "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
+    endings = (FORMAT, INDEX_ENDING, "duplicates.tsv", "counts.json", "coverage.bed.gz", "low_coverage.bed.gz")
     return [
+        *expand(ASSEMBLY_NAMED, sample=finished_otherwise()["assembly"]),
         *expand(ALIGN / "{sample}.{ending}", sample=SAMPLES, ending=endings),
         *(ledger for sample in SAMPLES for ledger in ledgers(sample)),
         *targets_of_samples(),

@@ -1,7 +1,4 @@
 # Everything to one page and one summary.
-import json
-
-
 # Runs early: a truth of another reference would otherwise be found after hours of work.
 rule check_truth:
     input:

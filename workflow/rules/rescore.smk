@@ -52,6 +52,7 @@ if DRAGEN:
             "../../envs/rescore.yaml"
         threads: 4
         resources:
+            **ALIGNMENTS,
             mem_mb=growing(calling_memory),
             runtime=60,
         params:
@@ -108,6 +109,7 @@ if GVCF:
             environment("rescore")
         threads: 16
         resources:
+            **ALIGNMENTS,
             mem_mb=growing(calling_memory),
             runtime=480,
             gpu=CARDS,
@@ -177,8 +179,8 @@ else:
 
     rule rescore_interval:
         input:
-            alignments=[ALIGN / f"{sample}.{finished_as(sample)}" for sample in SAMPLES],
-            indices=[ALIGN / f"{sample}.{INDICES[finished_as(sample)]}" for sample in SAMPLES],
+            alignments=[finished_as(sample) for sample in SAMPLES],
+            indices=[finished_index_of(sample) for sample in SAMPLES],
             reference=REFERENCE,
             pieces=PIECES,
             fasta=FASTA,
@@ -196,6 +198,7 @@ else:
             environment("rescore")
         threads: 16
         resources:
+            **ALIGNMENTS,
             mem_mb=growing(calling_memory),
             runtime=480,
             gpu=CARDS,

@@ -1,4 +1,4 @@
-"""Convert a finished sample's alignments to the configured format."""
+"""Convert a finished sample's alignments to the configured format, or write the configured index beside them."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from quire.run.job import run_job
 
 
 def main(job) -> None:
-    """Unpack the job and convert."""
-    output = Path(job.output.alignments)
+    """Unpack the job, and convert or index."""
+    output = Path(job.output.index).with_suffix("")
     kind = SampleFormat(output.suffix.lstrip("."), job.params.index_format, Path(job.input.fasta))
     convert_alignments(Path(job.input.alignments), output, kind, job.threads)
 

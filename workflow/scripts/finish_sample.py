@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from quire import many_threads
+from quire.buckets.file import UnitFiles
 from quire.finish.counts.outputs import CountsOutputs
-from quire.finish.earlier_cpu import UnitFiles, keep_units
+from quire.finish.earlier_cpu import keep_units
 from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
 from quire.finish.sorting import Effort
@@ -30,14 +31,17 @@ def main(job) -> None:
             Path(job.output.duplicates),
             Path(job.output.ledger),
         ),
-        kind=SampleFormat(job.params.format, job.params.index_format, Path(job.input.fasta)),
+        kind=SampleFormat(
+            job.params.format, job.params.index_format, Path(job.input.fasta), job.params.finished.assembly
+        ),
         marking=Marking(job.params.optical_distance, job.params.umi != "none"),
         # A second attempt asks for twice the memory and plans with half of the first attempt's.
         effort=Effort(job.threads, job.resources.mem_mb // job.resources.attempt**2),
     )
     files = zip(job.input.units, job.input.ledgers, job.input.insert_sizes, strict=True)
     left = [UnitFiles(*map(Path, of_unit)) for of_unit in files]
-    keep_units(job.output.units, Path(job.output.alignments), [*zip(job.params.libraries, left, strict=True)])
+    units = [*zip(job.params.libraries, left, strict=True)]
+    keep_units(job.output.units, Path(job.output.alignments), vars(job.params.finished), units)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -3,14 +3,14 @@
 from quire.io.files import write_json_atomic
 from quire.io.vcf import read_head
 from quire.io.vcf_parts import join
-from quire.rescore.counting import CountingPool
+from quire.rescore.counting import counting_pool
 from quire.rescore.ledgers import gather_ledgers
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and gather."""
-    with CountingPool(read_head(job.input.parts[0]), job.threads) as counting:
+    with counting_pool(read_head(job.input.parts[0]), job.threads) as counting:
         variants = join(job.input.parts, job.output.variants, job.output.index, counting.add)
     write_json_atomic(job.output.counts, counting.counter.content())
     gather_ledgers(job.input.ledgers, job.output.ledger, variants)

@@ -14,8 +14,9 @@ def main(job) -> None:
     from quire.align.origin import origin_of
     from quire.align.read_ends import Clipping
     from quire.align.unit import map_unit
-    from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
-    from quire.finish.earlier_cpu import UnitFiles, take_back
+    from quire.align.unit_files import MappingSettings, UnitInputs
+    from quire.buckets.file import UnitFiles
+    from quire.finish.earlier_cpu import take_back
     from quire.io.bam.writer import ReadGroup
     from quire.io.read_files import ReadFiles
 
@@ -27,7 +28,6 @@ def main(job) -> None:
         reads=ReadFiles(**reads, **job.params.reads),
         fasta=Path(job.input.fasta),
         alternate=next(map(Path, job.input.alternate), None),
-        assembly=job.params.assembly,
     )
     earlier, device, umi = job.params.earlier, job.params.device, job.params.umi
     files = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))
@@ -36,8 +36,7 @@ def main(job) -> None:
     if not earlier.forced and take_back(*kept, origin, files, job.threads):
         return
     settings = MappingSettings(job.threads, device.backend, device.memory, device.reads_per_batch)
-    outputs = UnitOutputs(**files._asdict(), mapped_from=origin)
-    map_unit(inputs, outputs, read_group, settings, clipping, umis=umi == "name")
+    map_unit(inputs, files, read_group, settings, clipping, umi == "name", origin)
 
 
 run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

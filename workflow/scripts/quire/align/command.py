@@ -18,7 +18,6 @@ def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, 
     words += ["--umi", "file", "--fq-umi", _listed(reads.fq_umi)] if reads.fq_umi else ["--umi", "name"] if umis else []
     words += ["--interleaved"] if reads.interleaved else []
     words += ["--qualities", reads.qualities] if reads.qualities else []
-    words += ["--assembly", inputs.assembly] if inputs.assembly else []
     words += ["--clip-adapters"] if clipping.adapters else []
     words += ["--clip-poly-g"] if clipping.poly_g else []
     for part in ("sample", "unit", "library", "platform"):

@@ -23,7 +23,7 @@ def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umi
         "program": program,
         "reference": _manifest(inputs.reference, "reference", references.FORMAT_VERSION),
         "pages": [_manifest(page, "index", indexes.FORMAT_VERSION) for page in inputs.pages],
-        "fasta": [str(inputs.fasta), inputs.assembly],
+        "fasta": str(inputs.fasta),
         "alternate": _contents(inputs.alternate) if inputs.alternate else None,
         "files": [[str(path), (status := path.stat()).st_size, status.st_mtime_ns] for path in reads.files],
         "reads": [[*map(str, files)] for files in (reads.fq1, reads.fq2, reads.fq_umi, reads.bam)],

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.buckets.cpu import Dealt, assemble_dealt
-from quire.buckets.file import BucketWriter, writers_of
+from quire.buckets.file import BucketWriter, open_buckets, writers_of
 from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
-from quire.io.bam.writer import BamWriter, ReadGroup
+from quire.io.bam.writer import BamWriter, ReadGroup, open_bam
 from quire.reads import PairBatch
 
 Encoded: TypeAlias = Any
@@ -59,9 +59,7 @@ class BamSink:
     def encode(self, records: RecordBatch, batch: PairBatch) -> tuple[int, list[NDArray[np.uint8]]]:
         """Lay out and compress the records without the interpreter's lock; return their number and the blocks."""
         identifier = self.read_group.identifier.encode()
-        return len(records), assemble_blocks(
-            records, batch.mate1, batch.mate2, identifier, self.bam.level, _umis_of(batch)
-        )
+        return len(records), assemble_blocks(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
 
     def write(self, encoded: tuple[int, list[NDArray[np.uint8]]]) -> None:
         """Append the blocks."""
@@ -83,8 +81,8 @@ def open_sink(
     those of the contigs. `threads` of the job determine the number of threads that write buckets.
     """
     if path.suffix == ".bam":
-        with BamWriter(path, text, names, lengths) as bam:
+        with open_bam(path, text, names, lengths) as bam:
             yield BamSink(bam, read_group)
     else:
-        with BucketWriter(path, text, names, lengths, writers_of(threads)) as file:
+        with open_buckets(path, text, names, lengths, writers_of(threads)) as file:
             yield BucketSink(file, read_group)

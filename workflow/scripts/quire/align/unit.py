@@ -17,7 +17,8 @@ from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
 from quire.align.sink import open_sink
 from quire.align.umis_cpu import with_umis
-from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+from quire.align.unit_files import MappingSettings, UnitInputs
+from quire.buckets.file import UnitFiles
 from quire.device.backend import may_have_card
 from quire.device.card import Card
 from quire.device.choice import use_backend
@@ -44,15 +45,17 @@ USUAL_LENGTH = 150  # bases of a read, to plan memory with
 
 def map_unit(
     inputs: UnitInputs,
-    outputs: UnitOutputs,
+    outputs: UnitFiles,
     read_group: ReadGroup,
     settings: MappingSettings,
     clipping: Clipping = NO_CLIPPING,
     umis: bool = False,
+    mapped_from: str = "",
 ) -> None:
     """Map the reads of a unit.
 
-    If `umis`, names end in UMIs, which become RX. The outputs appear whole or not at all.
+    If `umis`, names end in UMIs, which become RX. The ledger has `mapped_from`, a digest of the inputs
+    (`quire.align.origin`), if one is given. The outputs appear whole or not at all.
     """
     with ExitStack() as stack:
 
@@ -95,9 +98,7 @@ def map_unit(
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
     ledger = {**vars(mapper.counts), **left_out, **reads.clipped.counts}
     warnings = inputs.reads.warnings()
-    write_ledger(
-        outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), outputs.mapped_from
-    )
+    write_ledger(outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), mapped_from)
 
 
 def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
@@ -147,8 +148,7 @@ def _header(inputs: UnitInputs, read_group: ReadGroup, reference: Reference, com
     """Return the text of the BAM header."""
     contigs = reference.contig_names, reference.contig_lengths
     named = replace(read_group, platform_unit=inputs.reads.flowcell_and_lane())
-    tags = reference.sam_tags(inputs.fasta, inputs.assembly)
-    return header_text(*contigs, [named], VERSION, command, description, tags)
+    return header_text(*contigs, [named], VERSION, command, description, reference.sam_tags(inputs.fasta))
 
 
 def _require_balances(unit: str, mapper: Mapper, written: int, records: int, left_out: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""Inputs, outputs and settings of mapping a unit."""
+"""Inputs and settings of mapping a unit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ class UnitInputs:
         reads: files of the reads.
         fasta: FASTA from which the reference must have been built; None skips the check.
         alternate: list of the alternate contigs (`quire.reference.alternate`); None if there are none.
-        assembly: name of the assembly for the header; empty for none.
     """
 
     reference: Path
@@ -26,24 +25,6 @@ class UnitInputs:
     reads: ReadFiles
     fasta: Path | None = None
     alternate: Path | None = None
-    assembly: str = ""
-
-
-@dataclass(frozen=True)
-class UnitOutputs:
-    """Outputs of mapping a unit: its records and two JSON files.
-
-    Attributes:
-        records: folder of buckets (`quire.buckets`), or a BAM in read order if the name ends in `.bam`.
-        ledger: JSON file.
-        insert_size: JSON file.
-        mapped_from: digest of the inputs (`quire.align.origin`) for the ledger; empty for none.
-    """
-
-    records: Path
-    ledger: Path
-    insert_size: Path
-    mapped_from: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,12 @@ import os
 import struct
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from io import FileIO
 from pathlib import Path
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +76,14 @@ class _Stretch(NamedTuple):
     unplaced: NDArray[np.uint8]
 
 
+class UnitFiles(NamedTuple):
+    """Output files of mapping a unit: its buckets (or a BAM in read order, by its ending) and two JSON files."""
+
+    records: Path
+    ledger: Path
+    insert_size: Path
+
+
 def writers_of(threads: int) -> int:
     """Return the number of threads that write buckets in a job of `threads` threads."""
     return min(max(1, threads // 3), MOST_WRITERS)
@@ -88,48 +95,35 @@ def file_name(number: int) -> str:
 
 
 class BucketWriter:
-    """Writer of a unit's buckets to a folder that appears when the `with` block ends without an error.
+    """Writer of a unit's buckets; see `open_buckets`.
 
     `records` counts those written so far, each once.
     """
 
     def __init__(
         self,
-        path: str | Path,
         header_text: str,
         contig_names: Sequence[str],
         contig_lengths: Sequence[int] | NDArray[np.int64],
-        writers: int = 1,
+        files: list[FileIO],
+        pool: ThreadPoolExecutor,
     ) -> None:
-        """Create a writer with `writers` threads, each with its own file."""
-        self.path, self.records = Path(path), 0
+        """Create a writer with a pool of threads and a file for each; the last file is for records without position."""
+        self.records = 0
         self._header_text, self._names = header_text, list(contig_names)
         self._lengths = [int(length) for length in contig_lengths]
         self.genome = layout(self._lengths)
         self._stretch_bytes = min(max(PIECE_BYTES * self.genome.buckets, LEAST_STRETCH), LARGEST_STRETCH)
-        self._writers = writers
         self._waiting: list[Dealt] = []
         self._waiting_bytes = 0
         self._writing: deque[Future[_Stretch]] = deque()
         self._written: list[_Stretch] = []  # `unplaced` is emptied
         self._unplaced = np.empty(0, np.uint8)
         self._unplaced_pieces: list[Piece] = []
-        self._stack = ExitStack()
-        self._folder: Path
-        self._pool: ThreadPoolExecutor
-        self._files: list[FileIO] = []
+        self._files, self._pool, self._writers = files, pool, len(files) - 1
         self._free: SimpleQueue[int] = SimpleQueue()  # files that no thread writes to
-
-    def __enter__(self) -> "BucketWriter":
-        with ExitStack() as stack:
-            self._folder = stack.enter_context(atomic_directory(self.path))
-            for number in range(self._writers + 1):  # the last holds records without a position
-                self._files.append(stack.enter_context(FileIO(self._folder / file_name(number), "w")))
-            for number in range(self._writers):
-                self._free.put(number)
-            self._pool = stack.enter_context(ThreadPoolExecutor(self._writers, "quire-buckets"))
-            self._stack = stack.pop_all()
-        return self
+        for number in range(self._writers):
+            self._free.put(number)
 
     def write(self, dealt: Dealt) -> None:
         """Append the records of the next reads; waits while too many stretches are being written."""
@@ -139,18 +133,14 @@ class BucketWriter:
         if self._waiting_bytes >= self._stretch_bytes:
             self._hand_out()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._stack:
-            if error is not None:
-                raise error
-            self._hand_out()
-            while self._writing:
-                self._take_back()
-            if len(self._unplaced):
-                self._write_unplaced(self._unplaced)
-            (self._folder / CONTENTS).write_bytes(self._contents())
+    def finish(self) -> bytes:
+        """Write what waits; return the table of contents."""
+        self._hand_out()
+        while self._writing:
+            self._take_back()
+        if len(self._unplaced):
+            self._write_unplaced(self._unplaced)
+        return self._contents()
 
     def _hand_out(self) -> None:
         """Let a thread write the collected records as a stretch; first wait for the oldest if all threads are busy."""
@@ -222,6 +212,24 @@ def _write_all(file: FileIO, data: NDArray[np.uint8]) -> None:
     view = data.data
     while len(view):
         view = view[file.write(view) or 0 :]
+
+
+@contextmanager
+def open_buckets(
+    path: str | Path,
+    header_text: str,
+    contig_names: Sequence[str],
+    contig_lengths: Sequence[int] | NDArray[np.int64],
+    writers: int = 1,
+) -> Iterator[BucketWriter]:
+    """Yield the writer of a folder of buckets, with threads, which appears when the block ends without an error."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(atomic_directory(path))
+        files = [stack.enter_context(FileIO(folder / file_name(number), "w")) for number in range(writers + 1)]
+        pool = stack.enter_context(ThreadPoolExecutor(writers, "quire-buckets"))
+        writer = BucketWriter(header_text, contig_names, contig_lengths, files, pool)
+        yield writer
+        (folder / CONTENTS).write_bytes(writer.finish())
 
 
 class BucketFile:

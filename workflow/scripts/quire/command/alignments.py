@@ -56,10 +56,11 @@ def map_reads(arguments: list[str]) -> None:
         with loading():
             from quire.align.read_ends import Clipping
             from quire.align.unit import map_unit
-            from quire.align.unit_files import MappingSettings, UnitInputs, UnitOutputs
+            from quire.align.unit_files import MappingSettings, UnitInputs
+            from quire.buckets.file import UnitFiles
             from quire.finish.counts.outputs import CountsOutputs
             from quire.finish.marking import Marking
-            from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
+            from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample, name_assembly
             from quire.finish.sorting import Effort
             from quire.io.bam.writer import ReadGroup
             from quire.io.read_files import ReadFiles
@@ -88,14 +89,15 @@ def map_reads(arguments: list[str]) -> None:
                     ReadFiles(**files, interleaved=unit["interleaved"], qualities=unit["qualities"]),
                     fasta,
                     alternate if alternate.exists() else None,
-                    given.assembly,
                 ),
-                UnitOutputs(records, ledger, work / "insert_size.json"),
+                UnitFiles(records, ledger, work / "insert_size.json"),
                 read_group,
                 MappingSettings(given.threads, given.backend, given.memory, align["reads_per_batch"]),
                 Clipping(align["clip_adapters"], align["clip_poly_g"]),
                 umis=align["umi"] == "name",
             )
+            if given.unsorted and given.assembly:
+                name_assembly(output, given.assembly, given.threads)
             if not given.unsorted:
                 beds = work / "coverage.bed.gz", work / "low_coverage.bed.gz"
                 finish_sample(
@@ -103,7 +105,7 @@ def map_reads(arguments: list[str]) -> None:
                     [UnsortedUnit(unit["unit"], unit["library"], records)],
                     reference,
                     SampleOutputs(output, CountsOutputs(counts, *beds, align["low_depth"]), duplicates, ledger),
-                    SampleFormat(align["format"], align["index_format"], fasta),
+                    SampleFormat(align["format"], align["index_format"], fasta, given.assembly),
                     Marking(align["optical_distance"], align["umi"] != "none"),
                     Effort(given.threads, MEMORY_MB),
                 )

@@ -35,7 +35,7 @@ from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.index import PageIndex
 from quire.io.bam.encode import RecordBatch, assemble_blocks
-from quire.io.bam.writer import BamWriter, header_text
+from quire.io.bam.writer import header_text, open_bam
 from quire.io.bytes_read import share_read
 from quire.io.fastq import read_batches
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
@@ -180,7 +180,7 @@ class _Run:
             self.table: BufferedWriter = stack.enter_context(
                 open(stack.enter_context(atomic_path(self.outputs.counts)), "wb")
             )
-            self.bam = stack.enter_context(BamWriter(self.outputs.bam, text, *contigs))
+            self.bam = stack.enter_context(open_bam(self.outputs.bam, text, *contigs))
             self.table.write(table_header(settings.max_differences))
             with worker_threads(settings.threads, "quire-complete") as pool:
                 for searched in self._searched(pool):
@@ -280,7 +280,7 @@ class _Run:
         return np.zeros((len(batch), self.settings.max_differences + 1), np.int64)
 
     def _encoded(self, records: RecordBatch, reads: CountedReads, counted: CountedReads | None) -> _Share:
-        blocks = assemble_blocks(records, reads.batch, None, b"", self.bam.level)
+        blocks = assemble_blocks(records, reads.batch, None, b"")
         return _Share(counted, blocks, int((records.contig >= 0).sum()))
 
     def _write(self, share: _Share) -> None:

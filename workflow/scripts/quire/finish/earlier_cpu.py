@@ -12,27 +12,29 @@ does not preserve records byte for byte, so nothing is recovered from it.
 """
 
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from quire.buckets.cpu import Dealt, deal
-from quire.buckets.file import BucketFile, BucketWriter, writers_of
+from quire.buckets.file import BucketFile, UnitFiles, open_buckets, writers_of
 from quire.errors import QuireError
 from quire.finish.sorting import in_order
 from quire.io.bam.decode_cpu import qualities_begin, records_of
 from quire.io.bam.layout import FIXED_FIELDS, SIZE_BYTES
 from quire.io.bam.stream_cpu import BamStream, RecordStretch
 from quire.io.bam.tags_cpu import text_tag
+from quire.io.bam.writer import with_assembly
 from quire.io.files import read_json, write_json_atomic
 from quire.sam import FLAG_DUPLICATE
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # A finished file that is newer than the kept JSON file by more than this was modified. When a job ends, Snakemake
 # updates the time stamps of both, one after the other.
 SECONDS_APART = 60
@@ -46,22 +48,17 @@ _R, _G = ord("R"), ord("G")
 log = logging.getLogger("quire.align")
 
 
-class UnitFiles(NamedTuple):
-    """Output files of mapping a unit: its buckets and two JSON files."""
-
-    records: Path
-    ledger: Path
-    insert_size: Path
-
-
 class _NotTheFile(QuireError):
     """Error: the finished file was modified or is incomplete."""
 
 
-def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, UnitFiles]]) -> None:
+def keep_units(
+    path: str | Path, alignments: Path, finished: Mapping[str, str], units: Sequence[tuple[str, UnitFiles]]
+) -> None:
     """Write the JSON file that is needed to recover units from a finished file; for a CRAM, no unit is kept.
 
-    `units` are the names and files of the units, in the order in which they were finished.
+    `finished` tells how the file was finished: the ending of its `index` ("bam.bai") and the `assembly` that its header
+    names. `units` are the names and files of the units, in the order in which they were finished.
     """
     kept = {}
     for name, files in units if alignments.suffix == ".bam" else ():
@@ -76,7 +73,14 @@ def keep_units(path: str | Path, alignments: Path, units: Sequence[tuple[str, Un
             "insert_size": read_json(files.insert_size),
         }
     size = alignments.stat().st_size
-    write_json_atomic(path, {"format_version": FORMAT_VERSION, "bytes": size, "units": kept})
+    write_json_atomic(path, {"format_version": FORMAT_VERSION, **finished, "bytes": size, "units": kept})
+
+
+def keep_assembly(path: Path, alignments: Path, assembly: str) -> None:
+    """Change the JSON file of `keep_units` for a file whose header names another assembly, but not its time stamp."""
+    status, content = path.stat(), read_json(path)
+    write_json_atomic(path, content | {"assembly": assembly, "bytes": alignments.stat().st_size})
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def take_back(
@@ -130,10 +134,10 @@ def _deal_out(alignments: Path, read_group: str, kept: dict[str, Any], output: P
     group = np.frombuffer(bytearray(read_group.encode()), np.uint8)  # writable, as the kernels expect
     names, lengths = stream.contig_names, stream.contig_lengths
     own = (line for line in kept["header"].splitlines() if not line.startswith("@HD"))
-    if not set(own) <= set(stream.header_text.splitlines()):
+    if not set(own) <= set(with_assembly(stream.header_text, "").splitlines()):
         raise _NotTheFile(f"{alignments}: has another header than when it was finished.")
     with (
-        BucketWriter(output, kept["header"], names, lengths, writers_of(threads)) as file,
+        open_buckets(output, kept["header"], names, lengths, writers_of(threads)) as file,
         ThreadPoolExecutor(threads) as pool,
     ):
 

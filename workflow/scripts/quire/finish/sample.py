@@ -5,6 +5,7 @@ written by samtools, through pysam.
 """
 
 import logging
+import os
 import re
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,6 +21,8 @@ from quire.finish.marking import Marking
 from quire.finish.sorting import Effort, SortedFile, sort_and_mark, sorted_header
 from quire.io import samtools
 from quire.io.bai import require_index_fits
+from quire.io.bam.stream_cpu import BamStream
+from quire.io.bam.writer import with_assembly
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import atomic_path, scratch_directory
 from quire.io.open_files import allow_open_files
@@ -80,11 +83,15 @@ class LibraryCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class SampleFormat:
-    """Format of a sample's alignments: "bam" or "cram", index of a BAM ("bai" or "csi"), reference of a CRAM."""
+    """Format of a sample's alignments: "bam" or "cram", index of a BAM ("bai" or "csi"), reference of a CRAM.
+
+    The header names the assembly, if one is given.
+    """
 
     format: str
     index: str
     fasta: Path
+    assembly: str = ""
 
     def index_path(self, alignments: Path) -> Path:
         """Return the path of the index of alignments in this format."""
@@ -127,9 +134,9 @@ def finish_sample(
         whole_index = stack.enter_context(atomic_path(kind.index_path(output)))
         counting = stack.enter_context(CountsWriter(sample, header, reference, effort.threads, whole_counts))
         sorting = Effort(effort.threads, int(effort.memory_mb * SHARE_FOR_SORTING))
-        file = SortedFile(output, whole_index, kind.index)
+        file = SortedFile(output, whole_index, kind.index, kind.assembly)
         if kind.format == "cram":
-            file = SortedFile(scratch / "whole.bam", None)
+            file = SortedFile(scratch / "whole.bam", None, assembly=kind.assembly)
         done = sort_and_mark(sample, ordered, file, sorting, counting, marking)
         if kind.format == "cram":
             _write_cram(file.bam, output, whole_index, kind.fasta, scratch, effort.threads)
@@ -165,7 +172,8 @@ def _write_duplicates(path: Path, libraries: Sequence[LibraryCounts], optical: b
 def convert_alignments(alignments: Path, output: Path, kind: SampleFormat, threads: int) -> None:
     """Write a finished sample's alignments in the other format, and their index; `kind` is the format of the output.
 
-    The records of a BAM are those of the CRAM, as samtools decodes them.
+    The records of a BAM are those of the CRAM, as samtools decodes them. If `output` exists and is the alignments
+    themselves, only the index is written.
 
     Raises:
         QuireError: if a step failed. No output gets its final name in this case.
@@ -174,12 +182,42 @@ def convert_alignments(alignments: Path, output: Path, kind: SampleFormat, threa
         scratch_directory(output.parent, f"{output.name}.converting") as scratch,
         atomic_path(kind.index_path(output)) as index,
     ):
+        if alignments == output:
+            samtools.index(output, index, kind.index, threads)
+            return
         if kind.format == "cram":
             _write_cram(alignments, output, index, kind.fasta, scratch, threads)
             return
         with atomic_path(output) as bam:
             samtools.to_bam(alignments, bam, indexed_fasta(kind.fasta, scratch), threads, LEVEL_OF_RESULTS)
             samtools.index(bam, index, kind.index, threads)
+
+
+def name_assembly(alignments: Path, assembly: str, threads: int) -> None:
+    """Write the name of the assembly to the header of a finished BAM or CRAM, and the indexes beside it again.
+
+    The files keep their time stamps, so that no job runs again that reads them; none may read them meanwhile.
+    """
+    indexes = {kind: Path(f"{alignments}.{kind}") for kind in ("bai", "csi", "crai")}
+    indexes = {kind: path for kind, path in indexes.items() if path.exists()}
+    with scratch_directory(alignments.parent, f"{alignments.name}.header") as scratch:
+        new = scratch / alignments.name
+        if alignments.suffix == ".cram":
+            text = with_assembly(samtools.header_text(alignments, None), assembly)
+            samtools.replace_header(alignments, new, text, scratch / "header.sam")
+        else:
+            stream = BamStream(alignments)
+            stream.copy(new, with_assembly(stream.header_text, assembly))
+        for kind, path in indexes.items():
+            samtools.index(new, scratch / path.name, kind, threads)
+        for path in (alignments, *indexes.values()):
+            status = path.stat()
+            os.utime(scratch / path.name, ns=(status.st_atime_ns, status.st_mtime_ns))
+        # An index that does not belong to its file is never there, not even if this process is killed here.
+        for path in indexes.values():
+            path.unlink()
+        for path in (alignments, *indexes.values()):
+            os.replace(scratch / path.name, path)
 
 
 def _write_cram(bam: Path, output: Path, index: Path, fasta: Path, scratch: Path, threads: int) -> None:
@@ -189,7 +227,9 @@ def _write_cram(bam: Path, output: Path, index: Path, fasta: Path, scratch: Path
         cram = whole if indexed == fasta else scratch / "whole.cram"
         samtools.to_cram(bam, cram, indexed, threads)
         if cram != whole:
-            samtools.rename_reference(cram, whole, fasta.absolute(), scratch / "header.sam")
+            text, place = samtools.header_text(cram, None), fasta.absolute()
+            text = re.sub(r"(?m)^(@SQ\t.*?)\tUR:[^\t\n]*", lambda line: f"{line[1]}\tUR:{place}", text)
+            samtools.replace_header(cram, whole, text, scratch / "header.sam")
         samtools.index(whole, index, "crai", threads)
 
 

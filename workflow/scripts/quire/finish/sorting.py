@@ -26,7 +26,7 @@ from quire.finish.marking import Marking
 from quire.finish.ranges_cpu import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
 from quire.io.bam.indexing_cpu import IndexBuilder
-from quire.io.bam.writer import BamWriter
+from quire.io.bam.writer import open_bam, with_assembly
 from quire.ledger import require_balance
 from quire.progress import Progress
 from quire.time_spent import TimeSpent
@@ -50,11 +50,15 @@ class Effort:
 
 @dataclass(frozen=True)
 class SortedFile:
-    """Paths of a sorted BAM file, which is written atomically, and of its index: "bai" or "csi"; no path for none."""
+    """Paths of a sorted BAM file, which is written atomically, and of its index: "bai" or "csi"; no path for none.
+
+    Its header names the assembly, if one is given.
+    """
 
     bam: Path
     index: Path | None
     index_kind: str = "bai"
+    assembly: str = ""
 
 
 NO_OPTICAL = Marking()
@@ -91,8 +95,8 @@ def sort_and_mark(
     records_in = sum(file.records for file, _ in units)
     with ThreadPoolExecutor(effort.threads) as executor:
         builder = IndexBuilder(output.index_kind, head.contig_lengths)
-        text = sorted_header([file.header_text for file, _ in units])
-        with BamWriter(output.bam, text, head.contig_names, head.contig_lengths) as bam:
+        text = with_assembly(sorted_header([file.header_text for file, _ in units]), output.assembly)
+        with open_bam(output.bam, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
             def finished_range(part: Range) -> tuple[FinishedRange, Sequence[Prepared]]:

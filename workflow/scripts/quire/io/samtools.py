@@ -53,10 +53,9 @@ def collate(alignments: Path, output: Path, reference: Path | None, threads: int
     _call("samtools.collate", output, "--no-PG", "-l", 1, *given, "-@", _additional(threads), *files)
 
 
-def rename_reference(cram: Path, output: Path, reference: Path, header: Path) -> None:
-    """Copy a CRAM file with `reference` as the location (UR) of its contigs; `header` is a temporary file."""
-    text = _call("samtools.view", cram, "--no-PG", "-H", cram)
-    header.write_text(re.sub(r"(?m)^(@SQ\t.*?)\tUR:[^\t\n]*", lambda line: f"{line[1]}\tUR:{reference}", text))
+def replace_header(cram: Path, output: Path, text: str, header: Path) -> None:
+    """Copy a CRAM file with another header; `header` is a temporary file for its text."""
+    header.write_text(text)
     _call("samtools.cat", output, "--no-PG", "-h", header, "-o", output, cram)
 
 

@@ -14,7 +14,7 @@ from quire.algorithms.pairwise import PairwiseAlignment
 from quire.algorithms.pairwise.recount import Columns, stretches
 from quire.errors import InputError
 from quire.io.bam.layout import FIXED_FIELDS, NUMBER_OF_CODE, SIZE_BYTES
-from quire.io.bam.writer import BamWriter, header_text
+from quire.io.bam.writer import header_text, open_bam
 from quire.io.files import write_json_atomic
 from quire.reference.fasta import read_fasta
 from quire.version import VERSION
@@ -120,7 +120,7 @@ def write_bam(path: Path, pair: AlignedPair, command: str, description: str) -> 
     """Write the alignment as the only record of a BAM, unmapped if nothing is aligned."""
     contigs = [pair.target.name], [pair.target.record_length]
     text = header_text(*contigs, [], VERSION, command, description)
-    with BamWriter(path, text, *contigs) as bam:
+    with open_bam(path, text, *contigs) as bam:
         bam.write(bam_record(pair))
 
 

@@ -109,10 +109,9 @@ class Reference:
         """MD5 of each contig's upper-case sequence, as in SAM's M5."""
         return [contig["md5"] for contig in self.manifest["contigs"]]
 
-    def sam_tags(self, fasta: str | Path | None, assembly: str = "") -> list[str]:
-        """Return M5, UR (if a FASTA is given), AS (if an assembly is given) and AH (alternate) of each contig's @SQ."""
+    def sam_tags(self, fasta: str | Path | None) -> list[str]:
+        """Return M5, UR (if a FASTA is given) and AH (alternate) of each contig's @SQ."""
         address = "" if fasta is None else f"\tUR:{file_address(fasta)}"
-        address += f"\tAS:{assembly}" if assembly else ""
         tags = [f"M5:{checksum}{address}" for checksum in self.contig_checksums]
         alternate = self.alternate if len(self.alternate) else np.zeros(len(tags), np.uint8)
         return [f"{tag}\tAH:*" if other else tag for tag, other in zip(tags, alternate, strict=True)]

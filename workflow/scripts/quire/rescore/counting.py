@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from os import getpid
-from types import TracebackType
 
 from quire.errors import QuireError
 from quire.processes import KILLED, die_with
@@ -20,32 +19,18 @@ _LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
 
 
 class CountingPool:
-    """A context manager that counts lines in several processes; `counter` is complete once the block has ended."""
+    """Counter of lines in several processes; see `counting_pool`."""
 
     def __init__(self, head: Sequence[str], processes: int) -> None:
         """Start the processes, given the lines of the header; with 1, this process counts."""
         self.counter = VariantCounter(head)
-        self._processes, self._pipes, self._sent = [], [], 0
+        self.processes, self._pipes, self._sent = [], [], 0
         for _ in range(processes if processes > 1 else 0):
             ours, theirs = _FORK.Pipe()
-            self._processes.append(_FORK.Process(target=_count_all, args=(theirs, head, getpid()), daemon=True))
-            self._processes[-1].start()
+            self.processes.append(_FORK.Process(target=_count_all, args=(theirs, head, getpid()), daemon=True))
+            self.processes[-1].start()
             theirs.close()  # otherwise this process would not notice when the other ends
             self._pipes.append(ours)
-
-    def __enter__(self) -> "CountingPool":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        finally:
-            for process in self._processes:
-                process.kill()
-                process.join()
 
     def add(self, lines: bytes) -> None:
         """Count whole lines; raise QuireError if a process was killed."""
@@ -60,7 +45,7 @@ class CountingPool:
             self._sent += 1
             begin = end
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Add the counts of the processes that were sent lines."""
         used = self._pipes[: self._sent]
         with _killed_in_one_sentence():
@@ -68,6 +53,19 @@ class CountingPool:
                 pipe.send_bytes(b"")
             for pipe in used:
                 self.counter.merge(pipe.recv())
+
+
+@contextmanager
+def counting_pool(head: Sequence[str], processes: int) -> Iterator[CountingPool]:
+    """Yield a pool of processes that count lines; its `counter` is complete once the block has ended."""
+    pool = CountingPool(head, processes)
+    try:
+        yield pool
+        pool.finish()
+    finally:
+        for process in pool.processes:
+            process.kill()
+            process.join()
 
 
 @contextmanager

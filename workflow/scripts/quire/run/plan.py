@@ -33,7 +33,7 @@ def named_settings(settings: Mapping[str, Any], *sheets: Iterable[Mapping[str, A
 
 
 def lines_of_plan(jobs: Mapping[Any, Any], cores: int, kept: Path, now: Mapping[str, str]) -> list[str]:
-    """Return the table of a dry run; empty if none of its jobs ran before.
+    """Return the table of a dry run; empty without jobs, and if there was no earlier run.
 
     `jobs` are those that Snakemake would run, each with its reason. `kept` is the file with the `named_settings` of the
     last run, and `now` are those of this one.
@@ -43,7 +43,7 @@ def lines_of_plan(jobs: Mapping[Any, Any], cores: int, kept: Path, now: Mapping[
         if job.benchmark:
             by_rule[job.rule.name].append(job)
             took.update(_seconds(job))
-    if not took:
+    if not by_rule or not (took or kept.exists()):
         return []
     lines = ["", "Changed since the last run:", *_changes(kept, now), "Done again (with the seconds of the last time):"]
     for rule, own in by_rule.items():
@@ -58,6 +58,8 @@ def lines_of_plan(jobs: Mapping[Any, Any], cores: int, kept: Path, now: Mapping[
         lines.append(f"Nothing is {', '.join(idle[:-1])}{' or ' if idle[1:] else ''}{idle[-1]}.")
     if checkpoints := [rule for rule, own in by_rule.items() if own[0].is_checkpoint]:
         lines.append(f"Jobs that follow {', '.join(checkpoints)} are known only after it.")
+    if not took:
+        return [*lines, "How long it takes is not known: no such job ran before."]
     total = sum(seconds * min(job.threads, cores) / cores for job, seconds in took.items())
     new = sum(map(len, by_rule.values())) - len(took)
     return [*lines, f"It takes about {total:,.0f} s on {cores} cores" + (f", and {new} new jobs." if new else ".")]

@@ -100,7 +100,6 @@ def assemble_blocks(
     mate1: ReadBatch,
     mate2: ReadBatch | None,
     read_group: bytes,
-    level: int = 1,
     umis: Umis = NO_UMIS,
 ) -> list[NDArray[np.uint8]]:
     """Return the bytes of records as BGZF blocks, made a few thousand records at a time to stay in the caches.
@@ -123,7 +122,7 @@ def assemble_blocks(
         assembly.write(starts, starts[first], first, last, buffer[held:])
         end = held + size
         whole = end if last == len(records) else end - end % BLOCK_PAYLOAD
-        pieces.append(compress_blocks(buffer[:whole], level))
+        pieces.append(compress_blocks(buffer[:whole]))
         held, first = end - whole, last
         buffer[:held] = buffer[whole:end].copy()
     return pieces

@@ -1,6 +1,8 @@
 """Reading of a whole BAM file in order, in stretches that several threads inflate ahead of the reader."""
 
+import gzip
 import re
+import shutil
 import struct
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -15,6 +17,8 @@ from quire.errors import QuireError
 from quire.io.bam.bounds_cpu import WrongRecord, checked_records
 from quire.io.bam.decode_cpu import Records, header_bytes
 from quire.io.bam.layout import FIXED_BYTES, SIZE_BYTES
+from quire.io.bam.writer import binary_header
+from quire.io.bgzf_cpu import HEADER_BYTES, compress_blocks
 from quire.io.bytes_read import CountedFile
 from quire.io.files import lacks_bgzip_end
 from quire.io.inflate_cpu import DamagedBlock, inflate_ahead, inflate_blocks
@@ -101,6 +105,17 @@ class BamStream:
             raise self._not_whole("it ends in the middle of a record")
         if len(carry):
             yield RecordStretch(nothing, carry, first, self)
+
+    def copy(self, output: Path, header_text: str) -> None:
+        """Write a copy with another text of the header; whole blocks of records stay as they are."""
+        header, content = binary_header(header_text, self.contig_names, self.contig_lengths), b""
+        with open(self.path, "rb") as file, open(output, "wb") as copy:
+            while header_bytes(content) > len(content):
+                start = file.read(HEADER_BYTES)
+                content += gzip.decompress(start + file.read(int.from_bytes(start[16:], "little") + 1 - HEADER_BYTES))
+            for part in filter(None, (header, content[header_bytes(content) :])):
+                copy.write(compress_blocks(part, 1).data)
+            shutil.copyfileobj(file, copy)
 
     def _inflated(self, executor: Executor, size: int, ahead: int) -> Iterator[NDArray[np.uint8]]:
         """Yield the text of the blocks after the header's."""

@@ -1,12 +1,12 @@
 """Writing of BAM files: the header, then blocks of records; the file gets its final name when it is complete."""
 
+import re
 import struct
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedWriter
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,33 +67,18 @@ def header_text(
     return "\n".join(lines) + "\n"
 
 
+def with_assembly(header: str, assembly: str) -> str:
+    """Return the text of a header with AS in all lines of contigs, before AH; without AS if there is no assembly."""
+    tag = f"\tAS:{assembly}" if assembly else ""
+    line = r"(?m)^(@SQ(?:\t(?!AS:|AH:)[^\t\n]*)*)(\tAS:[^\t\n]*)?"
+    return re.sub(line, lambda found: found[1] + tag, header)
+
+
 class BamWriter:
-    """Writer of a BAM file that appears under its final name when the `with` block ends without an error.
+    """Writer of the blocks of a BAM file; see `open_bam`."""
 
-    `level` is that of ISA-L's compression, 0 to 3.
-    """
-
-    def __init__(
-        self,
-        path: str | Path,
-        header_text: str,
-        contig_names: Sequence[str],
-        contig_lengths: Sequence[int] | NDArray[np.int64],
-        level: int = 1,
-    ) -> None:
-        self.path = Path(path)
-        self.level = level
-        self._head = _binary_header(header_text, contig_names, contig_lengths)
-        self._stack = ExitStack()
-        self._stream: BufferedWriter
-
-    def __enter__(self) -> "BamWriter":
-        with ExitStack() as stack:
-            temporary = stack.enter_context(atomic_path(self.path))
-            self._stream = stack.enter_context(open(temporary, "wb"))
-            self.write(self._head)
-            self._stack = stack.pop_all()
-        return self
+    def __init__(self, stream: BufferedWriter) -> None:
+        self._stream = stream
 
     @property
     def offset(self) -> int:
@@ -102,23 +87,26 @@ class BamWriter:
 
     def write(self, records: bytes | NDArray[np.uint8]) -> None:
         """Compress and append bytes of records."""
-        self.write_blocks([compress_blocks(records, self.level)])
+        self.write_blocks([compress_blocks(records)])
 
     def write_blocks(self, pieces: Sequence[NDArray[np.uint8]]) -> None:
         """Append blocks from `compress_blocks`, which any thread may have made; the caller keeps their order."""
         self._stream.writelines(piece.data for piece in pieces)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._stack:
-            if error is not None:
-                raise error
-            self._stream.write(BGZF_END)
-            self._stream.flush()
+
+@contextmanager
+def open_bam(
+    path: str | Path, text: str, contig_names: Sequence[str], contig_lengths: Sequence[int] | NDArray[np.int64]
+) -> Iterator[BamWriter]:
+    """Yield the writer of a BAM file with this header, which gets its name when the block ends without an error."""
+    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+        writer = BamWriter(stream)
+        writer.write(binary_header(text, contig_names, contig_lengths))
+        yield writer
+        stream.write(BGZF_END)
 
 
-def _binary_header(text: str, names: Sequence[str], lengths: Sequence[int] | NDArray[np.int64]) -> bytes:
+def binary_header(text: str, names: Sequence[str], lengths: Sequence[int] | NDArray[np.int64]) -> bytes:
     """Return the uncompressed header: magic, text and contig dictionary."""
     encoded = text.encode()
     parts = [BAM_MAGIC, struct.pack("<i", len(encoded)), encoded, struct.pack("<i", len(names))]
