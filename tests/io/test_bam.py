@@ -15,10 +15,10 @@ from quire.buckets.layout import layout
 from quire.errors import QuireError
 from quire.io.bam import encode
 from quire.io.bam.decode_cpu import records_of
-from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
+from quire.io.bam.encode import RecordAssembly, RecordBatch, assemble_blocks
 from quire.io.bam.writer import ReadGroup, header_text, open_bam
 from quire.io.bgzf_cpu import compress_blocks
-from quire.reads import ReadBatch
+from quire.reads import PairBatch
 
 from tests.support.builders import Read, Record, random_read, read_batch, record_batch, reverse_complement
 from tests.support.examples import examples
@@ -27,11 +27,9 @@ CONTIGS = {"chr1": 600_000_000, "HLA-A*01:01:01:01": 5000}
 GROUP = ReadGroup("NA12878", "lane1", "lib", "ILLUMINA")
 
 
-def assemble(
-    records: RecordBatch, mate1: ReadBatch, mate2: ReadBatch | None, read_group: bytes, umis: Umis = NO_UMIS
-) -> np.ndarray:
+def assemble(records: RecordBatch, batch: PairBatch, read_group: bytes) -> np.ndarray:
     """Return the bytes of records, not compressed."""
-    assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
+    assembly = RecordAssembly(records, batch, read_group)
     out = np.empty(assembly.starts[-1], np.uint8)
     assembly.write(assembly.starts, assembly.starts[0], 0, len(records), out)
     return out
@@ -150,9 +148,8 @@ def random_cigar(generator: random.Random, length: int) -> tuple[tuple[int, int]
 def test_records_are_those_of_htslib(tmp_path_factory, drawn) -> None:
     mates, records, paired_end = drawn
     batches = [read_batch(reads) for reads in mates]
-    ours = assemble(
-        record_batch(records), batches[0], batches[1] if paired_end else None, GROUP.identifier.encode()
-    ).tobytes()
+    batch = PairBatch(batches[0], batches[1] if paired_end else None)
+    ours = assemble(record_batch(records), batch, GROUP.identifier.encode()).tobytes()
     header = pysam.AlignmentHeader.from_text(header_text(list(CONTIGS), list(CONTIGS.values()), [GROUP], "1", "x"))
     path = tmp_path_factory.mktemp("bam") / "x.bam"
     with pysam.AlignmentFile(str(path), "wb", header=header) as stream:
@@ -168,7 +165,7 @@ def test_records_are_those_of_htslib(tmp_path_factory, drawn) -> None:
 def test_records_dealt_out_as_they_are_written(drawn) -> None:
     mates, records, paired_end = drawn
     batches = [read_batch(reads) for reads in mates]
-    given_ones = record_batch(records), batches[0], batches[1] if paired_end else None, b"group"
+    given_ones = record_batch(records), PairBatch(batches[0], batches[1] if paired_end else None), b"group"
     genome = layout([1 << 29, 1 << 29])
     at_once, afterwards = (
         assemble_dealt(RecordAssembly(*given_ones), genome),
@@ -199,15 +196,16 @@ def test_blocks(size: int, kind: str, level: int) -> None:
 @pytest.mark.parametrize("piece", [1, 700, 65_280, 100_000, 1 << 22])
 def test_blocks_of_pieces(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     generator = random.Random(piece)
-    reads = read_batch([random_read(generator, f"r{i}", generator.choice([0, 1, 100, 700])) for i in range(900)])
+    mates = read_batch([random_read(generator, f"r{i}", generator.choice([0, 1, 100, 700])) for i in range(900)])
+    reads = PairBatch(mates, None)
     records = record_batch([Record(read=i, sa="chr1,5,+,10M10S,60,0;" * (i % 3)) for i in range(900)])
-    whole = assemble(records, reads, None, b"group")
+    whole = assemble(records, reads, b"group")
     assert len(whole) > 200_000
     monkeypatch.setattr(encode, "PIECE_BYTES", piece)
-    pieces = assemble_blocks(records, reads, None, b"group")
+    pieces = assemble_blocks(records, reads, b"group")
     assert b"".join(pieces) == compress_blocks(whole).tobytes()
     assert len(pieces) > 1 or piece == 1 << 22
-    assert assemble_blocks(record_batch([]), reads, None, b"group") == []
+    assert assemble_blocks(record_batch([]), reads, b"group") == []
 
 
 def written(path: Path, pieces: int) -> list[str]:
@@ -220,7 +218,7 @@ def written(path: Path, pieces: int) -> list[str]:
         step = len(reads) // pieces
         for start in range(0, len(reads), step):
             records = record_batch([Record(read=i) for i in range(step)])
-            part = assemble(records, read_batch(reads[start : start + step]), None, b"NA12878.lane1")
+            part = assemble(records, PairBatch(read_batch(reads[start : start + step]), None), b"NA12878.lane1")
             if start % (2 * step):
                 writer.write_blocks([compress_blocks(part)])
             else:

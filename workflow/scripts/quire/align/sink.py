@@ -6,7 +6,7 @@ workflow the sink distributes records to buckets of the genome, the first step o
 also compress them to a BAM file in read order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,61 +14,42 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.buckets.cpu import Dealt, assemble_dealt
-from quire.buckets.file import BucketWriter, open_buckets, writers_of
-from quire.io.bam.encode import NO_UMIS, RecordAssembly, RecordBatch, Umis, assemble_blocks
-from quire.io.bam.writer import BamWriter, ReadGroup, open_bam
+from quire.buckets.cpu import assemble_dealt
+from quire.buckets.file import open_buckets, writers_of
+from quire.io.bam.encode import RecordAssembly, RecordBatch, assemble_blocks
+from quire.io.bam.writer import ReadGroup, open_bam
 from quire.reads import PairBatch
 
 Encoded: TypeAlias = Any
 """Records, in the order of a batch's reads, in the form that a sink's `write` takes."""
 
 
-def _umis_of(batch: PairBatch) -> Umis:
-    return NO_UMIS if batch.umis is None or batch.umi_offsets is None else Umis(batch.umis, batch.umi_offsets)
+class RecordSink:
+    """A sink of the records of a unit.
 
+    Attributes:
+        records: number of records written so far.
+    """
 
-class BucketSink:
-    """A sink that distributes records to the buckets of a folder."""
+    def __init__(
+        self,
+        read_group: ReadGroup,
+        assemble: Callable[[RecordBatch, PairBatch, bytes], Encoded],
+        write: Callable[[Encoded], None],
+    ) -> None:
+        """Create a sink; `assemble` takes the ID of the read group, and `write` what it returns."""
+        self.records = 0
+        self._identifier, self._assemble, self._write = read_group.identifier.encode(), assemble, write
 
-    def __init__(self, file: BucketWriter, read_group: ReadGroup) -> None:
-        self.file, self.read_group = file, read_group
+    def encode(self, records: RecordBatch, batch: PairBatch) -> Encoded:
+        """Lay out the records of a batch without holding the interpreter's lock; return also their number."""
+        return len(records), self._assemble(records, batch, self._identifier)
 
-    @property
-    def records(self) -> int:
-        """Return the number of records written so far."""
-        return self.file.records
-
-    def encode(self, records: RecordBatch, batch: PairBatch) -> Dealt:
-        """Write the records to their buckets in memory, without holding the interpreter's lock."""
-        identifier = self.read_group.identifier.encode()
-        assembly = RecordAssembly(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
-        return assemble_dealt(assembly, self.file.genome)
-
-    def write(self, encoded: Dealt) -> None:
+    def write(self, encoded: Encoded) -> None:
         """Append the records."""
-        self.file.write(encoded)
-
-
-class BamSink:
-    """A sink that appends records to a BAM file in the order of the reads."""
-
-    def __init__(self, bam: BamWriter, read_group: ReadGroup) -> None:
-        self.bam, self.read_group, self.records = bam, read_group, 0
-
-    def encode(self, records: RecordBatch, batch: PairBatch) -> tuple[int, list[NDArray[np.uint8]]]:
-        """Lay out and compress the records without the interpreter's lock; return their number and the blocks."""
-        identifier = self.read_group.identifier.encode()
-        return len(records), assemble_blocks(records, batch.mate1, batch.mate2, identifier, _umis_of(batch))
-
-    def write(self, encoded: tuple[int, list[NDArray[np.uint8]]]) -> None:
-        """Append the blocks."""
-        records, blocks = encoded
-        self.records += records
-        self.bam.write_blocks(blocks)
-
-
-RecordSink: TypeAlias = BucketSink | BamSink
+        count, assembled = encoded
+        self.records += count
+        self._write(assembled)
 
 
 @contextmanager
@@ -82,7 +63,11 @@ def open_sink(
     """
     if path.suffix == ".bam":
         with open_bam(path, text, names, lengths) as bam:
-            yield BamSink(bam, read_group)
+            yield RecordSink(read_group, assemble_blocks, bam.write_blocks)
     else:
         with open_buckets(path, text, names, lengths, writers_of(threads)) as file:
-            yield BucketSink(file, read_group)
+            yield RecordSink(
+                read_group,
+                lambda records, batch, group: assemble_dealt(RecordAssembly(records, batch, group), file.genome),
+                file.write,
+            )

@@ -41,7 +41,7 @@ from quire.io.fastq import read_batches
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
 from quire.ledger import require_balance
 from quire.progress import Progress
-from quire.reads import ReadBatch, Reads
+from quire.reads import PairBatch, ReadBatch, Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
 from quire.run.inputs import identify
@@ -280,7 +280,7 @@ class _Run:
         return np.zeros((len(batch), self.settings.max_differences + 1), np.int64)
 
     def _encoded(self, records: RecordBatch, reads: CountedReads, counted: CountedReads | None) -> _Share:
-        blocks = assemble_blocks(records, reads.batch, None, b"")
+        blocks = assemble_blocks(records, PairBatch(reads.batch, None), b"")
         return _Share(counted, blocks, int((records.contig >= 0).sum()))
 
     def _write(self, share: _Share) -> None:

@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,9 @@ from numpy.typing import NDArray
 from quire.io.bam import encode_cpu
 from quire.io.bam.layout import FIXED_FIELDS
 from quire.io.bgzf_cpu import BLOCK_PAYLOAD, compress_blocks
-from quire.reads import ReadBatch
+from quire.reads import PairBatch
 
 PIECE_BYTES = 1 << 22  # records assembled before they are compressed; fits in the caches
-
-
-class Umis(NamedTuple):
-    """Texts of the tag RX by read: flat uint8 and int64[reads + 1]; both empty if no record has the tag."""
-
-    texts: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
-
-
-NO_UMIS = Umis(np.empty(0, np.uint8), np.empty(0, np.int64))
 
 
 def _no_tags() -> NDArray[np.int32]:
@@ -95,22 +85,15 @@ Inputs = cast(Any, namedtuple)(  # mypy knows literal names only
 )
 
 
-def assemble_blocks(
-    records: RecordBatch,
-    mate1: ReadBatch,
-    mate2: ReadBatch | None,
-    read_group: bytes,
-    umis: Umis = NO_UMIS,
-) -> list[NDArray[np.uint8]]:
+def assemble_blocks(records: RecordBatch, batch: PairBatch, read_group: bytes) -> list[NDArray[np.uint8]]:
     """Return the bytes of records as BGZF blocks, made a few thousand records at a time to stay in the caches.
 
     Tags have this order: NM MD MC ms AS XS SA NH HI th pa om lt RX RG. Paired records have `ms`, the sum of the mate's
     base qualities of at least 15, as `samtools fixmate -m` writes it for `samtools markdup`. Any thread may call it.
 
-    `mate1` is the batch of `records.read` where `records.mate` is 0, `mate2` the other, None for single reads; `umis`
-    are texts of the RX tags by read.
+    `batch` has the reads of the records; its UMIs become RX.
     """
-    assembly = RecordAssembly(records, mate1, mate2, read_group, umis)
+    assembly = RecordAssembly(records, batch, read_group)
     starts, pieces = assembly.starts, []
     buffer = np.empty(0, np.uint8)
     held = first = 0  # bytes of the buffer that are in no block yet; records written
@@ -136,22 +119,16 @@ class RecordAssembly:
         starts: int64[n + 1], where each begins if they are written end to end.
     """
 
-    def __init__(
-        self,
-        records: RecordBatch,
-        mate1: ReadBatch,
-        mate2: ReadBatch | None,
-        read_group: bytes,
-        umis: Umis = NO_UMIS,
-    ) -> None:
+    def __init__(self, records: RecordBatch, batch: PairBatch, read_group: bytes) -> None:
         """Compute the size of each record."""
         self.records = records
+        mate1, mate2 = batch.mate1, batch.mate2
         other = mate1 if mate2 is None else mate2
         self._inputs = Inputs(
             **{**vars(records), "alternate_share": records.alternate_share.view(np.uint32)},
             group=np.frombuffer(read_group, np.uint8),
-            umis=umis.texts,
-            umi_offsets=umis.offsets,
+            umis=np.empty(0, np.uint8) if batch.umis is None else batch.umis,
+            umi_offsets=np.empty(0, np.int64) if batch.umi_offsets is None else batch.umi_offsets,
             names=mate1.names,
             name_offsets=mate1.name_offsets,
             bases1=mate1.bases,
