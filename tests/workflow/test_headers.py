@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pysam
 import pytest
-from quire.align.command import command_line
+from quire.align.origin import command_line
 from quire.align.read_ends import Clipping
 from quire.align.unit_files import UnitInputs
 from quire.command.alignments import map_parser

@@ -1,7 +1,9 @@
-"""Digest of the inputs of mapping a unit; runs with equal digests write the same records."""
+"""The origin of a unit's records: a digest of the inputs of mapping, and the command that maps the unit alone."""
 
 import hashlib
 import json
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from quire.align.read_ends import Clipping
@@ -15,8 +17,9 @@ from quire.reference.storage import read_manifest
 def origin_of(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: str, program: str) -> str:
     """Return a digest (SHA-256, hexadecimal) of everything that determines a unit's records and header.
 
-    Read files are represented by path, size and modification time, as in Snakemake; the packed reference and the
-    indexes of its pages by the checksums in their manifests; the mapper by a digest of its sources, `program`.
+    Runs with equal digests write the same records. Read files are represented by path, size and modification time, as
+    in Snakemake; the packed reference and the indexes of its pages by the checksums in their manifests; the mapper by a
+    digest of its sources, `program`.
     """
     reads = inputs.reads
     said = {
@@ -47,3 +50,27 @@ def _contents(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
+
+
+def command_line(inputs: UnitInputs, read_group: ReadGroup, clipping: Clipping, umis: bool, backend: str) -> str:
+    """Return the command for the @PG line, which writes the same records.
+
+    Paths are as given; options that change no record are left out.
+    """
+    reads = inputs.reads
+    words: list[object] = ["quire", "map", *map(_listed, filter(None, (reads.fq1, reads.fq2, reads.bam)))]
+    words += ["--backend", backend, "--index-directory", inputs.reference.parent]
+    words += ["--reference", inputs.fasta] if inputs.fasta else []
+    words += ["--umi", "file", "--fq-umi", _listed(reads.fq_umi)] if reads.fq_umi else ["--umi", "name"] if umis else []
+    words += ["--interleaved"] if reads.interleaved else []
+    words += ["--qualities", reads.qualities] if reads.qualities else []
+    words += ["--clip-adapters"] if clipping.adapters else []
+    words += ["--clip-poly-g"] if clipping.poly_g else []
+    for part in ("sample", "unit", "library", "platform"):
+        words += [f"--{part}", getattr(read_group, part)]
+    return shlex.join([*map(str, words), "--unsorted", "--output", f"{read_group.identifier}.bam"])
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    """Return files as one word, separated by commas."""
+    return ",".join(map(str, paths))

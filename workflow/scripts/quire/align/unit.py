@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.algorithms.fm_index.cpu import page_arrays
-from quire.align.command import command_line
 from quire.align.engines.cpu import CpuEngine
 from quire.align.mapper import Mapper
+from quire.align.origin import command_line
 from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.read_ends import NO_CLIPPING, ClippedCounts, Clipping
 from quire.align.read_ends.cpu import clip_ends
