@@ -1,20 +1,14 @@
 """Genotype the gVCFs of all samples together in one piece of the reference."""
 
-import logging
 from pathlib import Path
 
-from quire.device.backend import cpu_only
 from quire.io.files import read_json
 from quire.rescore.joint import JointRequest, genotype_interval
 from quire.run.job import run_job
 
-log = logging.getLogger("quire.rescore")
-
 
 def main(job) -> None:
     """Unpack the job and genotype."""
-    backend = cpu_only(job.params.device.backend, "joint genotyping")
-    log.info("backend %s: %s", backend.name, backend.reason)
     pieces = read_json(job.input.pieces)["pieces"]
     request = JointRequest(
         reference_directory=Path(job.input.reference).parent,
@@ -25,7 +19,7 @@ def main(job) -> None:
         filters=job.params.filters,
         all_sites=job.params.emit == "all_sites",
         regions=job.params.intervals,
-        header_extras=[backend.to_vcf()],
+        backend=job.params.device.backend,
         fasta=job.input.fasta,
         threads=job.threads,
     )

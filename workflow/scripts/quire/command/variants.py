@@ -9,7 +9,6 @@ from typing import Any
 
 from quire import many_threads
 from quire.command.parser import CommandParser, require_apart, run_command
-from quire.device.backend import cpu_only
 from quire.errors import InputError
 from quire.io.bed import Interval
 from quire.io.files import scratch_directory
@@ -140,7 +139,7 @@ def joint(arguments: list[str]) -> None:
                         intervals=piece,
                         part=part,
                         minimum_quality=settings["minimum_quality"],
-                        header_extras=[cpu_only(given.backend, "joint genotyping").to_vcf()],
+                        backend=given.backend,
                         fasta=given.reference,
                         threads=given.threads,
                         filters=settings["filters"],

@@ -5,6 +5,7 @@ grow with the genome. At every position where some sample may have a variant, `m
 alleles, `genotype` decides which alleles are real and which samples have them, and `annotations` fills INFO.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from quire.device.backend import cpu_only
 from quire.errors import InputError
 from quire.io import vcf
 from quire.io.bed import Interval
@@ -39,6 +41,7 @@ from quire.rescore.phasing import BOTH, PHASE_KEYS, phased
 from quire.rescore.provenance import provenance
 from quire.rescore.records import shared_end
 
+log = logging.getLogger("quire.rescore")
 UNIT_BASES = 50_000  # bases that one process genotypes at a time, holding their lines
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
 """The fields of a VCF of every position."""
@@ -53,7 +56,7 @@ class JointRequest(NamedTuple):
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         part: bgzip VCF to write; every sample is a column, in the order of the files.
         minimum_quality: lowest QUAL (phred) of a variant that is written.
-        header_extras: further header lines.
+        backend: the backend that the configuration requests; the header says that this stage uses no card.
         fasta: the reference, to be named in the header.
         threads: processes that share the piece.
         filters: the validated block `rescore.filters`; None for no filters.
@@ -66,7 +69,7 @@ class JointRequest(NamedTuple):
     intervals: Sequence[Interval]
     part: str | Path
     minimum_quality: float
-    header_extras: Sequence[str] = ()
+    backend: str = "auto"
     fasta: str | Path | None = None
     threads: int = 1
     filters: Mapping[str, Mapping[str, Any]] | None = None
@@ -87,11 +90,13 @@ def genotype_interval(request: JointRequest) -> int:
     judged = filters_of(request.filters or {})
     fields = WITH_REFERENCE_FIELDS if request.all_sites else FIELDS
     letters = reference.sequence if request.all_sites else None
+    backend = cpu_only(request.backend, "joint genotyping")
+    log.info("backend %s: %s", backend.name, backend.reason)
     emit = "all_sites" if request.all_sites else "variants"
     settings = {"minimum_quality": minimum_quality, "emit": emit, "intervals": request.regions, "output": "all.vcf.gz"}
     extras = [
         *provenance("joint", request.gvcfs, settings, request.fasta),
-        *request.header_extras,
+        backend.to_vcf(),
         *definitions(judged),
         *([LOW_QUALITY_LINE] if request.all_sites else []),
     ]
