@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pysam
 from quire.buckets.file import BucketFile
+from quire.finish.marking import Marking
 from quire.finish.sorting import Effort, SortedFile, sort_and_mark
 
 from bench.common import (
@@ -25,6 +26,7 @@ from bench.common import (
     run,
     write_measurement,
 )
+from tests.support.no_counting import NoCounting
 
 REGION = "20:10000001-12000000"
 COPIED = 3  # one in this many pairs has a copy
@@ -44,7 +46,8 @@ def with_duplicates(mates: tuple[Path, Path], folder: Path) -> tuple[Path, Path]
 def finish(buckets: Path, output: Path, threads: int) -> None:
     """Sort, mark and index, in a process that is timed."""
     units = [(BucketFile(buckets), 0)]
-    sort_and_mark("bench", units, SortedFile(output, Path(f"{output}.bai")), Effort(threads, MEMORY_MB))
+    file, effort = SortedFile(output, Path(f"{output}.bai")), Effort(threads, MEMORY_MB)
+    sort_and_mark("bench", units, file, effort, NoCounting(), Marking())
 
 
 def digest(bam: Path) -> str:

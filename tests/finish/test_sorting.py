@@ -12,11 +12,13 @@ from quire.buckets.file import BucketFile
 from quire.buckets.layout import SPAN
 from quire.errors import QuireError
 from quire.finish import ranges_cpu, sorting
+from quire.finish.marking import Marking
 from quire.finish.sorting import FINISHED, Effort, SortedFile, sort_and_mark, sorted_header
 from quire.version import VERSION
 
 from tests.support.bucket_builders import buckets_of
 from tests.support.builders import paired_lines, write_bam
+from tests.support.no_counting import NoCounting
 
 CONTIGS = {"chr1": 300_000, "chr2": 40_000, "empty": 1000, "chr3": 70_000}
 
@@ -47,7 +49,8 @@ def run(
     folder: Path, unit: Path, threads: int = 2, memory_mb: int = 100, kind: str = "bai"
 ) -> tuple[Path, sorting.Sorted]:
     output, units = folder / "out.bam", [(BucketFile(buckets_of(unit)), 0)]
-    done = sort_and_mark("S", units, SortedFile(output, folder / f"out.bam.{kind}", kind), Effort(threads, memory_mb))
+    file, effort = SortedFile(output, folder / f"out.bam.{kind}", kind), Effort(threads, memory_mb)
+    done = sort_and_mark("S", units, file, effort, NoCounting(), Marking())
     return output, done
 
 
@@ -97,7 +100,7 @@ def test_one_answer(tmp_path: Path) -> None:
     assert run(tmp_path, unit, 3, 500)[0].read_bytes() == expected
     other_batches = BucketFile(buckets_of(unit, 37))
     output = tmp_path / "other.bam"
-    sort_and_mark("S", [(other_batches, 0)], SortedFile(output, None), Effort(2, 100))
+    sort_and_mark("S", [(other_batches, 0)], SortedFile(output, None), Effort(2, 100), NoCounting(), Marking())
     assert output.read_bytes() == expected
 
 
@@ -129,7 +132,7 @@ def test_a_counter_that_fails_ends_it(tmp_path: Path) -> None:
     unit = unsorted_file(tmp_path, "a.bam", crowded_pairs(7, 3000, CONTIGS))
     units = [(BucketFile(buckets_of(unit)), 0)]
     with pytest.raises(QuireError, match="no more"):
-        sort_and_mark("S", units, SortedFile(tmp_path / "out.bam", None), Effort(2, 100), Failing())
+        sort_and_mark("S", units, SortedFile(tmp_path / "out.bam", None), Effort(2, 100), Failing(), Marking())
     assert not [path for path in tmp_path.iterdir() if "out.bam" in path.name]
     assert not [thread for thread in threading.enumerate() if thread.name == "quire-ahead"]
 

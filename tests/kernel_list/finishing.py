@@ -17,6 +17,8 @@ from quire.io.bam.layout import FIXED_FIELDS
 from quire.reference import build
 from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
 
+from tests.support.no_counting import NoCounting
+
 _BASES = 250  # more than a window of GC content
 _CONTIGS = ["contig"], [_BASES]
 
@@ -33,7 +35,7 @@ def run(optical: bool, umis: bool) -> None:
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable, as in production
                 buckets.write(deal(records_of(record), buckets.genome))
         units, marking = [(stack.enter_context(BucketFile(unit)), 0)], Marking(100 if optical else None, umis)
-        sort_and_mark("compiling", units, SortedFile(ordered, index), Effort(1, 50), None, marking)
+        sort_and_mark("compiling", units, SortedFile(ordered, index), Effort(1, 50), NoCounting(), marking)
         genome = units[0][0].genome
         for part in ranges(units, genome, 0):  # the kernels for a deep bucket, which is split
             finish_range(part, genome, 1, 0, marking)

@@ -61,9 +61,6 @@ class SortedFile:
     assembly: str = ""
 
 
-NO_OPTICAL = Marking()
-
-
 @dataclass(frozen=True)
 class Sorted:
     """Numbers of records read and written, and int64[libraries, COUNTED] of `quire.finish.ranges_cpu.count_marked`."""
@@ -78,8 +75,8 @@ def sort_and_mark(
     units: Sequence[tuple[BucketFile, int]],
     output: SortedFile,
     effort: Effort,
-    counting: Counting | None = None,
-    marking: Marking = NO_OPTICAL,
+    counting: Counting,
+    marking: Marking,
 ) -> Sorted:
     """Write the sorted and marked records of the units, and the index.
 
@@ -101,7 +98,7 @@ def sort_and_mark(
 
             def finished_range(part: Range) -> tuple[FinishedRange, Sequence[Prepared]]:
                 done = finish_range(part, head.genome, libraries, builder.depth, marking)
-                return done, [] if counting is None else counting.prepare(done.records)
+                return done, counting.prepare(done.records)
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
@@ -126,9 +123,8 @@ def sort_and_mark(
                 for done, batches in finished:
                     if done.entries is None:
                         unplaced += len(done.records.starts)
-                    if counting is not None:
-                        with spent.on("waiting for the counts"):
-                            counting.take(batches)
+                    with spent.on("waiting for the counts"):
+                        counting.take(batches)
                     counts += done.counts
                     records_out += len(done.records.starts)
                     progress.tell_count(records_out, records_in, "records sorted")

@@ -28,6 +28,7 @@ from quire.simd.compiled import compiled
 STRETCH_BYTES, THREADS, STRETCHES_AHEAD = 1 << 20, 4, 8  # compressed bytes of a stretch; inflating threads; stretches
 HIGHEST_PHRED, NO_QUALITIES = 93, 255
 _FINE, _LACKS_QUALITIES, _HIGH_QUALITY, _EQUAL_SIGN = range(4)
+LONGEST_READ = 1024  # bases
 _GROUP = "samtools collate -o grouped.bam"
 
 
@@ -59,9 +60,7 @@ class RecordCounts:
     supplementary: int = 0
 
 
-def bam_batches(
-    path: Path, reads_per_batch: int, counts: RecordCounts, name: Path, maximum_length: int = 1024
-) -> Iterator[PairBatch]:
+def bam_batches(path: Path, reads_per_batch: int, counts: RecordCounts, name: Path) -> Iterator[PairBatch]:
     """Yield the primary records of a BAM file as reads or pairs, on the strand that was sequenced.
 
     Mates are adjacent, apart from secondary and supplementary records, which are skipped; `counts` receives the numbers
@@ -75,7 +74,7 @@ def bam_batches(
     waiting: list[PairBatch] = []
     held = read = 0
     with ThreadPoolExecutor(THREADS, "quire-inflate") as pool:
-        for batch in _batches_of_stretches(stream, pool, counts, name, maximum_length):
+        for batch in _batches_of_stretches(stream, pool, counts, name):
             waiting.append(batch)
             held += len(batch)
             read += len(batch)
@@ -93,7 +92,7 @@ def bam_batches(
 
 
 def _batches_of_stretches(
-    stream: BamStream, pool: ThreadPoolExecutor, counts: RecordCounts, name: Path, maximum_length: int
+    stream: BamStream, pool: ThreadPoolExecutor, counts: RecordCounts, name: Path
 ) -> Iterator[PairBatch]:
     """Yield one batch per stretch of the file: its reads, or its complete pairs."""
     carry = np.empty(0, np.uint8)  # a record whose mate is in the next stretch
@@ -127,18 +126,16 @@ def _batches_of_stretches(
             start = int(records.starts[chosen[-1]])
             size = int(records.fixed["block_size"][chosen[-1]]) + SIZE_BYTES
             carry, chosen = records.data[start : start + size].copy(), chosen[:-1]
-        batch = _batch(records, chosen, paired, name, maximum_length, ordinal)
+        batch = _batch(records, chosen, paired, name, ordinal)
         ordinal += len(batch)
         yield batch
     if len(carry):
         raise _lacks_mate(name, _name(records_of(carry), 0))
 
 
-def _batch(
-    records: Records, chosen: NDArray[np.int64], paired: bool, name: Path, maximum_length: int, ordinal: int
-) -> PairBatch:
+def _batch(records: Records, chosen: NDArray[np.int64], paired: bool, name: Path, ordinal: int) -> PairBatch:
     if not paired:
-        return PairBatch(_reads(records, chosen, name, maximum_length, ordinal), None)
+        return PairBatch(_reads(records, chosen, name, ordinal), None)
     one, other = chosen[::2], chosen[1::2]
     flags = records.fixed["flag"]
     swapped = (flags[one] & sam.FLAG_SECOND_OF_PAIR) != 0
@@ -154,19 +151,19 @@ def _batch(
             f"{name}: two records named {_name(records, int(one[wrong_at]))} follow each other and are not the first "
             "and the second mate of a pair by their flags; repair them, for example by `samtools fastq` and its files."
         )
-    mates = [_reads(records, rows, name, maximum_length, ordinal) for rows in (first, second)]
+    mates = [_reads(records, rows, name, ordinal) for rows in (first, second)]
     return PairBatch(mates[0], mates[1])
 
 
-def _reads(records: Records, chosen: NDArray[np.int64], name: Path, maximum_length: int, ordinal: int) -> ReadBatch:
+def _reads(records: Records, chosen: NDArray[np.int64], name: Path, ordinal: int) -> ReadBatch:
     """Return the chosen records as reads, on the strand that was sequenced."""
     fixed = records.fixed[chosen]
     lengths = fixed["bases"].astype(np.int64)
-    if (lengths > maximum_length).any():
-        i = int(np.argmax(lengths > maximum_length))
+    if (lengths > LONGEST_READ).any():
+        i = int(np.argmax(lengths > LONGEST_READ))
         raise InputError(
             f"{name}: the read {_name(records, int(chosen[i]))} is {lengths[i]} bases long, and the longest read "
-            f"accepted is {maximum_length}; remove longer reads, this workflow is for short reads."
+            f"accepted is {LONGEST_READ}; remove longer reads, this workflow is for short reads."
         )
     name_offsets, offsets = (
         offsets_from_lengths(fixed["name_bytes"].astype(np.int64) - 1),
