@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pysam
-from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
+from quire.index import SearchInputs
 from quire.reads import ReadBatch
 from quire.reference import Reference
 from quire.sam import FLAG_REVERSE, FLAG_UNMAPPED
@@ -174,7 +175,7 @@ def search(index: str, reads: str, differences: str, report: str, output: str) -
     pages = sorted(folder.glob("page_*"), key=lambda page: int(page.name.split("_")[1]))
     outputs = CompleteOutputs(bam, bam.with_suffix(".tsv"), bam.with_suffix(".json"))
     settings = CompleteSettings(bam.stem, int(differences), report=report, backend="cpu")
-    search_reads(CompleteInputs(folder / "reference", pages, None, Path(reads)), outputs, settings)
+    search_reads(SearchInputs(folder / "reference", pages, None, Path(reads)), outputs, settings)
 
 
 def first_reads(path: Path, count: int) -> Path:

@@ -24,6 +24,7 @@ from quire.reads import ReadBatch
 from quire.reference import Reference
 
 from bench.common import add_figures, print_setting, print_table, write_measurement
+from tests.support.complete_cases import cut_into
 
 SUBSTITUTIONS, GAPPED = 0.01, 0.1
 ROOM = 1 << 24
@@ -72,10 +73,11 @@ class Processor:
         from quire.reads.cpu import orient
 
         few, oriented = orient(reads.part(0, 20)), orient(reads)
-        list(find_ends(self.pages, few, self.axis, k, ROOM, pieces))  # compiles
-        start = time.process_time()
-        parts = list(find_ends(self.pages, oriented, self.axis, k, ROOM, pieces))
-        seconds = time.process_time() - start
+        with cut_into(pieces):
+            list(find_ends(self.pages, few, self.axis, k, ROOM))  # compiles
+            start = time.process_time()
+            parts = list(find_ends(self.pages, oriented, self.axis, k, ROOM))
+            seconds = time.process_time() - start
         return seconds, seconds, parts
 
 
@@ -99,7 +101,8 @@ class OnCard:
         for repeat in range(4):  # the first compiles
             card.synchronize()
             start = time.perf_counter()
-            parts = list(find_ends(card, self.pages, orient(card, reads), self.axis, k, ROOM, pieces))
+            with cut_into(pieces):
+                parts = list(find_ends(card, self.pages, orient(card, reads), self.axis, k, ROOM))
             card.synchronize()
             searched = time.perf_counter()
             ends = [Ends(*map(card.download, part)) for part in parts]

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
+from quire.index import SearchInputs
 from quire.index.construction import ensure_index
-from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
-from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
+from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
 
 from bench.common import arguments, print_setting, print_table, write_measurement
 
@@ -65,7 +66,7 @@ def _complete(work: Path, genome: str, _: str) -> None:
     rows: list[tuple[object, ...]] = []
     for bases, length in ((len(genome), 36), (len(genome), 100), (len(genome), 150), (1 << 20, 100)):
         fasta, reference, pages = _index(work, genome[:bases])
-        inputs = CompleteInputs(reference, pages, fasta, _reads(work / "reads.fq", genome[:bases], length))
+        inputs = SearchInputs(reference, pages, fasta, _reads(work / "reads.fq", genome[:bases], length))
         times: list[float] = []
         for k in range(6):
             if times and times[-1] > SLOWEST:
@@ -98,7 +99,7 @@ def _mems(work: Path, genome: str, other: str) -> None:
         row: list[object] = [f"{bases / 1e6:.2f} Mb"]
         for length in (14, 20, 50, 100):
             settings = MemsSettings("x", min_length=length, backend="cpu")
-            inputs = MemsInputs(reference, pages, fasta, queries)
+            inputs = SearchInputs(reference, pages, fasta, queries)
             seconds = _seconds(partial(find_mems, inputs, outputs, settings))
             matches = json.loads(outputs.summary.read_text())["counts"]["matches"]
             row.append(f"{seconds:.2f} s, {matches:,}")
@@ -111,13 +112,11 @@ def _pairwise(work: Path, genome: str, other: str) -> None:
     outputs = PairwiseOutputs(work / "out.paf", work / "out.bam", work / "out.json")
     rows: list[tuple[object, ...]] = []
     for bases in (1000, 3000, 10_000, 30_000, 100_000):
-        inputs = PairwiseInputs(
-            _fasta(work / "query.fa", other[:bases]), "", _fasta(work / "target.fa", genome[:bases]), ""
-        )
+        files = _fasta(work / "query.fa", other[:bases]), _fasta(work / "target.fa", genome[:bases])
         row: list[object] = [f"{bases:,}"]
         for mode, anchors in (("local", "none"), ("global", "none"), ("local", "mems")):
             settings = PairwiseSettings("x", mode=mode, anchors=anchors, backend="cpu")
-            seconds = _seconds(partial(align_pair, inputs, outputs, settings))
+            seconds = _seconds(partial(align_pair, *map(str, files), outputs, settings))
             row.append(f"{seconds:.2f} s" + (f", {bases**2 / seconds / 1e9:.1f}" if anchors == "none" else ""))
         rows.append(tuple(row))
     print("pairwise: seconds of processor, and billions of cells a second")

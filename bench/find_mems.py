@@ -4,7 +4,8 @@ import argparse
 import logging
 from pathlib import Path
 
-from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+from quire.index import SearchInputs
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     pages = sorted(given.index.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
     find_mems(
-        MemsInputs(given.index / "reference", pages, None, given.queries),
+        SearchInputs(given.index / "reference", pages, None, given.queries),
         MemsOutputs(given.output, given.output.with_suffix(".json")),
         MemsSettings("bench", given.min_length, given.strands, given.unique, given.threads, given.backend),
     )

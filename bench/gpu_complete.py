@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from quire import index
-from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
+from quire.index import SearchInputs
 from quire.reads import ReadBatch
 from quire.reference import Reference
 
@@ -66,9 +67,9 @@ def measure(given: argparse.Namespace, backends: list[str], length: int, k: int)
         bam = given.work / f"{backend}.bam"
         outputs = CompleteOutputs(bam, bam.with_suffix(".tsv"), bam.with_suffix(".json"))
         settings = CompleteSettings(backend, k, backend=backend, threads=given.threads)
-        search_reads(CompleteInputs(given.index / "reference", pages, None, few), outputs, settings)
+        search_reads(SearchInputs(given.index / "reference", pages, None, few), outputs, settings)
         start, processor = time.perf_counter(), time.process_time()
-        search_reads(CompleteInputs(given.index / "reference", pages, None, fastq), outputs, settings)
+        search_reads(SearchInputs(given.index / "reference", pages, None, fastq), outputs, settings)
         seconds, processor = time.perf_counter() - start, time.process_time() - processor
         digests.add((records_digest(bam), hashlib.sha256(outputs.counts.read_bytes()).hexdigest()[:12]))
         rows.append((length, k, backend, f"{seconds:.2f}", f"{processor:.1f}", f"{given.reads / seconds:,.0f}",

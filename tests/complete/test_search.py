@@ -9,11 +9,13 @@ import numpy as np
 import pysam
 import pytest
 from quire.complete import search as stage
+from quire.complete import streaming
 from quire.complete.finders import CpuFinder
-from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
 from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
 from quire.errors import InputError, QuireError
+from quire.index import SearchInputs
 from quire.reference import Reference
 
 from tests.oracles import complete as oracle
@@ -61,9 +63,9 @@ def search(case, indexed=None, most_ends=1 << 20, reads_per_batch=2048, **settin
     outputs = CompleteOutputs(folder / "out.bam", folder / "out.tsv", folder / "out.json")
     given = {"backend": "cpu", "max_differences": DIFFERENCES, **settings}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "MOST_ENDS", most_ends)
+        patch.setattr(streaming, "MOST_ENDS", most_ends)
         patch.setattr(CpuFinder, "reads_per_batch", reads_per_batch)
-        search_reads(CompleteInputs(indexed.directory, indexed.pages, fasta, path), outputs,
+        search_reads(SearchInputs(indexed.directory, indexed.pages, fasta, path), outputs,
                      CompleteSettings("test", **given))  # fmt: skip
     with pysam.AlignmentFile(str(outputs.bam)) as stream:
         records = list(stream)
@@ -206,7 +208,7 @@ def test_a_read_that_is_too_short_is_refused_by_name(case, tmp_path):
     path = tmp_path / "short.fq"
     path.write_text("@long\nACGTACGT\n+\nIIIIIIII\n@tiny\nACGTA\n+\nIIIII\n")
     outputs = CompleteOutputs(tmp_path / "x.bam", tmp_path / "x.tsv", tmp_path / "x.json")
-    inputs = CompleteInputs(indexed.directory, indexed.pages, fasta, path)
+    inputs = SearchInputs(indexed.directory, indexed.pages, fasta, path)
     with pytest.raises(
         InputError, match=r"record 2 \(tiny\) has 5 bases, and a search with 2 differences needs reads of 6"
     ):

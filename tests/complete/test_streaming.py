@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from quire.algorithms.complete import Ends
+from quire.complete import streaming
 from quire.complete.streaming import whole_reads
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_shares_are_whole_reads(seed: int) -> None:
+def test_shares_are_whole_reads(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the parts: all reads once and in order, none with more ends than are held, and all ends of each."""
     rng = np.random.default_rng(seed)
     count, most, of_share = int(rng.integers(1, 12)), int(rng.integers(1, 15)), int(rng.integers(1, 6))
@@ -19,7 +20,8 @@ def test_shares_are_whole_reads(seed: int) -> None:
     ends = Ends(read, zeros, np.arange(len(read)), zeros)
     bounds = [0, *sorted(rng.integers(0, len(read) + 1, int(rng.integers(0, 9))).tolist()), len(read)]
     parts = [Ends._make(column[a:b] for column in ends) for a, b in itertools.pairwise(bounds)]
-    shares = list(whole_reads(iter(parts), count, of_share, most))
+    monkeypatch.setattr(streaming, "MOST_ENDS", most)
+    shares = list(whole_reads(iter(parts), count, of_share))
     assert [read for share in shares for read in range(share.first, share.last)] == list(range(count))
     for share in shares:
         mine = (read >= share.first) & (read < share.last)
@@ -33,7 +35,8 @@ def test_shares_are_whole_reads(seed: int) -> None:
             np.testing.assert_array_equal(share.ends.read + share.first, read[mine])
 
 
-def test_a_share_comes_before_what_follows_it_is_asked_for() -> None:
+def test_a_share_comes_before_what_follows_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "MOST_ENDS", 9)
     given = []
 
     def parts():
@@ -42,6 +45,6 @@ def test_a_share_comes_before_what_follows_it_is_asked_for() -> None:
             zeros = np.zeros(len(reads), np.uint8)
             yield Ends(np.array(reads), zeros, np.arange(len(reads)), zeros)
 
-    shares = whole_reads(parts(), 5, 1, 9)
+    shares = whole_reads(parts(), 5, 1)
     assert (next(shares).last, given) == (1, [3])
     assert [(share.first, share.last) for share in shares] == [(1, 2), (2, 3), (3, 4), (4, 5)]

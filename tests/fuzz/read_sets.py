@@ -3,10 +3,12 @@
 import gzip
 import random
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.read_files import ReadFiles
+from quire.mems import queries_cpu
 from quire.mems.queries_cpu import read_queries
 from quire.run.exact_tools import require_sequences
 
@@ -139,7 +141,9 @@ class QueriesFile(TextTarget):
         """Return the queries."""
         require_sequences(str(path), "mems 1, queries")
         found = []
-        for batch in read_queries(path, 60, 40):
+        with patch.multiple(queries_cpu, BATCH_BASES=60, CHUNK_BYTES=40):
+            batches = list(read_queries(path))
+        for batch in batches:
             letters = np.frombuffer(b"ACGTN", np.uint8)[batch.queries.codes].tobytes().decode()
             names = batch.names.tobytes().decode("latin-1")
             for n in range(len(batch)):

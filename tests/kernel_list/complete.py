@@ -7,12 +7,14 @@ from pathlib import Path
 from quire.algorithms.complete.cpu import find_ends
 from quire.algorithms.fm_index.cpu import page_arrays
 from quire.complete.finders import axis_of
-from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
-from quire.index import PageIndex
+from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
+from quire.index import PageIndex, SearchInputs
 from quire.index.construction import ensure_index
 from quire.io.fastq import read_batches
 from quire.reads.cpu import orient
 from quire.reference import Reference
+
+from tests.support.complete_cases import cut_into
 
 _BASES = 6000
 _INDEX = {"sampling_distance": 64, "sa_sampling": 1}
@@ -30,17 +32,18 @@ def run() -> None:
         (root / "reads.fq").write_text(text)
         for page_size in (1 << 20, 2048):
             packed, pages = ensure_index(root / "genome.fa", root / str(page_size), page_size, _INDEX, "cpu", "auto")
-            inputs = CompleteInputs(packed, pages, None, root / "reads.fq")
+            inputs = SearchInputs(packed, pages, None, root / "reads.fq")
             outputs = CompleteOutputs(root / "out.bam", root / "out.tsv", root / "out.json")
             search_reads(inputs, outputs, CompleteSettings("compile", backend="cpu"))
             _walk(inputs)
 
 
-def _walk(inputs: CompleteInputs) -> None:
+def _walk(inputs: SearchInputs) -> None:
     """Search through the trie, which `search_reads` never uses for so small a genome."""
     packed = Reference.open(inputs.reference)
     indexes = [PageIndex.open(page, packed) for page in inputs.pages]
     pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
-    for pair in read_batches(inputs.reads, None, 100):
-        for _ in find_ends(pages, orient(pair.mate1), axis_of(packed), max_differences=2, room=100, count=1):
-            pass
+    for pair in read_batches(inputs.queries, None, 100):
+        with cut_into(1):
+            for _ in find_ends(pages, orient(pair.mate1), axis_of(packed), max_differences=2, room=100):
+                pass

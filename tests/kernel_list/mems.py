@@ -4,8 +4,9 @@ import random
 import tempfile
 from pathlib import Path
 
+from quire.index import SearchInputs
 from quire.index.construction import ensure_index
-from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 
 _BASES = 6000
 _INDEX = {"sampling_distance": 64, "sa_sampling": 1}
@@ -26,4 +27,4 @@ def run() -> None:
             for queries in (root / "queries.fa", root / "queries.fq"):
                 for unique in ("none", "both"):
                     settings = MemsSettings("compile", unique=unique, backend="cpu")
-                    find_mems(MemsInputs(packed, pages, None, queries), outputs, settings)
+                    find_mems(SearchInputs(packed, pages, None, queries), outputs, settings)

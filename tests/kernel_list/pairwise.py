@@ -4,7 +4,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
+from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
 
 _BASES = 200
 
@@ -19,7 +19,8 @@ def run() -> None:
         (root / "target.fa").write_text(f">target\n{bases}\n")
         for mode in ("global", "local"):
             align_pair(
-                PairwiseInputs(root / "query.fa", "", root / "target.fa", ""),
+                str(root / "query.fa"),
+                str(root / "target.fa"),
                 PairwiseOutputs(root / "out.paf", root / "out.bam", root / "out.json"),
                 PairwiseSettings("compile", mode=mode, backend="cpu"),
             )

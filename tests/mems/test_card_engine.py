@@ -9,8 +9,9 @@ from quire import index, reference
 from quire.algorithms.mems import gpu
 from quire.device.backend import Backend
 from quire.errors import QuireError
+from quire.index import SearchInputs
 from quire.mems import search as stage
-from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
@@ -52,7 +53,7 @@ class WithCard:
 
 def run(folder: Path, name: str, **settings) -> bytes:
     pages = sorted(folder.glob("page_*"))
-    inputs = MemsInputs(folder / "reference", pages, folder / "genome.fa", folder / "queries.fa")
+    inputs = SearchInputs(folder / "reference", pages, folder / "genome.fa", folder / "queries.fa")
     outputs = MemsOutputs(folder / f"{name}.mems", folder / f"{name}.json")
     find_mems(inputs, outputs, MemsSettings(name, threads=2, backend="cpu", **settings))
     return outputs.mems.read_bytes()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from quire.algorithms.mems import Queries
 from quire.errors import InputError
+from quire.mems import queries_cpu
 from quire.mems.queries_cpu import read_queries, turned
 
 from tests.support.mems_text import codes_of
@@ -28,28 +29,32 @@ def parsed(batches) -> list[tuple[str, list[int]]]:
 
 @pytest.mark.parametrize("chunk_bytes", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("batch_bases", [1, 8, 1000])
-def test_records_of_fasta(tmp_path, chunk_bytes, batch_bases):
+def test_records_of_fasta(tmp_path, chunk_bytes, batch_bases, monkeypatch):
     """Records are wrapped, have blanks and carriage returns, are empty or share a name, for any size of pieces."""
     path = tmp_path / "queries.fa"
     path.write_bytes(PLAIN.encode())
     wanted = [(name, codes_of(letters).tolist()) for name, letters in PARSED]
-    assert parsed(read_queries(path, batch_bases, chunk_bytes)) == wanted
+    monkeypatch.setattr(queries_cpu, "BATCH_BASES", batch_bases)
+    monkeypatch.setattr(queries_cpu, "CHUNK_BYTES", chunk_bytes)
+    assert parsed(read_queries(path)) == wanted
     path.write_bytes(gzip.compress(b"\n" + PLAIN.rstrip().encode()))
-    assert parsed(read_queries(path, batch_bases, chunk_bytes)) == wanted
+    assert parsed(read_queries(path)) == wanted
 
 
-def test_batches_end_with_queries(tmp_path):
+def test_batches_end_with_queries(tmp_path, monkeypatch):
     """Batches have about the requested number of bases."""
     rng = random.Random(1)
     records = [(f"r{i}", "".join(rng.choices("ACGT", k=rng.randrange(60)))) for i in range(200)]
     path = tmp_path / "queries.fa"
     path.write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
-    batches = list(read_queries(path, 500, 64))
+    monkeypatch.setattr(queries_cpu, "BATCH_BASES", 500)
+    monkeypatch.setattr(queries_cpu, "CHUNK_BYTES", 64)
+    batches = list(read_queries(path))
     assert parsed(batches) == [(name, codes_of(letters).tolist()) for name, letters in records]
     assert len(batches) > 5
     fastq = tmp_path / "queries.fq"
     fastq.write_text("".join(f"@{name}\n{letters}\n+\n{'I' * len(letters)}\n" for name, letters in records))
-    assert parsed(read_queries(fastq, 500)) == parsed(batches)
+    assert parsed(read_queries(fastq)) == parsed(batches)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from quire.algorithms.pairwise import Mode, PairwiseAlignment, pair_of
 from quire.algorithms.pairwise.recount import Columns, recount
 from quire.algorithms.scoring import BWA_MEM
 from quire.errors import InputError, QuireError
-from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
+from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
 from quire.pairwise.files import AlignedPair, SequenceRegion, bam_record, read_region, segments
 
 from tests.oracles import pairwise as oracle
@@ -34,7 +34,8 @@ def run(folder: Path, query_region: str = "", target_region: str = "chr:1", **se
     """Align the two files and return the summary."""
     settings = {"backend": "cpu", **settings}
     align_pair(
-        PairwiseInputs(folder / "query.fa.gz", query_region, folder / "target.fa", target_region),
+        ":".join(filter(None, (str(folder / "query.fa.gz"), query_region))),
+        ":".join(filter(None, (str(folder / "target.fa"), target_region))),
         outputs_in(folder / "out"),
         PairwiseSettings("pair", **settings),
     )

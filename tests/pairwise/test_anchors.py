@@ -14,7 +14,7 @@ from quire.algorithms.pairwise.cpu import align
 from quire.algorithms.pairwise.recount import Stretches
 from quire.algorithms.scoring import BWA_MEM
 from quire.pairwise.aligners import PairAligner
-from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
+from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
 from quire.pairwise.anchors import align_between_anchors, best_chain, find_anchors, shortened
 
 from tests.algorithms.test_pairwise import GENOME, check, codes, edited
@@ -134,8 +134,8 @@ def test_files_say_whether_the_alignment_is_optimal(tmp_path: Path, query: str, 
     (tmp_path / "query.fa").write_text(f">q\n{query}\n")
     (tmp_path / "target.fa").write_text(f">t\nTTT{query}TTGC\n")
     outputs = PairwiseOutputs(*(tmp_path / f"out.{kind}" for kind in ("paf", "bam", "json", "dots.json")))
-    inputs = PairwiseInputs(tmp_path / "query.fa", "", tmp_path / "target.fa", "")
-    align_pair(inputs, outputs, PairwiseSettings("pair", anchors="mems", backend="cpu"))
+    files = str(tmp_path / "query.fa"), str(tmp_path / "target.fa")
+    align_pair(*files, outputs, PairwiseSettings("pair", anchors="mems", backend="cpu"))
     summary = json.loads(outputs.summary.read_text())
     assert summary["optimal"] is not anchored
     assert ("anchors" in summary["counts"]) is anchored

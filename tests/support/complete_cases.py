@@ -1,10 +1,12 @@
 """Axes and reads for the tests of complete search, and the oracle's answers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
-from quire.algorithms.complete import Axis, Ends
+from quire.algorithms.complete import Axis, Ends, pieces
 from quire.algorithms.complete.windows.gpu import upload_axis
 from quire.device.card import Card
 from quire.ragged import offsets_from_lengths
@@ -13,6 +15,16 @@ from quire.sequence.packing import stand_in_codes, unpack
 from tests.oracles import complete as oracle
 from tests.support.card_builders import card_reads, pack, reverse_complement
 from tests.support.index_builders import build_index, cut_pages
+
+
+@contextmanager
+def cut_into(count: int | None) -> Iterator[None]:
+    """Let searches in this block cut reads into `count` pieces; None leaves the cut of least estimated cost."""
+    if count is None:
+        yield
+        return
+    with patch.object(pieces, "pieces_of", lambda length, differences, _: pieces.cut(length, differences, count)):
+        yield
 
 
 def make_axis(islands: Sequence[Sequence[int]]) -> Axis:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from quire import index, reference
 from quire.algorithms.mems import Queries
-from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+from quire.index import SearchInputs
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 from quire.ragged import offsets_from_lengths
 from quire.reference import Reference
 from quire.sequence.codes import code_table
@@ -57,7 +58,7 @@ def build(folder: Path, records: Sequence[Record], page_size: int = 1 << 20) -> 
 def find(built: Built, queries: Path, out: Path, **settings) -> bytes:
     """Return the text that the stage writes."""
     outputs = MemsOutputs(out, out.with_suffix(".json"))
-    inputs = MemsInputs(built.directory, built.pages, built.fasta, queries)
+    inputs = SearchInputs(built.directory, built.pages, built.fasta, queries)
     find_mems(inputs, outputs, MemsSettings("test", **{"backend": "cpu", **settings}))
     return out.read_bytes()
 

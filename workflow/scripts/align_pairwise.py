@@ -2,34 +2,24 @@
 
 from pathlib import Path
 
-from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
-from quire.run.exact_tools import fasta_and_region
+from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
+from quire.run.exact_tools import settings_of
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and align."""
-    search = dict(job.params.search)
-    query, query_region = fasta_and_region(search.pop("query"))
-    target, target_region = fasta_and_region(search.pop("target"))
+    settings = settings_of(job)
     align_pair(
-        PairwiseInputs(
-            query=Path(query), query_region=query_region or "", target=Path(target), target_region=target_region or ""
-        ),
+        settings.pop("query"),
+        settings.pop("target"),
         PairwiseOutputs(
             paf=Path(job.output.paf),
             bam=Path(job.output.bam),
             summary=Path(job.output.summary),
             dots=Path(job.output.dots),
         ),
-        PairwiseSettings(
-            name=job.wildcards.search,
-            **search.pop("scores"),
-            **search,
-            threads=job.threads,
-            backend=job.params.device.backend,
-            memory=job.params.device.memory,
-        ),
+        PairwiseSettings(**settings.pop("scores"), **settings),
     )
 
 

@@ -2,27 +2,23 @@
 
 from pathlib import Path
 
-from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+from quire.index import SearchInputs
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
+from quire.run.exact_tools import settings_of
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and search."""
     find_mems(
-        MemsInputs(
+        SearchInputs(
             reference=Path(job.input.reference).parent,
             pages=[Path(page).parent for page in job.input.pages],
             fasta=Path(job.input.fasta),
             queries=Path(job.input.queries),
         ),
         MemsOutputs(mems=Path(job.output.mems), summary=Path(job.output.summary)),
-        MemsSettings(
-            name=job.wildcards.search,
-            **job.params.search,
-            threads=job.threads,
-            backend=job.params.device.backend,
-            memory=job.params.device.memory,
-        ),
+        MemsSettings(**settings_of(job)),
     )
 
 

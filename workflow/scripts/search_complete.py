@@ -2,27 +2,23 @@
 
 from pathlib import Path
 
-from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
+from quire.index import SearchInputs
+from quire.run.exact_tools import settings_of
 from quire.run.job import run_job
 
 
 def main(job) -> None:
     """Unpack the job and search."""
     search_reads(
-        CompleteInputs(
+        SearchInputs(
             reference=Path(job.input.reference).parent,
             pages=[Path(page).parent for page in job.input.pages],
             fasta=Path(job.input.fasta),
-            reads=Path(job.input.reads),
+            queries=Path(job.input.reads),
         ),
         CompleteOutputs(bam=Path(job.output.bam), counts=Path(job.output.counts), summary=Path(job.output.summary)),
-        CompleteSettings(
-            name=job.wildcards.search,
-            **job.params.search,
-            threads=job.threads,
-            backend=job.params.device.backend,
-            memory=job.params.device.memory,
-        ),
+        CompleteSettings(**settings_of(job)),
     )
 
 

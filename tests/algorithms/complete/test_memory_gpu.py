@@ -9,7 +9,7 @@ from quire.device.card import OutOfDeviceMemory
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
-from tests.support.complete_cases import card_case, draw_islands, draw_reads, expected_ends, rows_of
+from tests.support.complete_cases import card_case, cut_into, draw_islands, draw_reads, expected_ends, rows_of
 from tests.support.examples import some
 
 pytestmark = needs_compiler
@@ -27,8 +27,9 @@ def case():
 
 def search(card, kind: str, given, room: int = 100) -> list:
     pages, batch, axis = given
-    parts = gpu.find_ends(card, pages, batch, axis, 2, room, COUNTS[kind])
-    return rows_of([type(part)(*map(card.download, part)) for part in parts])
+    with cut_into(COUNTS[kind]):
+        parts = gpu.find_ends(card, pages, batch, axis, 2, room)
+        return rows_of([type(part)(*map(card.download, part)) for part in parts])
 
 
 @pytest.mark.parametrize("kind", some(1, list(COUNTS)))

@@ -12,6 +12,7 @@ from quire.algorithms.complete import cpu, pieces
 from quire.algorithms.fm_index.cpu import page_arrays
 
 from tests.support.complete_cases import (
+    cut_into,
     draw_islands,
     draw_reads,
     edit,
@@ -28,7 +29,8 @@ from tests.support.read_builders import make_reads
 
 def check(islands, reads, differences, pages, count=None, room=1000) -> list[tuple[int, int, int, int]]:
     """Compare with the oracle; return the ends."""
-    found = join(cpu.find_ends(pages, make_reads(reads), make_axis(islands), differences, room, count))
+    with cut_into(count):
+        found = join(cpu.find_ends(pages, make_reads(reads), make_axis(islands), differences, room))
     for name, values, wanted in zip(found._fields, found, expected_ends(islands, reads, differences), strict=True):
         assert values.dtype == wanted.dtype
         assert values.tolist() == wanted.tolist(), name
@@ -129,7 +131,8 @@ def test_a_read_with_more_rows_than_are_located_together(monkeypatch):
     reads = make_reads([[0] * 12, [0, 1, 2, 3] * 3])
     axis = Axis(np.zeros(length // 32 + 3, np.uint64), np.empty((0, 2), np.int64), np.array([0, length]))
     axis.text.flags.writeable = axis.ambiguous.flags.writeable = False
-    found = join(cpu.find_ends([page_arrays(index, 0, length)], reads, axis, 2, 1000, 3))
+    with cut_into(3):
+        found = join(cpu.find_ends([page_arrays(index, 0, length)], reads, axis, 2, 1000))
     assert found.end.tolist() == list(range(10, length + 1))
     assert found.distance.tolist() == [2, 1, *[0] * (length - 11)]
     assert not found.read.any()
@@ -149,10 +152,11 @@ def test_the_longest_reads(differences) -> None:
     reads = [island[begin : begin + length] for begin, length in zip(begins, lengths, strict=True)]
     for read in reads:
         read[200] ^= 1
-    found = [
-        rows_of(cpu.find_ends(make_pages([island]), make_reads(reads), make_axis([island]), differences, 1000, count))
-        for count in (1, differences + 1)
-    ]
+    found = []
+    for count in (1, differences + 1):
+        with cut_into(count):
+            ends = cpu.find_ends(make_pages([island]), make_reads(reads), make_axis([island]), differences, 1000)
+            found.append(rows_of(ends))
     assert found[0] == found[1]
     assert {(read, begin + length, 1) for read, (begin, length) in enumerate(zip(begins, lengths, strict=True))} <= {
         (row[0], row[2], row[3]) for row in found[0]

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from quire.algorithms.complete import gpu, pieces, shortest_read
 
-from tests.support.complete_cases import card_case, draw_islands, draw_reads, expected_ends, rows_of
+from tests.support.complete_cases import card_case, cut_into, draw_islands, draw_reads, expected_ends, rows_of
 from tests.support.examples import some
 
 
 def check(card, islands, reads, differences, count=None, page_count=1, room=1000, **index) -> list:
     """Compare with the oracle; return the ends."""
     pages, batch, axis = card_case(card, islands, reads, page_count, **index)
-    parts = gpu.find_ends(card, pages, batch, axis, differences, room, count)
-    found = rows_of([type(part)(*map(card.download, part)) for part in parts])
+    with cut_into(count):
+        parts = gpu.find_ends(card, pages, batch, axis, differences, room)
+        found = rows_of([type(part)(*map(card.download, part)) for part in parts])
     assert found == rows_of([expected_ends(islands, reads, differences)])
     return found
 

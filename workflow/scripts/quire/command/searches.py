@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from quire.command.parser import CommandParser, beside, print_counts, require_apart, run_command
-from quire.io.sniff import require_fastq, require_sequences
-from quire.run.exact_tools import fasta_and_region, require_sequence_of_pair
-from quire.run.inputs import require_file
+from quire.index import SearchInputs
+from quire.run.exact_tools import check_files, fasta_and_region
 from quire.run.interrupts import loading
 
 
@@ -26,16 +25,15 @@ def complete(arguments: list[str]) -> None:
 
     def search(given: Namespace, settings: dict[str, Any]) -> Path:
         with loading():
-            from quire.complete.search import CompleteInputs, CompleteOutputs, CompleteSettings, search_reads
+            from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
 
-        require_file(given.reads, "--reads")
-        require_fastq(given.reads, "--reads")
+        check_files("complete", vars(given), "--")
         outputs = CompleteOutputs(
             given.output, beside(given.output, "bam", "counts.tsv"), beside(given.output, "bam", "json")
         )
         require_apart((outputs.bam, outputs.counts, outputs.summary), (given.reads, given.reference))
         with parser.index(given) as index:
-            inputs = CompleteInputs(*index, Path(given.reference), Path(given.reads))
+            inputs = SearchInputs(*index, Path(given.reference), Path(given.reads))
             search_reads(inputs, outputs, CompleteSettings(**settings))
         return outputs.summary
 
@@ -56,14 +54,14 @@ def mems(arguments: list[str]) -> None:
 
     def search(given: Namespace, settings: dict[str, Any]) -> Path:
         with loading():
-            from quire.mems.search import MemsInputs, MemsOutputs, MemsSettings, find_mems
+            from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 
-        require_file(given.queries, "--queries")
-        require_sequences(given.queries, "--queries")
+        check_files("mems", vars(given), "--")
         outputs = MemsOutputs(given.output, beside(given.output, "mems", "json"))
         require_apart((outputs.mems, outputs.summary), (given.queries, given.reference))
         with parser.index(given) as index:
-            find_mems(MemsInputs(*index, Path(given.reference), Path(given.queries)), outputs, MemsSettings(**settings))
+            inputs = SearchInputs(*index, Path(given.reference), Path(given.queries))
+            find_mems(inputs, outputs, MemsSettings(**settings))
         return outputs.summary
 
     _run(parser, arguments, search)
@@ -82,16 +80,13 @@ def pairwise(arguments: list[str]) -> None:
 
     def align(given: Namespace, settings: dict[str, Any]) -> Path:
         with loading():
-            from quire.pairwise.alignment import PairwiseInputs, PairwiseOutputs, PairwiseSettings, align_pair
+            from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
 
-        for side in ("query", "target"):
-            require_sequence_of_pair(getattr(given, side), f"--{side}")
-        query, query_region = fasta_and_region(given.query)
-        target, target_region = fasta_and_region(given.target)
+        check_files("pairwise", vars(given), "--")
         outputs = PairwiseOutputs(given.output, beside(given.output, "paf", "bam"), beside(given.output, "paf", "json"))
-        require_apart((outputs.paf, outputs.bam, outputs.summary), (query, target))
-        inputs = PairwiseInputs(Path(query), query_region or "", Path(target), target_region or "")
-        align_pair(inputs, outputs, PairwiseSettings(**settings))
+        files = [fasta_and_region(text)[0] for text in (given.query, given.target)]
+        require_apart((outputs.paf, outputs.bam, outputs.summary), files)
+        align_pair(given.query, given.target, outputs, PairwiseSettings(**settings))
         return outputs.summary
 
     _run(parser, arguments, align)

@@ -1,6 +1,6 @@
 """Finders of the ends of a batch: `quire.algorithms.complete` on the CPU or on a card."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -69,13 +69,3 @@ class CardFinder:
 
 
 Finder = CpuFinder | CardFinder
-
-
-def open_finder(
-    open_card: Callable[[], Card] | None, reference: Reference, indexes: Sequence[PageIndex], max_differences: int
-) -> Finder:
-    """Return a finder on the card that `open_card` opens, if the index has room there, or on the CPU if it is None."""
-    axis = axis_of(reference)
-    if open_card is None:
-        return CpuFinder(indexes, axis, max_differences)
-    return CardFinder(open_card(), indexes, axis, max_differences)

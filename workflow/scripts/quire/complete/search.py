@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.complete import Ends, Hits, shortest_read
 from quire.algorithms.complete.alignment_cpu import find_hits
-from quire.complete.finders import CpuFinder, Finder, axis_of, open_finder
+from quire.complete.finders import CardFinder, CpuFinder, Finder, axis_of
 from quire.complete.records_cpu import build_records, table_header, table_lines
 from quire.complete.selection_cpu import CompleteSettings as CompleteSettings
 from quire.complete.selection_cpu import (
@@ -29,11 +29,11 @@ from quire.complete.selection_cpu import (
     of_report,
     reportable,
 )
-from quire.complete.streaming import MOST_ENDS, records_of_read, whole_reads
+from quire.complete.streaming import records_of_read, whole_reads
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.errors import InputError
-from quire.index import PageIndex
+from quire.index import SearchInputs
 from quire.io.bam.encode import RecordBatch, assemble_blocks
 from quire.io.bam.writer import header_text, open_bam
 from quire.io.bytes_read import share_read
@@ -50,16 +50,6 @@ from quire.version import VERSION
 
 log = logging.getLogger("quire.complete")
 MOST_BYTES = 128 << 20  # approximate limit of a batch's compressed records that wait to be written
-
-
-@dataclass(frozen=True)
-class CompleteInputs:
-    """Folders of the packed reference and of its pages' indexes, in order; its FASTA (None: not checked); FASTQ."""
-
-    reference: Path
-    pages: Sequence[Path]
-    fasta: Path | None
-    reads: Path
 
 
 @dataclass(frozen=True)
@@ -122,18 +112,17 @@ class _Share(NamedTuple):
     records: int
 
 
-def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
+def search_reads(inputs: SearchInputs, outputs: CompleteOutputs, settings: CompleteSettings) -> None:
     """Find every place of each read with at most k differences; each output appears whole or not at all."""
     began = time.monotonic()
-    reference = Reference.open(inputs.reference, inputs.fasta)
-    indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
-    log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
+    reference, indexes = inputs.open()
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
-        finder = open_finder(open_card, reference, indexes, settings.max_differences)
+        given = indexes, axis_of(reference), settings.max_differences
+        finder = CpuFinder(*given) if open_card is None else CardFinder(open_card(), *given)
         counts = _Run(finder, reference, inputs, outputs, settings).run(backend)
     warnings = []
-    if lacks_bgzip_end(inputs.reads):
-        warnings.append(f"{inputs.reads} has no closing bgzip block: if it was cut there, reads are missing.")
+    if lacks_bgzip_end(inputs.queries):
+        warnings.append(f"{inputs.queries} has no closing bgzip block: if it was cut there, reads are missing.")
     if counts.reads_cut:
         warnings.append(
             f"{counts.reads_cut:,} reads have more places than max_hits ({settings.max_hits}); their records are "
@@ -142,8 +131,8 @@ def search_reads(inputs: CompleteInputs, outputs: CompleteOutputs, settings: Com
     summary = {
         "tool": "complete",
         "name": settings.name,
-        "inputs": {"reads": str(inputs.reads), "reference": str(inputs.fasta)},
-        "identity": identify({"reads": inputs.reads}, reference),
+        "inputs": {"reads": str(inputs.queries), "reference": str(inputs.fasta)},
+        "identity": identify({"reads": inputs.queries}, reference),
         "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": counts.to_json(),
@@ -159,7 +148,7 @@ class _Run:
 
     finder: Finder
     reference: Reference
-    inputs: CompleteInputs
+    inputs: SearchInputs
     outputs: CompleteOutputs
     settings: CompleteSettings
     counts: SearchCounts = field(default_factory=SearchCounts)
@@ -172,7 +161,7 @@ class _Run:
         command = (
             f"complete --max-differences {settings.max_differences} --report {settings.report} "
             f"--max-hits {settings.max_hits} --backend {backend.name} "
-            f"{self.inputs.reads.name}"
+            f"{self.inputs.queries.name}"
         )
         description = f"backend {backend.name}: {backend.reason}"
         text = header_text(*contigs, [], VERSION, command, description, self.reference.sam_tags(None))
@@ -212,12 +201,10 @@ class _Run:
             yield pool.submit(_first_shares, task), task
             return
         parts = self.finder.find(batch)
-        for first, last, ends in whole_reads(parts, len(batch), CpuFinder.reads_per_batch, MOST_ENDS):
+        for first, last, ends in whole_reads(parts, len(batch), CpuFinder.reads_per_batch):
             reads = batch.part(first, last)
             if ends is None:
-                nothing: Future[list[_Share]] = Future()
-                nothing.set_result([])
-                yield nothing, self._search_large(reads)
+                yield pool.submit(list[_Share]), self._search_large(reads)
             else:
                 task = self._search_found(reads, ends)
                 yield pool.submit(_first_shares, task), task
@@ -225,13 +212,13 @@ class _Run:
     def _batches(self) -> Iterator[ReadBatch]:
         """Yield the reads in batches; raises an InputError for a read that is too short."""
         needed = shortest_read(self.settings.max_differences)
-        for pair in read_batches(self.inputs.reads, None, self.finder.reads_per_batch):
+        for pair in read_batches(self.inputs.queries, None, self.finder.reads_per_batch):
             batch = pair.mate1
             lengths = np.diff(batch.offsets)
             if (lengths < needed).any():
                 read = int(np.argmax(lengths < needed))
                 raise InputError(
-                    f"{self.inputs.reads}: record {batch.first_ordinal + read + 1} ({batch.name(read)}) has "
+                    f"{self.inputs.queries}: record {batch.first_ordinal + read + 1} ({batch.name(read)}) has "
                     f"{lengths[read]} bases, and a search with {self.settings.max_differences} differences needs reads "
                     f"of {needed} or more; remove shorter reads or lower max_differences."
                 )
@@ -241,7 +228,7 @@ class _Run:
         """Search a batch on the CPU."""
         reads = orient(batch)
         parts = finder.find(batch, reads)
-        for first, last, ends in whole_reads(parts, len(batch), len(batch), MOST_ENDS):
+        for first, last, ends in whole_reads(parts, len(batch), len(batch)):
             part = batch.part(first, last)
             if ends is None:
                 yield from self._search_large(part)
@@ -273,7 +260,7 @@ class _Run:
             count_by_read(hits, counted.counts)
         yield _Share(counted, [], 0)
         if self.settings.report != "count":
-            for records in records_of_read(search, counted, self.reference, self.settings, MOST_ENDS):
+            for records in records_of_read(search, counted, self.reference, self.settings):
                 yield self._encoded(records, counted, None)
 
     def _no_counts(self, batch: ReadBatch) -> NDArray[np.int64]:
@@ -290,7 +277,7 @@ class _Run:
             self.counts.add(batch, counts, self.settings)
         self.bam.write_blocks(share.blocks)
         self.counts.hits_with_record += share.records
-        self.progress.tell(self._so_far, lambda: share_read([self.inputs.reads]))
+        self.progress.tell(self._so_far, lambda: share_read([self.inputs.queries]))
 
     def _so_far(self) -> str:
         reads = self.counts.reads

@@ -27,7 +27,7 @@ class WholeReads(NamedTuple):
     ends: Ends | None
 
 
-def whole_reads(parts: Iterable[Ends], count: int, most_reads: int, most_ends: int) -> Iterator[WholeReads]:
+def whole_reads(parts: Iterable[Ends], count: int, most_reads: int) -> Iterator[WholeReads]:
     """Yield the ends (`PartsOfEnds`) of a batch of `count` reads in shares, each as soon as it is complete."""
     nothing = Ends._make(np.empty(0, dtype) for dtype in (np.int64, np.uint8, np.int64, np.uint8))
     held, first = nothing, 0
@@ -41,32 +41,32 @@ def whole_reads(parts: Iterable[Ends], count: int, most_reads: int, most_ends: i
             first, dropping = first + 1, False
         held = Ends._make(np.concatenate([held[column], new[column]]) for column in range(len(held)))
         whole = int(held.read[-1])  # the reads before this one are complete
-        while first < whole and (whole - first >= most_reads or len(held.read) > most_ends):
-            share = _first_share(held, first, whole, most_reads, most_ends)
+        while first < whole and (whole - first >= most_reads or len(held.read) > MOST_ENDS):
+            share = _first_share(held, first, whole, most_reads)
             yield share
             first = share.last
             held = _from_read(held, first)
-        dropping = first == whole and len(held.read) > most_ends
+        dropping = first == whole and len(held.read) > MOST_ENDS
         if dropping:
             held = nothing
     if dropping:
         yield WholeReads(first, first + 1, None)
         first += 1
     while first < count:
-        share = _first_share(held, first, count, most_reads, most_ends)
+        share = _first_share(held, first, count, most_reads)
         yield share
         first = share.last
         held = _from_read(held, first)
 
 
-def _first_share(ends: Ends, first: int, last: int, most_reads: int, most_ends: int) -> WholeReads:
+def _first_share(ends: Ends, first: int, last: int, most_reads: int) -> WholeReads:
     """Return a share of reads from `first` on, at most to `last`; `ends` begin with those of `first`."""
     last = min(first + most_reads, last)
     number = int(np.searchsorted(ends.read, last))
-    if number > most_ends:
-        last = max(int(ends.read[most_ends]), first + 1)
+    if number > MOST_ENDS:
+        last = max(int(ends.read[MOST_ENDS]), first + 1)
         number = int(np.searchsorted(ends.read, last))
-    if number > most_ends:
+    if number > MOST_ENDS:
         return WholeReads(first, last, None)
     taken = Ends._make(values[:number] for values in ends)
     return WholeReads(first, last, taken._replace(read=taken.read - first))
@@ -79,16 +79,12 @@ def _from_read(ends: Ends, first: int) -> Ends:
 
 
 def records_of_read(
-    search: Callable[[], Iterable[Hits]],
-    read: CountedReads,
-    reference: Reference,
-    settings: CompleteSettings,
-    most_hits: int,
+    search: Callable[[], Iterable[Hits]], read: CountedReads, reference: Reference, settings: CompleteSettings
 ) -> Iterator[RecordBatch]:
     """Yield the records of one read: the first `max_hits`, or without a limit its first hit and the others by distance.
 
     `search` finds all hits of the read, in parts. It is called once, and without a limit again for each distance. About
-    `most_hits` are held at once.
+    MOST_ENDS are held at once.
     """
     number = settings.max_hits or 1
     kept: list[Hits] = []
@@ -96,7 +92,7 @@ def records_of_read(
     for hits in search():
         kept.append(of_report(hits, read.counts, settings))
         held += len(kept[-1].read)
-        if held > most_hits + number:
+        if held > MOST_ENDS + number:
             kept = [choose(join(kept), read.reads.name_hash, number).hits]
             held = len(kept[0].read)
     chosen = choose(join(kept), read.reads.name_hash, number)

@@ -1,7 +1,7 @@
 """The index of a page: its construction, also of all that a FASTA lacks, and its opening."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,23 @@ class PageIndex(IndexOfPage):
             prefix_length=manifest["prefix_length"],
             sa_sampling=manifest["parameters"]["sa_sampling"],
         )
+
+
+@dataclass(frozen=True)
+class SearchInputs:
+    """Folders of the packed reference and of its pages' indexes, in order; its FASTA (None: not checked); queries."""
+
+    reference: Path
+    pages: Sequence[Path]
+    fasta: Path | None
+    queries: Path
+
+    def open(self) -> tuple[Reference, list[PageIndex]]:
+        """Open the reference and the indexes of its pages."""
+        reference = Reference.open(self.reference, self.fasta)
+        indexes = [PageIndex.open(directory, reference) for directory in self.pages]
+        logger.info("%s: %d pages, %d bases", self.reference, len(indexes), reference.axis_length)
+        return reference, indexes
 
 
 def ensure_index(

@@ -49,10 +49,8 @@ class QueryBatch(NamedTuple):
         return len(self.name_offsets) - 1
 
 
-def read_queries(
-    path: str | Path, batch_bases: int = BATCH_BASES, chunk_bytes: int = CHUNK_BYTES
-) -> Iterator[QueryBatch]:
-    """Read FASTA or FASTQ in batches of whole queries of about `batch_bases` bases; raise InputError if it is wrong."""
+def read_queries(path: str | Path) -> Iterator[QueryBatch]:
+    """Read FASTA or FASTQ in batches of whole queries of about BATCH_BASES bases; raise InputError if it is wrong."""
     with read_errors(path), open_input(path) as stream:
         start = stream.read(_SNIFFED_BYTES)
     letters = start.removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n \t")
@@ -62,35 +60,31 @@ def read_queries(
     if other is not None:
         raise InputError(f"{path}: is {other.description}; give FASTA or FASTQ of the queries.")
     bases = 0
-    for batch in (
-        _read_fastq(path, start, batch_bases)
-        if letters.startswith(b"@")
-        else _read_fasta(path, batch_bases, chunk_bytes)
-    ):
+    for batch in _read_fastq(path, start) if letters.startswith(b"@") else _read_fasta(path):
         bases += len(batch.queries.codes)
         yield batch
     if not bases:
         raise InputError(f"{path}: contains no bases, only names; check how the file was made.")
 
 
-def _read_fastq(path: str | Path, start: bytes, batch_bases: int) -> Iterator[QueryBatch]:
-    """Yield batches of reads, each of about `batch_bases` bases if all reads are as long as the first ones."""
+def _read_fastq(path: str | Path, start: bytes) -> Iterator[QueryBatch]:
+    """Yield batches of reads, each of about BATCH_BASES bases if all reads are as long as the first ones."""
     bytes_per_read = 4 * len(start) // max(start.count(b"\n"), 1)  # half of them are bases
-    count = min(max(2 * batch_bases // max(bytes_per_read, 1), FEWEST_READS), MOST_READS)
+    count = min(max(2 * BATCH_BASES // max(bytes_per_read, 1), FEWEST_READS), MOST_READS)
     for pair in read_batches(path, None, count, _LONGEST_READ):
         reads = pair.mate1
         yield QueryBatch(reads.names, reads.name_offsets, Queries(reads.bases, reads.offsets))
 
 
-def _read_fasta(path: str | Path, batch_bases: int, chunk_bytes: int) -> Iterator[QueryBatch]:
+def _read_fasta(path: str | Path) -> Iterator[QueryBatch]:
     with read_errors(path), open_input(path) as stream:
         if lacks_bgzip_end(path):
             raise InputError(f"{path}: the bgzip stream has no end marker (truncated file); copy it again.")
         reader, held = _FastaReader(path), [stream.read(len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK)]
-        while chunk := stream.read(chunk_bytes) + stream.readline():
+        while chunk := stream.read(CHUNK_BYTES) + stream.readline():
             cut = chunk.rfind(b"\n>") + 1  # what is before belongs to whole records
             text = b"".join((*held, chunk[:cut])) if cut or chunk.startswith(b">") else b""
-            if len(text) >= batch_bases and not text.isspace():
+            if len(text) >= BATCH_BASES and not text.isspace():
                 yield reader.parse(text)
                 held = [chunk[cut:]]
             else:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from quire.device.backend import Backend
 from quire.device.choice import use_backend
-from quire.index import PageIndex
+from quire.index import SearchInputs
 from quire.io.ahead import ahead
 from quire.io.bytes_read import share_read
 from quire.io.files import atomic_path, lacks_bgzip_end, write_json_atomic
@@ -39,16 +39,6 @@ TASKS_PER_THREAD = 2  # tasks running or waiting to be written
 
 
 @dataclass(frozen=True)
-class MemsInputs:
-    """Folders of the packed reference and of its pages' indexes, in order; its FASTA (None: not checked); queries."""
-
-    reference: Path
-    pages: Sequence[Path]
-    fasta: Path | None
-    queries: Path
-
-
-@dataclass(frozen=True)
 class MemsOutputs:
     """The outputs of a search: the matches as MUMmer's text, and its summary as JSON."""
 
@@ -73,16 +63,14 @@ class MemsSettings:
     memory: str = "auto"
 
 
-def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) -> None:
+def find_mems(inputs: SearchInputs, outputs: MemsOutputs, settings: MemsSettings) -> None:
     """Find the maximal exact matches of queries; the outputs appear whole or not at all.
 
     Matches are sorted by query in the order of the file, then by strand with the query as given first, then by start in
     the query and in the reference (with unique "both" by start in the reference).
     """
     began = time.monotonic()
-    reference = Reference.open(inputs.reference, inputs.fasta)
-    indexes = [PageIndex.open(directory, reference) for directory in inputs.pages]
-    log.info("%s: %d pages, %d bases", inputs.reference, len(indexes), reference.axis_length)
+    reference, indexes = inputs.open()
     with use_backend(settings.backend, settings.memory) as (backend, open_card):
         if open_card is None:
             counts = _search(MemsCpuEngine(reference, indexes), reference, inputs, outputs, settings)
@@ -96,7 +84,7 @@ def find_mems(inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings) 
 
 
 def _search(
-    engine: Engine, reference: Reference, inputs: MemsInputs, outputs: MemsOutputs, settings: MemsSettings
+    engine: Engine, reference: Reference, inputs: SearchInputs, outputs: MemsOutputs, settings: MemsSettings
 ) -> Counts:
     """Search with an engine and write the matches."""
     strands = (settings.strands != "reverse", settings.strands != "forward")
@@ -106,7 +94,7 @@ def _search(
             writer = Writer(file, search, lambda: share_read([inputs.queries]))
             _run(inputs.queries, search, settings.threads, writer)
         counts = writer.counts
-        written = {"with matches": counts.queries_with_matches, "without": counts.queries_without}
+        written = {"with matches": counts.queries_with_matches, "without": counts.queries_without_matches}
         require_balance("mems", settings.name, {"queries": counts.queries}, written)
     return counts
 
@@ -138,7 +126,7 @@ def _run(queries: Path, search: Search, threads: int, writer: Writer) -> None:
 
 
 def _summary(
-    inputs: MemsInputs, reference: Reference, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float
+    inputs: SearchInputs, reference: Reference, settings: MemsSettings, backend: Backend, counts: Counts, seconds: float
 ) -> dict[str, Any]:
     """Return the summary of a search (docs/formats.md)."""
     warnings = []
@@ -151,7 +139,7 @@ def _summary(
         "identity": identify({"queries": inputs.queries}, reference),
         "settings": asdict(settings),
         "backend": backend.to_json(),
-        "counts": counts.to_json(),
+        "counts": asdict(counts),
         "seconds": round(seconds, 3),
         "warnings": warnings,
     }

@@ -231,39 +231,21 @@ class Counts:
 
     Attributes:
         queries, bases: numbers read.
-        queries_with_matches, queries_without: queries written, with and without a match on the strands searched.
-        forward, reverse: matches written.
-        not_unique: with unique "both", matches left out since they are unique in the reference but not in their query.
+        queries_with_matches, queries_without_matches: queries written, by whether the strands searched have a match.
+        matches, matches_forward, matches_reverse: matches written.
+        not_unique_in_query: with unique "both", matches left out since they are unique in the reference only.
         bytes: bytes written.
     """
 
     queries: int = 0
     bases: int = 0
     queries_with_matches: int = 0
-    queries_without: int = 0
-    forward: int = 0
-    reverse: int = 0
-    not_unique: int = 0
+    queries_without_matches: int = 0
+    matches: int = 0
+    matches_forward: int = 0
+    matches_reverse: int = 0
+    not_unique_in_query: int = 0
     bytes: int = 0
-
-    @property
-    def matches(self) -> int:
-        """Number of matches written."""
-        return self.forward + self.reverse
-
-    def to_json(self) -> dict[str, int]:
-        """Return the counts by their names in the summary."""
-        return {
-            "queries": self.queries,
-            "bases": self.bases,
-            "queries_with_matches": self.queries_with_matches,
-            "queries_without_matches": self.queries_without,
-            "matches": self.matches,
-            "matches_forward": self.forward,
-            "matches_reverse": self.reverse,
-            "not_unique_in_query": self.not_unique,
-            "bytes": self.bytes,
-        }
 
 
 class Writer:
@@ -298,13 +280,14 @@ class Writer:
         self._file.write(piece.text.data)
         counts = self.counts
         counts.bytes += len(piece.text)
-        counts.forward += piece.forward
-        counts.reverse += piece.reverse
-        counts.not_unique += piece.dropped
+        counts.matches += piece.forward + piece.reverse
+        counts.matches_forward += piece.forward
+        counts.matches_reverse += piece.reverse
+        counts.not_unique_in_query += piece.dropped
         if piece.queries:
             matched = piece.matched + (self._matches_of_query > 0)
             counts.queries_with_matches += matched
-            counts.queries_without += piece.queries - matched
+            counts.queries_without_matches += piece.queries - matched
             self._matches_of_query = 0
         else:
             self._matches_of_query += piece.forward + piece.reverse
@@ -314,7 +297,7 @@ class Writer:
             self._most_bases = min(2 * self._most_bases, self._search.engine.bases_per_task)
         self._progress.tell(
             lambda: (
-                f"{counts.matches} matches, {counts.queries_with_matches + counts.queries_without} of "
+                f"{counts.matches} matches, {counts.queries_with_matches + counts.queries_without_matches} of "
                 f"{counts.queries} queries read"
             ),
             self._share_done,

@@ -33,7 +33,15 @@ class PairAligner:
         rest = [(number, pair) for number, pair in enumerate(pairs) if found[number] is None]
         for _, pair in rest:
             self._require_room(pair)
-        progress = _Progress(sum(cells_of(pair) for _, pair in rest))
+        cells, done, log_progress = sum(cells_of(pair) for _, pair in rest), 0, Progress(log)
+
+        def progress(more: int) -> None:
+            nonlocal done
+            done += more
+            log_progress.tell(
+                lambda: f"{done / log_progress.elapsed / 1e9:.1f} billion cells a second", lambda: done / cells
+            )
+
         with ThreadPoolExecutor(self._threads, "quire-pairwise") as pool:
             small = {number: pool.submit(cpu.align, pair) for number, pair in rest if cells_of(pair) < LARGE}
             for number, pair in rest:
@@ -78,18 +86,3 @@ class PairAligner:
 def cells_of(pair: Pair) -> int:
     """Return the number of cells of a pair's matrix."""
     return len(pair.query) * len(pair.target)
-
-
-class _Progress:
-    """Log of the computed cells, every few seconds."""
-
-    def __init__(self, cells: int) -> None:
-        self.cells, self.done, self.progress = cells, 0, Progress(log)
-
-    def __call__(self, cells: int) -> None:
-        """Add computed cells."""
-        self.done += cells
-        self.progress.tell(
-            lambda: f"{self.done / self.progress.elapsed / 1e9:.1f} billion cells a second",
-            lambda: self.done / self.cells,
-        )

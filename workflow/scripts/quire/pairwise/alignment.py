@@ -14,21 +14,12 @@ from quire.io.files import atomic_path, write_json_atomic
 from quire.ledger import require_balance
 from quire.pairwise.aligners import PairAligner
 from quire.pairwise.files import AlignedPair, SequenceRegion, paf_line, read_region, write_bam, write_dots
+from quire.run.exact_tools import fasta_and_region
 from quire.run.inputs import identify
 
 log = logging.getLogger("quire.pairwise")
 _LONGEST_NAME = 254  # letters of a read's name in a BAM
 MODES = {mode.name.lower(): mode for mode in Mode}
-
-
-@dataclass(frozen=True)
-class PairwiseInputs:
-    """Two FASTA files, and a region of each: "", `contig` or `contig:start-end` (1-based, end included)."""
-
-    query: Path
-    query_region: str
-    target: Path
-    target_region: str
 
 
 @dataclass(frozen=True)
@@ -73,20 +64,25 @@ class PairwiseSettings:
         return Scoring(self.match, -self.mismatch, -self.gap_open - self.gap_extend, -self.gap_extend)
 
 
-def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: PairwiseSettings) -> None:
-    """Align two sequences and write the outputs, which appear whole or not at all.
+def align_pair(query_text: str, target_text: str, outputs: PairwiseOutputs, settings: PairwiseSettings) -> None:
+    """Align two sequences, each a FASTA or a region of it (`fasta_and_region`), and write the outputs.
+
+    The outputs appear whole or not at all.
 
     Raises:
         InputError: bad FASTA, a missing region, sequences too long for the scores or the memory, or no card although
             the backend is "gpu".
     """
     begin = time.monotonic()
-    query = read_region(inputs.query, inputs.query_region)
+    (query_file, query_region), (target_file, target_region) = (
+        (Path(path), region or "") for path, region in map(fasta_and_region, (query_text, target_text))
+    )
+    query = read_region(query_file, query_region)
     if len(query.name.encode()) > _LONGEST_NAME:
         raise InputError(
             f"the query's name {query.name} is longer than the {_LONGEST_NAME} letters of BAM; shorten it."
         )
-    target = read_region(inputs.target, inputs.target_region)
+    target = read_region(target_file, target_region)
     log.info("%s: query %s, target %s, %.3g cells", settings.name, query, target, len(query.codes) * len(target.codes))
     try:
         pair = pair_of(query.codes, target.codes, settings.scoring, MODES[settings.mode])
@@ -110,7 +106,7 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
     seconds = time.monotonic() - begin
     log.info("score %d, identity %.2f %%, %.1f s", alignment.score, 100 * columns.identity, seconds)
     optimal = anchors == 0
-    command = f"pairwise --mode {settings.mode} {inputs.query.name} {inputs.target.name}"
+    command = f"pairwise --mode {settings.mode} {query_file.name} {target_file.name}"
     description = f"backend {backend.name}: {backend.reason}"
     aligned = AlignedPair(query, target, alignment, columns, optimal)
     with atomic_path(outputs.paf) as paf:
@@ -122,10 +118,10 @@ def align_pair(inputs: PairwiseInputs, outputs: PairwiseOutputs, settings: Pairw
         "tool": "pairwise",
         "name": settings.name,
         "inputs": {
-            "query": ":".join(filter(None, (str(inputs.query), inputs.query_region))),
-            "target": ":".join(filter(None, (str(inputs.target), inputs.target_region))),
+            "query": ":".join(filter(None, (str(query_file), query_region))),
+            "target": ":".join(filter(None, (str(target_file), target_region))),
         },
-        "identity": identify({"query": inputs.query, "target": inputs.target}),
+        "identity": identify({"query": query_file, "target": target_file}),
         "settings": asdict(settings),
         "backend": backend.to_json(),
         "counts": _counts(pair, alignment, columns) | ({} if optimal else {"anchors": anchors}),

@@ -31,7 +31,6 @@ ANCHOR_BASES = 20
 LONGEST_END = 20_000
 _MOST_MATCHES = 1 << 16  # matches found at a time
 _INDEX = {"sampling_distance": 64, "sa_sampling": 4}
-_LINE = 1 << 16
 SHORTENED = 10  # bases at each end of a match
 SHORTENED_SHARE = 4  # at most a quarter of a match at each end
 
@@ -85,7 +84,8 @@ def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Stretch
         return Stretches(*(np.empty(0, np.int64) for _ in range(3)))
     with tempfile.TemporaryDirectory(prefix="quire_pairwise_") as folder:
         root = Path(folder)
-        _write_fasta(root / "target.fa", target)
+        letters = LETTERS[np.minimum(target, np.uint8(AMBIGUOUS))].tobytes()
+        (root / "target.fa").write_bytes(b">target\n" + letters + b"\n")
         reference.build(root / "target.fa", root / "reference", 1 << 30)
         opened = Reference.open(root / "reference")
         pages = []
@@ -164,14 +164,6 @@ def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np
         found.append(matches)
     together = mems.Matches(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
     return cpu.unique_in_query(together, offsets)
-
-
-def _write_fasta(path: Path, codes: NDArray[np.uint8]) -> None:
-    letters = LETTERS[np.minimum(codes, np.uint8(AMBIGUOUS))]
-    with path.open("wb") as stream:
-        stream.write(b">target\n")
-        for begin in range(0, len(letters), _LINE):
-            stream.write(letters[begin : begin + _LINE].tobytes() + b"\n")
 
 
 def _part(pair: Pair, rows: slice, columns: slice, mode: Mode = Mode.GLOBAL) -> Pair:

@@ -28,24 +28,30 @@ def check_exact_tools(settings: Mapping[str, Any]) -> None:
                 )
                 raise InputError(f"configuration: {tool}: {detail}; give each of its searches a name of its own.")
             names[folded] = name
-            _check_files(tool, search)
+            check_files(tool, search, f"{tool} {name}, ")
 
 
-def _check_files(tool: str, search: Mapping[str, Any]) -> None:
-    """Check the files of one search."""
-    place = f"{tool} {search['name']}"
+def settings_of(job: Any) -> dict[str, Any]:
+    """Return the settings of the search of a rule's job (Snakemake's object)."""
+    device = job.params.device
+    own = {"name": job.wildcards.search, "threads": job.threads, "backend": device.backend, "memory": device.memory}
+    return {**job.params.search, **own}
+
+
+def check_files(tool: str, search: Mapping[str, Any], place: str) -> None:
+    """Check the files of one search; `place` comes before their keys in messages."""
     if tool == "complete":
-        require_file(search["reads"], f"{place}, reads")
-        require_fastq(search["reads"], f"{place}, reads")
+        require_file(search["reads"], f"{place}reads")
+        require_fastq(search["reads"], f"{place}reads")
     elif tool == "mems":
-        require_file(search["queries"], f"{place}, queries")
-        require_sequences(search["queries"], f"{place}, queries")
+        require_file(search["queries"], f"{place}queries")
+        require_sequences(search["queries"], f"{place}queries")
     else:
         for key in ("query", "target"):
-            require_sequence_of_pair(search[key], f"{place}, {key}")
+            _require_sequence_of_pair(search[key], f"{place}{key}")
 
 
-def require_sequence_of_pair(text: str, what: str) -> None:
+def _require_sequence_of_pair(text: str, what: str) -> None:
     """Raise InputError unless `text` names a FASTA, or a FASTA with a valid region (`fasta_and_region`)."""
     path, region = fasta_and_region(text)
     require_file(path, what)

@@ -20,13 +20,11 @@ FIRST_READS, MOST_READS = 2048, 16384  # reads searched together, at first and a
 CANDIDATES, MOST_CANDIDATES = 1 << 20, 1 << 23  # candidates of the reads searched together, about and at most
 
 
-def find_ends(
-    pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int, count: int | None = None
-) -> PartsOfEnds:
+def find_ends(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> PartsOfEnds:
     """Yield all ends of reads in parts of at most `room` (at least DIAGONALS) ends.
 
     The pages are those of the whole axis, in order, and overlap by at least the longest read. Reads have at least
-    `shortest_read(max_differences)` bases. They are cut into `count` pieces, or by the cut of least estimated cost.
+    `shortest_read(max_differences)` bases.
     """
     table = page_table(pages)
     first, step = 0, FIRST_READS
@@ -34,7 +32,7 @@ def find_ends(
         last = min(first + step, len(reads))
         part = reads if last - first == len(reads) else subset(reads, np.arange(first, last))
         batch = batch_arrays(part, axis, max_differences)
-        windows, found = _windows(table, batch, count)
+        windows, found = _windows(table, batch)
         step = min(max((last - first) * CANDIDATES // max(found, 1), 1), 4 * step, MOST_READS)
         if windows is None:
             continue
@@ -45,12 +43,12 @@ def find_ends(
         first = last
 
 
-def _windows(table: NDArray[np.int64], batch: BatchArrays, count: int | None) -> tuple[NDArray[np.uint64] | None, int]:
+def _windows(table: NDArray[np.int64], batch: BatchArrays) -> tuple[NDArray[np.uint64] | None, int]:
     """Return the windows (uint64[]) of a batch, and the number of candidates found."""
     # If several reads have more than MOST_CANDIDATES together, the search stops and returns None in place of windows.
     kept = [np.empty(0, np.uint64)]
     found, held, most = 0, 0, MOST_CANDIDATES
-    for pieces in lay_pieces(batch.offsets, int(batch.islands[-1]), batch.differences, count):
+    for pieces in lay_pieces(batch.offsets, int(batch.islands[-1]), batch.differences):
         search = seeds.candidates_of if pieces.limit == 0 else trie.candidates_of
         for number in range(len(table)):
             for candidates in search(table, number, pieces, batch, CANDIDATES):

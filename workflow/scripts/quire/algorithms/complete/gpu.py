@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from quire.algorithms.complete import Ends
-from quire.algorithms.complete.pieces import plan
+from quire.algorithms.complete import pieces as cuts
 from quire.algorithms.complete.seeds import gpu as seeds
 from quire.algorithms.complete.trie import gpu as trie
 from quire.algorithms.complete.windows import MOST_ORIENTED, ORIENTED_SHIFT
@@ -20,13 +20,7 @@ from quire.reads.gpu import CardReads
 
 
 def find_ends(
-    card: Card,
-    pages: list[CardPage] | CardPages,
-    reads: CardReads,
-    axis: CardAxis,
-    max_differences: int,
-    room: int,
-    count: int | None = None,
+    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, max_differences: int, room: int
 ) -> Iterator[Ends]:
     """Find all ends of reads, as arrays on the card, with the arguments of `quire.algorithms.complete.cpu.find_ends`.
 
@@ -42,7 +36,7 @@ def find_ends(
         part = windows = None
         try:
             part = reads if last - first == len(reads) else reads.subset(card, card.xp.arange(first, last))
-            windows = windows_of(card, _candidates(card, pages, part, axis, max_differences, count))
+            windows = windows_of(card, _candidates(card, pages, part, axis, max_differences))
         except OutOfDeviceMemory:
             if last - first == 1:
                 raise
@@ -56,16 +50,11 @@ def find_ends(
 
 
 def _candidates(
-    card: Card,
-    pages: list[CardPage] | CardPages,
-    reads: CardReads,
-    axis: CardAxis,
-    differences: int,
-    count: int | None,
+    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Return the candidates of reads in all pages: uint64[] each."""
     lengths, bases = np.diff(card.download(reads.offsets)), int(axis.islands[-1])
-    plans = {length: plan(length, differences, bases, count) for length in np.unique(lengths).tolist()}
+    plans = {length: cuts.pieces_of(length, differences, bases) for length in np.unique(lengths).tolist()}
     exact = np.isin(lengths, [length for length, pieces in plans.items() if not any(piece.limit for piece in pieces)])
     candidates = []
     for is_exact in (True, False):
@@ -78,7 +67,7 @@ def _candidates(
         if is_exact:
             found = seeds.candidates_of(card, pages, part, axis, differences)
         else:
-            found = trie.candidates_of(card, pages, part, axis, differences, count)
+            found = trie.candidates_of(card, pages, part, axis, differences)
         candidates += found if all_of_them else [_renamed(array, chosen) for array in found]
     return candidates
 

@@ -60,11 +60,6 @@ def pieces_of(length: int, differences: int, bases: int) -> tuple[ReadPiece, ...
     return cuts[int(np.argmin(costs))] if cuts and min(costs) < rows * ROW_COST else exact
 
 
-def plan(length: int, differences: int, bases: int, count: int | None) -> tuple[ReadPiece, ...]:
-    """Return the pieces of a read: `count` of them, or those of `pieces_of`."""
-    return pieces_of(length, differences, bases) if count is None else cut(length, differences, count)
-
-
 def walking_cost(piece: ReadPiece, bases: int) -> float:
     """Estimate the cost of a walk on an axis of random bases: nodes, and places that are found by chance."""
     length, cost, alive = piece.end - piece.begin, 0.0, 1.0
@@ -88,13 +83,13 @@ def _strings(depth: int, limit: int) -> float:
     return strings
 
 
-def lay_pieces(offsets: NDArray[np.int64], bases: int, differences: int, count: int | None = None) -> list[Pieces]:
+def lay_pieces(offsets: NDArray[np.int64], bases: int, differences: int) -> list[Pieces]:
     """Return the pieces of reads (int64[n + 1], their offsets) on both strands, by limit.
 
-    Within one limit they are sorted by oriented read. `count` and `bases` are those of `plan`.
+    Within one limit they are sorted by oriented read. `bases` are those of `pieces_of`.
     """
     lengths, kind = np.unique(np.diff(offsets), return_inverse=True)
-    plans = [plan(length, differences, bases, count) for length in lengths.tolist()]
+    plans = [pieces_of(length, differences, bases) for length in lengths.tolist()]
     laid = []
     for limit in sorted({piece.limit for pieces in plans for piece in pieces}):
         chosen = [[piece for piece in pieces if piece.limit == limit] for pieces in plans]

@@ -71,15 +71,10 @@ class _TrieWalk(NamedTuple):
 
 
 def candidates_of(
-    card: Card,
-    pages: list[CardPage] | CardPages,
-    reads: CardReads,
-    axis: CardAxis,
-    differences: int,
-    count: int | None,
+    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
-    """Return the candidates (uint64[] each) in all pages of reads cut into `count` pieces, or by `pieces_of`."""
-    laid = lay_pieces(card.download(reads.offsets), int(axis.islands[-1]), differences, count)
+    """Return the candidates (uint64[] each) in all pages of reads cut by `pieces_of`."""
+    laid = lay_pieces(card.download(reads.offsets), int(axis.islands[-1]), differences)
     candidates: list[CardArray] = []
     numbers = iter(range(len(pages)))  # `enumerate` would hold a page while the next one is made
     for page in pages:
