@@ -55,16 +55,22 @@ class BamReads(Target):
 def primary(lines: list[str]) -> Answer:
     """Return name, bases and qualities of the primary records as sequenced, first mates before second mates.
 
+    A quality of 233 is printed as an end of line. Quire does not read qualities of other records than primary ones.
+
     Raises:
         Refused: a line has fewer fields, as after a name with a tab.
     """
     found: Answer = []
     mates: list[int] = []
+    is_cut = False  # a line of another record that may go on
     for line in lines:
         fields = line.split("\t")
         if len(fields) < 11 or not fields[1].isdigit():
+            if is_cut:
+                continue
             raise Refused(f"a name has a tab or an end of line: {line!r:.80}")
         bits, bases, letters = int(fields[1]), fields[9], fields[10]
+        is_cut = bits & 0x900 != 0 and bases != "*" != letters and len(letters) < len(bases)
         if bits & 0x900:
             continue
         if bases == "*":
