@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.workflow.forked_snakemake import COMMAND, run
+from tests.workflow.forked_snakemake import COMMAND, VARIABLES, _compared, run
 from tests.workflow.runs import REPOSITORY, Run
 
 pytestmark = pytest.mark.full
@@ -59,7 +60,15 @@ def seen(said: str) -> list[str]:
 
 
 def test_runs_of_tests_are_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variables of tests are those of the servers, with and without workers of pytest-xdist."""
+    """The variables of tests are those of the servers, with and without workers of pytest-xdist.
+
+    If an earlier test of this process left other variables, which a warning names, later runs are only slower.
+    """
+    left = {name for name, _ in _compared(os.environ).items() ^ VARIABLES.items()}
+    if left:
+        warnings.warn(f"tests left other values of {sorted(left)}", stacklevel=1)
+    for name in left:
+        monkeypatch.setenv(name, VARIABLES.get(name, ""))
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a new process was started"))
     assert Run(tmp_path).snakemake("--version").returncode == 0
 
