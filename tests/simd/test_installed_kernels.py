@@ -21,7 +21,7 @@ FUNCTION = "quire.algorithms.fm_index.construction.cpu:rows_from"
 @pytest.fixture(scope="module")
 def brought(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, Entry]]:
     """Compile a kernel for this level as for an installation; return the folder and the entries."""
-    if processor.level() is None:
+    if processor.x86_level() is None:
         pytest.skip("this processor is of no level of x86-64 for which kernels are brought")
     entries = listed("mems")
     chosen = with_callees(entries, [n for n, entry in entries.items() if entry[:2] == (FUNCTION, False)])
@@ -75,8 +75,8 @@ def test_code_of_other_levels_is_not_taken(
 ) -> None:
     folder, chosen = brought
     others = tmp_path_factory.mktemp("others")
-    (other,) = processor.LEVELS.keys() - {processor.level()}
-    (others / str(processor.level())).symlink_to(folder / other)
+    (other,) = processor.LEVELS.keys() - {processor.x86_level()}
+    (others / str(processor.x86_level())).symlink_to(folder / other)
     assert apart(run, others, chosen) == [0, 1, 3]
     assert len(kept(users)) == 1
 
@@ -93,7 +93,7 @@ def test_damaged_code_is_compiled_again(brought: tuple[Path, dict[int, Entry]], 
 
 def test_a_processor_of_the_users_choice_has_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processor.config, "CPU_NAME", "znver3")
-    assert processor.level.__wrapped__() is None
+    assert processor.x86_level.__wrapped__() is None
 
 
 def test_wheel_and_images_bring_all_levels() -> None:

@@ -33,7 +33,7 @@ from quire.run.changed_inputs import keep_states, refuse_older
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
-from quire.run.interrupts import hold_in_jobs
+from quire.run.interrupts import block_ctrl_c_in_jobs
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failure_sentences
 from quire.run.remote import require_on_server
@@ -57,7 +57,7 @@ def ends_in_a_sentence():
 if workflow.is_main_process and not workflow.modifier.skip_configfile:
     # These options run no job; their answers are messages like those that are left out.
     runs_no_job = not {"--unlock", "--lint", "--report"}.isdisjoint(sys.argv)
-    hold_in_jobs()
+    block_ctrl_c_in_jobs()
     shorten(logger, lambda: workflow.dryrun or runs_no_job, NOTHING_TO_BE_DONE_MSG, lambda: plan_of_dry_run())
 
 

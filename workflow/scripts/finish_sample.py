@@ -16,6 +16,7 @@ def main(job) -> None:
     """Unpack the job and finish the sample."""
     many_threads.prepare()
     libraries = job.params.libraries.items()
+    counts = job.output.counts, job.output.windows, job.output.low_coverage
     finish_sample(
         sample=job.wildcards.sample,
         units=[
@@ -25,9 +26,7 @@ def main(job) -> None:
         reference_directory=Path(job.input.reference).parent,
         outputs=SampleOutputs(
             Path(job.output.alignments),
-            CountsOutputs(
-                *map(Path, (job.output.counts, job.output.windows, job.output.low_coverage)), job.params.low.depth
-            ),
+            CountsOutputs(*map(Path, counts), job.params.low.depth),
             Path(job.output.duplicates),
             Path(job.output.ledger),
         ),
@@ -39,8 +38,7 @@ def main(job) -> None:
         effort=Effort(job.threads, job.resources.mem_mb // job.resources.attempt**2),
     )
     files = zip(job.input.units, job.input.ledgers, job.input.insert_sizes, strict=True)
-    left = [UnitFiles(*map(Path, of_unit)) for of_unit in files]
-    units = [*zip(job.params.libraries, left, strict=True)]
+    units = [*zip(job.params.libraries, (UnitFiles(*map(Path, of_unit)) for of_unit in files), strict=True)]
     keep_units(job.output.units, Path(job.output.alignments), vars(job.params.finished), units)
 
 

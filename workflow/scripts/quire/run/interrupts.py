@@ -38,18 +38,18 @@ def loading() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def hold_in_jobs() -> None:
-    """Let jobs that threads of this process start from now on notice Ctrl-C no earlier than in `run_job`.
+def block_ctrl_c_in_jobs() -> None:
+    """Block SIGINT in jobs that start from now on, until `run_job` unblocks it.
 
-    A process inherits the blocked signals of the thread that starts it. Before `run_job` Python would print a
-    traceback to the terminal. This process itself notices Ctrl-C as before, in its main thread.
+    On Ctrl-C a job that still imports modules would print a traceback to the terminal. Jobs inherit the blocked signals
+    of the thread that starts them. The main thread of this process still gets SIGINT.
     """
 
-    def hold(*_event: object) -> None:
+    def block(*_event: object) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         sys.setprofile(None)
 
-    threading.setprofile(hold)  # called at the start of each thread, and by `hold` not again
+    threading.setprofile(block)  # Python calls it once, when a thread starts
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             datefmt="%H:%M:%S",
             force=True,
         )
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # which `interrupts.hold_in_jobs` blocked
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by `block_ctrl_c_in_jobs`
         spoken = logging.getLogger("quire.job")
         spoken.info("%s", _run_line())
         spoken.info("loaded, %.2f s after the process began", seconds_of_process())

@@ -28,7 +28,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from quire.cache import make_trusted, read_kernel, sealed_kernel
-from quire.simd.processor import LEVELS, level
+from quire.simd.processor import LEVELS, x86_level
 from quire.simd.stamps import SHIPPED, compiler_settings, kernels_cannot_be_kept, kernels_root
 from quire.sources import SCRIPTS, SourceState, digest_of, kernel_sources, state, states
 
@@ -187,10 +187,10 @@ class _KernelFiles(_CodeFiles):
 
     def load(self, key: Any) -> Any:
         """Return the data that `save` stored here or for the installation, or None; Numba calls this method."""
-        if (data := super().load(key)) is None and (name := level()) is not None:
+        if (data := super().load(key)) is None and (level := x86_level()) is not None:
             signature, (triple, *_), *others = key
-            path = Path(self._path_of((signature, (triple, name, LEVELS[name]), *others)))
-            code = read_kernel(SHIPPED / name / path.parent.name / path.name, installed=True)
+            path = Path(self._path_of((signature, (triple, level, LEVELS[level]), *others)))
+            code = read_kernel(SHIPPED / level / path.parent.name / path.name, installed=True)
             data = None if code is None else pickle.loads(code)
         return data
 

@@ -30,7 +30,7 @@ def has_avx2() -> bool:
 
 
 @cache
-def level() -> str | None:
+def x86_level() -> str | None:
     """Return the level whose code this process can run; None for other processors, or if NUMBA_CPU_* choose one."""
     if config.CPU_NAME is not None or config.CPU_FEATURES is not None or not has_avx2():
         return None

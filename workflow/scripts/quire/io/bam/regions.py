@@ -26,6 +26,7 @@ from quire.io.sniff import is_cram
 _BAM_BYTES_OF_CRAM = 2  # assumed size of a BAM relative to a CRAM
 # Contigs of a CRAM that are decoded together: samtools reads the header, and a container of many contigs, each time.
 _BASES_TOGETHER, _BYTES_TOGETHER = 250_000, 1 << 20
+_FULL = 1 << 20  # bytes; a disk with less free space is taken for a full one
 _NO_BED_LINE = ("#", "track", "browser")  # names with which samtools takes a line of a BED file for something else
 
 
@@ -147,7 +148,7 @@ class IndexedAlignments:
                 run_apart("samtools.view", *options, Path(self.path), *regions)
                 content = igzip.decompress(Path(target).read_bytes())
             except StepFailed as error:
-                if shutil.disk_usage(folder).free < _BYTES_TOGETHER:  # samtools does not say why it could not write
+                if shutil.disk_usage(folder).free < _FULL:  # samtools does not say why it could not write
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
                 raise InputError(f"{self.path}: cannot be read at {where} ({error}); is it damaged?") from error
         return self._checked(np.frombuffer(content, np.uint8)[header_bytes(content) :], where)
