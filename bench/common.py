@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from quire.run.schema import default_settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARY = REPOSITORY / "workflow" / "scripts"
 MEASUREMENTS = REPOSITORY / "docs" / "benchmarks" / "measurements.jsonl"
-LEFT_OUT = ("--data", "--work")
+LEFT_OUT = ("--data", "--work", "--peers")
 """Options that name a folder of the machine; a recorded command goes without them."""
 
 PEERS = {
@@ -112,14 +113,20 @@ class Run:
 _run = Run()
 
 
-def print_setting(peers: Sequence[str] = ("bwa", "samtools", "bcftools", "freebayes", "mummer")) -> None:
-    """Start a run: print the command, the machine, the date, the commit and the versions of the peers."""
-    versions = {peer: _output(PEERS[peer]) for peer in peers}
-    processor = _output("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1") or platform.processor()
+def print_setting(
+    peers: Sequence[str] | Mapping[str, str] = ("bwa", "samtools", "bcftools", "freebayes", "mummer"),
+) -> None:
+    """Start a run: print the command, the machine, the date, the commit and the versions of the peers.
+
+    Args:
+        peers: names of `PEERS`, or versions by name.
+    """
+    versions = dict(peers) if isinstance(peers, Mapping) else {peer: output_of(PEERS[peer]) for peer in peers}
+    processor = output_of("sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1") or platform.processor()
     _run.figures = {}
     _run.setting = {
         "command": _command(),
-        "commit": _output("git describe --always --dirty --exclude '*'") or None,
+        "commit": output_of("git describe --always --dirty --exclude '*'") or None,
         "date": str(date.today()),
         "processor": processor or None,
         "cores": len(os.sched_getaffinity(0)),
@@ -182,6 +189,11 @@ def write_measurement(case: str = "") -> None:
     line = json.dumps({**_run.setting, "case": case, "figures": _run.figures}, ensure_ascii=False)
     with path.open("a") as stream:
         stream.write(line + "\n")
+
+
+def read_lines(path: Path = MEASUREMENTS) -> list[dict[str, Any]]:
+    """Return the measurements in the order in which they were appended."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def measured_on(card: str | None) -> None:
@@ -301,6 +313,7 @@ def _module() -> str:
     return specification.name
 
 
-def _output(command: str) -> str:
+def output_of(command: str) -> str:
+    """Return what a shell command prints."""
     completed = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=REPOSITORY)
     return completed.stdout.strip()

@@ -1,4 +1,4 @@
-"""Complete search against RazerS 3, Yara in all-mode and `bwa aln -N`: equal places, and reads per second of one core.
+"""Complete search against Columba, RazerS 3, Yara in all-mode and `bwa aln -N`: equal places, and a core's speed.
 
 Reads are drawn as `bench.complete_search` draws them. Every program is one process with one thread and writes its
 records; its index exists before. Programs that are not installed are left out. Peers get fewer reads (--peer-reads).
@@ -92,7 +92,15 @@ def bwa_one_gap(case: Case, reads: Path) -> tuple[str, Path]:
     return bwa(case, reads, "-o 1 -e -1 -i 5")
 
 
+def columba(case: Case, reads: Path) -> tuple[str, Path]:
+    """Return Columba's command for all places by edit distance, and its output."""
+    output = case.folder / "columba.sam"
+    options = f"-a all -e {case.differences} -t 1 -nU -r {case.fasta}.columba"
+    return f"columba {options} -f {reads} -o {output} > /dev/null", output
+
+
 PEERS = {
+    "columba": ("columba", columba),
     "razers3": ("razers3", razers3),
     "yara": ("yara_mapper", yara),
     "bwa_substitutions": ("bwa", bwa_substitutions),
@@ -102,6 +110,8 @@ PEERS = {
 
 def make_indexes(fasta: Path, peers: str) -> None:
     """Make the indexes of the peers next to the FASTA."""
+    if "columba" in peers and shutil.which("columba_build") and not Path(f"{fasta}.columba.bwt").exists():
+        run(f"columba_build -f {fasta} -r {fasta}.columba > /dev/null")
     if "yara" in peers and shutil.which("yara_indexer") and not Path(f"{fasta}.yara.sa.val").exists():
         run(f"yara_indexer {fasta} -o {fasta}.yara > /dev/null 2>&1")
     if "bwa" in peers and shutil.which("bwa") and not Path(f"{fasta}.sa").exists():

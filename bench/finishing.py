@@ -59,6 +59,29 @@ def digest(bam: Path) -> str:
     return total.hexdigest()[:16]
 
 
+def commands(inputs: Inputs, threads: int) -> dict[str, tuple[str, Path]]:
+    """Map the reads, and return for each program the command that finishes them, and its output."""
+    work, fasta = inputs.work, inputs.chromosome_20()
+    index, unsorted = work / "quire_index", work / "finishing.unsorted.bam"
+    mates = with_duplicates(inputs.simulated(fasta, REGION, 1, "--coverage 30"), work)
+    if not (index / "reference").exists():
+        run(python(f"bench.build_index {fasta} {index}"))
+    buckets = unsorted.with_suffix(".buckets")
+    for records in (unsorted, buckets):
+        run(quire_command(index, mates, records, threads))
+    own, other = work / "finishing.quire.bam", work / "finishing.samtools.bam"
+    call = f"bench.finishing --data {inputs.data} --work {work} --threads {threads} --finish {buckets} {own}"
+    more = threads - 1
+    return {
+        "quire": (python(call), own),
+        "samtools": (
+            f"samtools sort -@ {more} -l 1 -m 1G {unsorted} -o {other}.sorted && "
+            f"samtools markdup -@ {more} -l 1024 {other}.sorted {other} && samtools index -@ {more} {other}",
+            other,
+        ),
+    }
+
+
 def main() -> None:
     """Map, finish with both, compare."""
     parser = arguments(__doc__)
@@ -68,28 +91,9 @@ def main() -> None:
         finish(*given.finish, given.threads)
         return
     print_setting(("samtools",))
-    inputs, work, threads = Inputs(given.data, given.work), given.work, given.threads
-    fasta = inputs.chromosome_20()
-    index, unsorted = work / "quire_index", work / "finishing.unsorted.bam"
-    mates = with_duplicates(inputs.simulated(fasta, REGION, 1, "--coverage 30"), work)
-    if not (index / "reference").exists():
-        run(python(f"bench.build_index {fasta} {index}"))
-    buckets = unsorted.with_suffix(".buckets")
-    for records in (unsorted, buckets):
-        run(quire_command(index, mates, records, threads))
-    own, other = work / "finishing.quire.bam", work / "finishing.samtools.bam"
-    call = python(f"bench.finishing --data {given.data} --work {work} --threads {threads} --finish {buckets} {own}")
-    run(call)  # compiles
-    more = threads - 1
-    commands = {
-        "quire": (call, own),
-        "samtools": (
-            f"samtools sort -@ {more} -l 1 -m 1G {unsorted} -o {other}.sorted && "
-            f"samtools markdup -@ {more} -l 1024 {other}.sorted {other} && samtools index -@ {more} {other}",
-            other,
-        ),
-    }
-    rows = [_row(name, output, run(command)) for name, (command, output) in commands.items()]
+    found = commands(Inputs(given.data, given.work), given.threads)
+    run(found["quire"][0])  # compiles
+    rows = [_row(name, output, run(command)) for name, (command, output) in found.items()]
     add_figures({"records that differ": int(rows[0][-1] != rows[1][-1])})
     print_table(("what", "s", "core-seconds", "MB, largest process", "MB of output", "records"), rows)
     write_measurement()

@@ -84,7 +84,7 @@ def shape(letters: str, number: int, path: Path, name: str) -> tuple[Path, Path]
     return write_fasta(folder / "reference.fa", [(name, reference)]), write_fasta(folder / "queries.fa", reads)
 
 
-def cases(inputs: Inputs, chromosomes: bool) -> list[Case]:
+def cases(inputs: Inputs) -> list[Case]:
     """Return all searches."""
     work, genomes = inputs.work / "mems", inputs.data / "genomes"
     coli = inputs.plain("ecoli_K12", genomes / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
@@ -102,28 +102,47 @@ def cases(inputs: Inputs, chromosomes: bool) -> list[Case]:
         found += [Case(f"{name}'s shape", *made, length, "forward")]
     one = write_fasta(work / "one_letter" / "reference.fa", [("A", 100_000 * "A")])
     found += [Case("one letter and itself", one, one, 20, "forward")]
-    if chromosomes:
-        extract = "import pysam, sys; sys.stdout.write(pysam.faidx(sys.argv[1], '21'))"
-        both = inputs.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
-        twenty_one = inputs.work / "chr21" / "chr21.fa"
-        if not twenty_one.exists():
-            twenty_one.parent.mkdir(parents=True, exist_ok=True)
-            run(f'{python("").split()[0]} -c "{extract}" {both} > {twenty_one}')
-        found += [Case("chr20 and chr21", twenty, twenty_one, 50, "forward")]
-    return found
+    return [*found, chromosomes(inputs)]
+
+
+def chromosomes(inputs: Inputs) -> Case:
+    """Return the search of all of chr21 in chr20."""
+    extract = "import pysam, sys; sys.stdout.write(pysam.faidx(sys.argv[1], '21'))"
+    both = inputs.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
+    twenty_one = inputs.work / "chr21" / "chr21.fa"
+    if not twenty_one.exists():
+        twenty_one.parent.mkdir(parents=True, exist_ok=True)
+        run(f'{python("").split()[0]} -c "{extract}" {both} > {twenty_one}')
+    return Case("chr20 and chr21", inputs.chromosome_20(), twenty_one, 50, "forward")
+
+
+def quire(case: Case, index: Path, threads: int, output: Path) -> str:
+    """Return the command of Quire's search in an index of the reference."""
+    options = f"--min-length {case.min_length} --strands {case.strands} --unique {case.unique} --threads {threads}"
+    return python(f"bench.find_mems {index} {case.queries} {output} {options} 2> {output}.log")
+
+
+def mummer(case: Case, output: Path) -> str:
+    """Return MUMmer's command."""
+    mode = f"{MUMMER[case.unique]} -n {MUMMER_STRANDS[case.strands]} -l {case.min_length}"
+    return f"mummer {mode} {case.reference} {case.queries} > {output} 2> {output}.log"
+
+
+def copmem2(case: Case, program: str | Path, output: Path) -> str:
+    """Return copMEM2's command, which finds all matches of at least 50 bases on the forward strand or on both."""
+    strands = "-b" if case.strands == "both" else ""
+    options = f"-q -t 1 {strands} -l {case.min_length} -o {output}"
+    return f"{program} {options} {case.reference} {case.queries} > /dev/null"
 
 
 def measure(case: Case, inputs: Inputs, threads: int, copmem: Path | None) -> list[str]:
     """Return one row of the table."""
     folder = inputs.work / "mems"
     ours, theirs = folder / "quire.mems", folder / "mummer.mems"
-    index = inputs.quire_index(case.reference)
-    options = f"--min-length {case.min_length} --strands {case.strands} --unique {case.unique} --threads {threads}"
-    search = python(f"bench.find_mems {index} {case.queries} {ours} {options} 2> {ours}.log")
+    search = quire(case, inputs.quire_index(case.reference), threads, ours)
     run(search)  # compiles kernels and reads files into the cache
     found = run(search)
-    mode = f"{MUMMER[case.unique]} -n {MUMMER_STRANDS[case.strands]} -l {case.min_length}"
-    peer = run(f"mummer {mode} {case.reference} {case.queries} > {theirs} 2> {theirs}.log")
+    peer = run(mummer(case, theirs))
     same = "identical" if ours.read_bytes() == theirs.read_bytes() else _same_sorted(ours, theirs)
     counts = json.loads(ours.with_suffix(".json").read_text())["counts"]
     matches = counts["matches"]
@@ -142,12 +161,10 @@ def _same_sorted(ours: Path, theirs: Path) -> str:
 
 
 def _copmem(case: Case, program: Path | None, output: Path) -> Timing | None:
-    """Time copMEM2, which finds matches of at least 50 bases."""
+    """Time copMEM2 if it can make the search."""
     if program is None or case.min_length < 50 or case.strands == "reverse" or case.unique != "none":
         return None
-    strands = "-b" if case.strands == "both" else ""
-    options = f"-q -t 1 {strands} -l {case.min_length} -o {output}"
-    return run(f"{program} {options} {case.reference} {case.queries} > /dev/null")
+    return run(copmem2(case, program, output))
 
 
 def main() -> None:
@@ -159,7 +176,7 @@ def main() -> None:
     print_setting(("mummer",))
     inputs = Inputs(given.data, given.work)
     (given.work / "mems").mkdir(parents=True, exist_ok=True)
-    chosen = [case for case in cases(inputs, chromosomes=True) if given.only in case.name]
+    chosen = [case for case in cases(inputs) if given.only in case.name]
     rows = []
     for case in chosen:
         rows.append(measure(case, inputs, given.threads, given.copmem))

@@ -3,11 +3,11 @@
     python -m bench.tables
 
 Figures come from docs/benchmarks/measurements.jsonl, to which each run of a measurement appends a line. The bars are in
-bench/bars.yaml. A test compares both documents with this program's output.
+bench/bars.yaml. The arena's tables have no bars (bench/arena_page.py). A test
+compares both documents with this program's output.
 """
 
 import argparse
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bench.common import MEASUREMENTS, REPOSITORY
+from bench import arena_page
+from bench.common import REPOSITORY, read_lines
 
 BARS = REPOSITORY / "bench" / "bars.yaml"
-HEAD, TAIL = (REPOSITORY / "bench" / f"page_{part}.txt" for part in ("head", "tail"))
+HEAD, ARENA, TAIL = (REPOSITORY / "bench" / f"page_{part}.txt" for part in ("head", "arena", "tail"))
 DOCUMENT = REPOSITORY / "docs" / "benchmarks.md"
 README = REPOSITORY / "README.md"
 BEGIN, END = "<!-- figures: python -m bench.tables -->", "<!-- end of figures -->"
@@ -103,11 +104,6 @@ class Row(NamedTuple):
     line: dict[str, Any]
 
 
-def read_lines(path: Path = MEASUREMENTS) -> list[dict[str, Any]]:
-    """Return the measurements in the order in which they were appended."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def read_bars(path: Path = BARS) -> dict[str, list[Group]]:
     """Return the groups of bars by section."""
     return {
@@ -144,6 +140,8 @@ def document(lines: Sequence[dict[str, Any]]) -> str:
             if group.by_hand:
                 parts.append(f"Measured by hand: {group.by_hand}.\n\n")
             parts += [*_table(HEADER, map(_cells, find_rows(lines, [group]))), "\n"]
+    if arena := arena_page.section(lines):
+        parts += ["\n## The arena\n\n", ARENA.read_text(), "\n", *arena]
     return "".join([*parts, TAIL.read_text()])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench.__main__ import MEASUREMENTS
 
-SHARED = {"cards", "common", "mapping_peers", "pairhmm_regions", "read_sets"}  # modules, not programs
+SHARED = {"arena_page", "cards", "common", "mapping_peers", "pairhmm_regions", "read_sets"}  # modules, not programs
 MODULES = {path.stem for path in Path(__file__).parents[2].joinpath("bench").glob("[a-z]*.py")}
 
 
