@@ -33,10 +33,11 @@ def first_card() -> Iterator[Card | None]:
             card.release()  # programs started later need the card
 
 
-def name_card(wanted: str) -> None:
-    """Record the name of the card for this backend in the run's line of JSON."""
+def name_card(wanted: str) -> bool:
+    """Record the name of the card for this backend in the run's line of JSON; return True if there is one."""
     with use_backend(wanted) as (backend, _):
         measured_on(backend.card)
+        return backend.card is not None
 
 
 def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> float:

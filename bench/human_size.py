@@ -20,7 +20,7 @@ from bench.cards import name_card
 from bench.common import add_figures, arguments, print_setting, print_table, write_measurement
 from bench.gpu_mapping import INSERT_DEVIATION, INSERT_MEAN, LENGTH, real_qualities
 from bench.synthetic_genome import write_genome
-from bench.whole_run import draw, jobs, whole_run
+from bench.whole_run import cost, draw, jobs, whole_run
 
 PAIRS_A_PART = 1 << 17
 SITES_A_VARIANT = 1000
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="draw the run into this file (PNG, SVG)")
     given = parser.parse_args()
     print_setting(())
-    name_card(given.backend)
+    on_card = name_card(given.backend)
     given.work.mkdir(parents=True, exist_ok=True)
     for name, bases in ("small", min(SMALL, given.bases)), ("large", given.bases):
         fasta, packed = given.work / f"{name}.fa", given.work / f"{name}_packed"
@@ -140,7 +140,7 @@ def main() -> None:
         timing, folder = whole_run(given, fasta, [mates], name)
         rows = jobs(folder)
         print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
-        add_figures({f"{name}, s": round(timing.seconds, 1)})
+        add_figures(cost(name, timing, rows, on_card))
         print_table(
             ("rule", "starts at", "seconds"),
             [(rule, f"{start:.1f}", f"{end - start:.1f}") for rule, start, end in sorted(rows, key=lambda row: row[1])],

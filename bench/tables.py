@@ -3,7 +3,7 @@
     python -m bench.tables
 
 Figures come from docs/benchmarks/measurements.jsonl, to which each run of a measurement appends a line. The bars are in
-bench/bars.yaml. The arena's tables have no bars (bench/arena_page.py). A test
+bench/bars.yaml. The arena's tables and the table of costs have no bars (bench/arena_page.py, bench/cost.py). A test
 compares both documents with this program's output.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bench import arena_page
+from bench import arena_page, cost
 from bench.common import REPOSITORY, read_lines
 
 BARS = REPOSITORY / "bench" / "bars.yaml"
@@ -142,7 +142,9 @@ def document(lines: Sequence[dict[str, Any]]) -> str:
             parts += [*_table(HEADER, map(_cells, find_rows(lines, [group]))), "\n"]
     if arena := arena_page.section(lines):
         parts += ["\n## The arena\n\n", ARENA.read_text(), "\n", *arena]
-    return "".join([*parts, TAIL.read_text()])
+    costs = _table(cost.HEADER, cost.rows(lines, cost.Prices()))
+    parts += ["\n## Cost of a genome\n\n", cost.explanation(), "\n", *costs]
+    return "".join([*parts, "\n", TAIL.read_text()])
 
 
 def readme(text: str, lines: Sequence[dict[str, Any]]) -> str:

@@ -43,6 +43,7 @@ STAGES = {
     "gather_variants": "gather",
     "write_report": "report",
 }
+ON_CARD = ("index_page", "map_unit", "rescore_interval", "rescore_sample")  # rules whose jobs hold a card
 
 
 def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str) -> Path:
@@ -103,6 +104,22 @@ def jobs(folder: Path) -> list[tuple[str, float, float]]:
     return sorted((rule, start - first, end - first) for (rule, _), (start, end) in found.items())
 
 
+def held(rows: list[tuple[str, float, float]]) -> float:
+    """Return the seconds in which at least one job holds the card."""
+    seconds = until = 0.0
+    for rule, start, end in sorted(rows, key=lambda row: row[1]):
+        if rule in ON_CARD:
+            seconds += max(end - max(start, until), 0.0)
+            until = max(until, end)
+    return seconds
+
+
+def cost(name: str, timing: Timing, rows: list[tuple[str, float, float]], on_card: bool) -> dict[str, float]:
+    """Return the figures of `bench.cost`."""
+    seconds = {"s": timing.seconds, "core-seconds": timing.cpu_seconds, "card-seconds": held(rows) if on_card else 0.0}
+    return {f"{name}, {what}": round(value, 1) for what, value in seconds.items()}
+
+
 def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path: Path) -> None:
     """Draw the jobs as bars over the time of the run, one line for each stage."""
     stages = list(dict.fromkeys(STAGES.get(rule, "other") for rule, *_ in sorted(rows, key=lambda row: row[1])))
@@ -157,7 +174,7 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
     given = parser.parse_args()
     print_setting(())
-    name_card(given.backend)
+    on_card = name_card(given.backend)
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
     units = simulate(inputs, fasta, given.coverage, given.units)
@@ -172,7 +189,8 @@ def main() -> None:
         rows = jobs(folder)
         print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
         to_bam = sum(end - start for rule, start, end in rows if rule in ("map_unit", "finish_sample"))
-        add_figures({f"{name}, s": round(timing.seconds, 1), f"{name}, to the finished BAM, s": round(to_bam, 1)})
+        add_figures(cost(name, timing, rows, on_card))
+        add_figures({f"{name}, to the finished BAM, s": round(to_bam, 1)})
         print_table(
             ("rule", "starts at", "seconds"),
             [(r, f"{s:.1f}", f"{e - s:.1f}") for r, s, e in sorted(rows, key=lambda r: r[1])],
