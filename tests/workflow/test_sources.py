@@ -48,8 +48,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Clear the caches of the sources."""
-    for function in (sources.imports, sources.named_kernels, sources._module_file, sources._name_and_digest):
-        function.cache_clear()
+    for name in ("imports", "named_kernels", "_needed_files", "_module_file", "_name_and_digest"):
+        getattr(sources, name).cache_clear()
 
 
 def test_dependencies_follow_imports(tree: Path) -> None:

@@ -126,13 +126,18 @@ def dependencies(script: Path) -> list[Path]:
     waiting = [script]
     while waiting:
         path = waiting.pop()
-        if path in found:
-            continue
-        found.add(path)
-        if path.suffix == ".py":
-            waiting += [module for imported in imports(path) for module in _executed_files(imported.name)]
-        waiting += [SCRIPTS / name for name in named_kernels(path)]
+        if path not in found:
+            found.add(path)
+            waiting += _needed_files(path)
     return sorted(found)
+
+
+@cache
+def _needed_files(path: Path) -> frozenset[Path]:
+    """Return the files of the library that a source file imports, names or includes."""
+    imported = imports(path) if path.suffix == ".py" else ()
+    modules = (module for one in imported for module in _executed_files(one.name))
+    return frozenset(modules).union(SCRIPTS / name for name in named_kernels(path))
 
 
 @cache
