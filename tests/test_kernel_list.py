@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 from quire import kernels
 from quire.errors import QuireError
-from quire.kernel_list import Entry, listed, with_callees
+from quire.kernel_list import Entry, all_entries, listed, with_callees
 from quire.simd import compiled, stamps
 from quire.simd.signatures import type_of
 
+from tests.compile_kernels import CALLED_BY_TESTS
 from tests.kernel_list.__main__ import RUNS, in_new_process
 from tests.kernel_list.recorder import description
 
@@ -31,6 +32,11 @@ def test_the_list_is_what_runs_call(stage: str) -> None:
     called = [for_python(in_new_process(run, dict.fromkeys(options, chosen))) for chosen in (False, True)]
     assert called[0] == for_python(listed(stage).values()), RECORD
     assert called[1] <= for_python(listed(stage, **everything).values()), RECORD
+
+
+def test_functions_that_tests_call_are_in_the_list() -> None:
+    called = {f"{module}:{name}" for module, names in CALLED_BY_TESTS.items() for name in names}
+    assert called <= {entry.function for entry in all_entries().values() if entry.part}
 
 
 def for_python(entries) -> set[tuple[str, str]]:
