@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench import arena, arena_page, complete, gpu_arena
@@ -94,3 +95,5 @@ def test_what_gpupairhmm_prints() -> None:
     assert gpu_arena.scores_of("2 2\n-5.97153 -3.1966\n-6.34043 -1.66333\n1 1\n-0.5\n").tolist() == [
         -5.97153, -3.1966, -6.34043, -1.66333, -0.5
     ]  # fmt: skip
+    ours, theirs = np.array([-1.0, -2.0, -40.0]), np.array([-1.0005, -2.002, -np.inf])
+    assert gpu_arena.differences(ours, theirs) == 1
