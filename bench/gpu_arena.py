@@ -103,7 +103,7 @@ def main() -> None:
             f"finite scores that differ by more than {TOLERANCE}": [differing] * 2,
         }
         print_table(("what", *seconds), [(name, *values) for name, values in table.items()])
-        write_measurement()
+        write_measurement(f"pairhmm, {given.times} times")
 
 
 if __name__ == "__main__":

@@ -51,27 +51,27 @@ def test_the_best_of_each_row_as_shown() -> None:
     assert rows["peak MB"].winners == ["one"]
     assert rows["reads"].winners == []  # no number of reads is better
     assert rows["1,000 reads/s of a core, k = 3"].winners == ["quire"]
-    assert arena_page.Row("s", arena_page.QUANTITIES["s"], {"quire": 1.001, "one": 1.0}).winners == []
+    assert arena_page.Row("s", arena_page.QUANTITIES["s"], {"quire": 1.0004, "one": 1.0}).winners == []
 
 
 def test_each_peer_that_is_better_is_named() -> None:
     """Also where a third program is the best of the row."""
     more = FIGURES | {"peak MB: two": 100.0}
     told = arena_page.beaten(arena_page.rows_of(more))
-    assert told == "Better than Quire: two (1,000 reads/s · peak MB); one (peak MB)."
+    assert told == "Better than Quire:\n\n- two: 1,000 reads/s · peak MB\n- one: peak MB\n"
     alone = {name: value for name, value in FIGURES.items() if not name.endswith("two") and "MB" not in name}
-    assert arena_page.beaten(arena_page.rows_of(alone)) == "No peer is better than Quire in any row."
+    assert arena_page.beaten(arena_page.rows_of(alone)) == "No peer is better than Quire in any row.\n"
 
 
 def test_the_section_shows_the_newest_run() -> None:
     line = {"command": "python -m bench.arena --pairs 9", "case": "mapping, 2x150", "date": "2026-01-02", "commit": "c",
-            "processor": "P", "cores": 2, "peers": {"one": "1.0"}, "figures": {}}  # fmt: skip
+            "processor": "P", "cores": 2, "card": None, "peers": {"one": "1.0"}, "figures": {}}  # fmt: skip
     old, new = ({**line, "figures": {"s: quire": seconds, "s: one": 3.0}} for seconds in (2.0, 4.0))
     text = "".join(arena_page.section([old, new, {**new, "command": "python -m bench.mems"}]))
-    assert "2026-01-02, c, P, 2 cores; one 1.0." in text
+    assert "2026-01-02, c, P, 2 cores; one 1.0\n" in text
     assert "| what | quire | one | best |" in text
-    assert "| s | 4.00 | 3.00 | one |" in text
-    assert text.endswith("Better than Quire: one (s).\n\n")
+    assert "| s | 4.000 | 3.000 | one |" in text
+    assert text.endswith("Better than Quire:\n\n- one: s\n\n")
 
 
 def test_places_of_columba(tmp_path: Path) -> None:
