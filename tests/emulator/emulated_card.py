@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from quire.device.card import SOURCES, Card, Download, Kernel, Upload, pack_arguments, places_in
+from quire.device.card import SOURCES, Card, Download, Kernel, Numbers, Upload, pack_arguments, places_in
 from quire.device.compiler import included, read_source
 
 from tests.emulator.card_array import POISON, ArrayMemory, ArrayModule, Block, CardArray
@@ -203,6 +203,16 @@ class _LateDownload(Download):
                 copy.done = True
 
 
+class _EmulatedNumbers(Numbers):
+    """Numbers in an array of the card."""
+
+    def __init__(self, card: "EmulatedCard", count: int) -> None:
+        self._card, self.memory = card, card.zeros(count, np.int64)
+
+    def wait(self) -> list[int]:
+        return self._card.download(self.memory).tolist()
+
+
 class EmulatedCard(Card):
     """The emulated implementation of `quire.device.card.Card`."""
 
@@ -291,6 +301,9 @@ class EmulatedCard(Card):
 
     def free_bytes(self) -> int:
         return self.arrays.size - self.arrays.taken
+
+    def numbers(self, count: int) -> Numbers:
+        return _EmulatedNumbers(self, count)
 
     def mark(self) -> int:
         return self.launches

@@ -26,6 +26,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from quire.device import scan
+
 # An array in a card's memory: `cupy.ndarray` on a real card, `tests.emulator.card_array.CardArray` on the emulated one.
 # Naming either would import it, so docstrings state dtype and shape.
 CardArray: TypeAlias = Any
@@ -78,6 +80,20 @@ class Upload:
 
     def wait(self) -> None:
         """Wait for the end of the copy; then the host's array may change and its memory may be reused."""
+
+
+class Numbers(ABC):
+    """A few numbers that a kernel writes for the host, without a copy of their own.
+
+    Attributes:
+        memory: argument of the kernel (`i64*`).
+    """
+
+    memory: Any
+
+    @abstractmethod
+    def wait(self) -> list[int]:
+        """Wait for all launches so far; return the numbers."""
 
 
 class Download(ABC):
@@ -139,17 +155,31 @@ class Card(ABC):
         return self.xp.full(shape, value, dtype)
 
     def offsets(self, counts: CardArray) -> CardArray:
-        """Return offsets (int64[n + 1], first 0) from int counts [n]."""
-        offsets = self.empty(len(counts) + 1, np.int64)
-        offsets[:1] = 0
-        self.xp.cumsum(counts, dtype=np.int64, out=offsets[1:])
-        return offsets
+        """Return offsets (int64[n + 1], first 0) from counts [n] of 1, 4 or 8 bytes."""
+        return self.offsets_and_totals(counts)[0]
 
-    def totals(self, *offsets: CardArray) -> list[int]:
-        """Return the last element of each of several offsets (int64[n + 1]); the host waits once for all."""
-        if len(offsets) == 1:
-            return [int(offsets[0][-1])]
-        return [int(total) for total in self.download(self.xp.concatenate([array[-1:] for array in offsets]))]
+    def offsets_and_totals(self, counts: CardArray) -> "tuple[CardArray, Numbers]":
+        """Return offsets from counts, as `offsets`, and their sum.
+
+        Of rows of counts [k, n] return int64[k, n + 1], and the sum of each row.
+        """
+        return scan.offsets(self, counts)
+
+    def places(self, items: CardArray) -> "tuple[CardArray, Numbers]":
+        """Return the indices of the items [n] other than 0, and their number.
+
+        Items are not negative, and have 1, 4 or 8 bytes. Only that many of the indices (int64[n]) are defined.
+        """
+        return scan.places(self, items)
+
+    def nonzero(self, items: CardArray) -> CardArray:
+        """Return the indices of the items other than 0 (int64[]), as `places` does; waits for their number."""
+        places, number = self.places(items)
+        return places[: number.wait()[0]]
+
+    @abstractmethod
+    def numbers(self, count: int) -> "Numbers":
+        """Return memory for `count` numbers, initially 0, that a kernel writes for the host."""
 
     @abstractmethod
     def pointer(self, array: CardArray) -> int:

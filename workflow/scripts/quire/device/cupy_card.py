@@ -14,6 +14,7 @@ from quire.device.card import (
     CardArray,
     Download,
     Kernel,
+    Numbers,
     OutOfDeviceMemory,
     Upload,
     pack_arguments,
@@ -21,6 +22,7 @@ from quire.device.card import (
 )
 from quire.device.compiler import cubin
 
+MOST_NUMBERS = 4096  # of `CupyCard.numbers`; a number is read long before this many others are asked for
 MOST_PINNED = 256 << 20  # bytes of an upload; a large reference text and its index have more, and are uploaded once
 
 
@@ -83,6 +85,20 @@ class _UploadUnderWay(Upload):
             self._done.synchronize()
 
 
+class _PinnedNumbers(Numbers):
+    """Numbers in pinned memory, which kernels write through the bus."""
+
+    def __init__(self, numbers: NDArray[np.int64]) -> None:
+        self._numbers = numbers
+        numbers[:] = 0
+        self.memory = numbers.ctypes.data  # pinned memory has the same address on the card
+
+    def wait(self) -> list[int]:
+        cupy.cuda.get_current_stream().synchronize()
+        numbers: list[int] = self._numbers.tolist()
+        return numbers
+
+
 class _DownloadUnderWay(Download):
     """Downloads on a separate stream."""
 
@@ -118,6 +134,8 @@ class CupyCard(Card):
         if budget is not None:
             self.pool.set_limit(size=budget)
         self._modules: dict[tuple[str, tuple[tuple[str, int], ...]], Any] = {}
+        self._numbers = cupyx.empty_pinned(MOST_NUMBERS, np.int64)
+        self._next_number = 0
         self._uploads, self._downloads = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
 
     def _allocate(self, size: int) -> Any:
@@ -157,6 +175,12 @@ class CupyCard(Card):
         target = cupy.empty(array.shape, array.dtype)
         target.set(array)
         return target
+
+    def numbers(self, count: int) -> Numbers:
+        """Return the next numbers of a ring in pinned memory."""
+        first = self._next_number if self._next_number + count <= MOST_NUMBERS else 0
+        self._next_number = first + count
+        return _PinnedNumbers(self._numbers[first : first + count])
 
     def mark(self) -> cupy.cuda.Event:
         """Record an event on the current stream."""

@@ -21,6 +21,7 @@ class CardReads(NamedTuple):
         packed: uint64[2, words].
         ambiguous: uint8[read_count].
         name_hash: uint64[read_count].
+        longest: no read has more bases.
     """
 
     offsets: CardArray
@@ -32,25 +33,25 @@ class CardReads(NamedTuple):
     ambiguous: CardArray
     name_hash: CardArray
     read_count: int
+    longest: int
 
     def __len__(self) -> int:
         return self.read_count
 
     def subset(self, card: Card, chosen: CardArray) -> "CardReads":
         """Return the reads with these indices (int64[] on the card, ascending) as a new batch."""
-        xp = card.xp
-        offsets = card.offsets((self.offsets[1:] - self.offsets[:-1])[chosen])
-        word_offsets = card.offsets((self.word_offsets[1:] - self.word_offsets[:-1])[chosen])
-        bases, words = card.totals(offsets, word_offsets)
+        count = len(chosen)
+        sizes = card.empty((2, count), np.int32)
+        card.kernel(SOURCE, "sizes_of_reads").for_each(count, self, chosen, count, sizes)
+        (offsets, word_offsets), totals = card.offsets_and_totals(sizes)
+        bases, words = totals.wait()
         words += 1
         codes, packed = card.empty((2, bases), np.uint8), card.empty((2, words), np.uint64)
-        packed[:, -1] = 0
-        count = len(chosen)
         ambiguous, name_hash = card.empty(count, np.uint8), card.empty(count, np.uint64)
         take = card.kernel(SOURCE, "take_reads")
-        take(count, 64, self, chosen.astype(xp.int64), offsets, word_offsets, bases, words, codes, packed, ambiguous,
+        take(max(1, count), 64, self, chosen, count, offsets, word_offsets, bases, words, codes, packed, ambiguous,
              name_hash)  # fmt: skip
-        return CardReads(offsets, codes, bases, word_offsets, packed, words, ambiguous, name_hash, count)
+        return CardReads(offsets, codes, bases, word_offsets, packed, words, ambiguous, name_hash, count, self.longest)
 
 
 class Layout(NamedTuple):
@@ -64,6 +65,7 @@ class Layout(NamedTuple):
         name_count: number of names, which mates share.
         words: number of words in a row of `CardReads.packed`.
         letters: number of letters in all names.
+        longest: number of bases of the longest read.
     """
 
     bases: int
@@ -76,20 +78,23 @@ class Layout(NamedTuple):
     name_count: int
     words: int
     letters: int
+    longest: int
 
 
 def layout_of(mate1: ReadBatch, mate2: ReadBatch | None = None) -> Layout:
     """Return the layout of one or two batches in one buffer."""
     mates = _mates(mate1, mate2)
     reads, names = sum(len(mate) for mate in mates), len(mate1)
-    words = 1 + sum(int(packed_words(np.diff(mate.offsets)).sum()) for mate in mates)
+    lengths = [np.diff(mate.offsets) for mate in mates]
+    words = 1 + sum(int(packed_words(some).sum()) for some in lengths)
+    longest = max(int(some.max(initial=0)) for some in lengths)
     bases, letters = sum(len(mate.bases) for mate in mates), len(mate1.names)
     begins, end = [], bases
     for size in (8 * (reads + 1), 8 * (reads + 1), letters, 8 * (names + 1)):
         begins.append(-(-end // ALIGNMENT) * ALIGNMENT)
         end = begins[-1] + size
     offsets, word_offsets, name_letters, name_offsets = begins
-    return Layout(bases, offsets, word_offsets, name_letters, name_offsets, end, reads, names, words, letters)
+    return Layout(bases, offsets, word_offsets, name_letters, name_offsets, end, reads, names, words, letters, longest)
 
 
 def fill(buffer: NDArray[np.uint8], layout: Layout, mate1: ReadBatch, mate2: ReadBatch | None = None) -> None:
@@ -167,4 +172,6 @@ def _lay_on_both_strands(card: Card, given: _Given, layout: Layout) -> CardReads
     card.kernel(SOURCE, "orient").for_each(
         words, given.bases, given.offsets, given.word_offsets, word_read, bases, words, codes, packed, ambiguous
     )
-    return CardReads(given.offsets, codes, bases, given.word_offsets, packed, words, ambiguous, name_hash, count)
+    return CardReads(
+        given.offsets, codes, bases, given.word_offsets, packed, words, ambiguous, name_hash, count, layout.longest
+    )

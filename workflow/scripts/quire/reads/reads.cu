@@ -40,10 +40,22 @@ extern "C" __global__ void owners_of_words(const i64* word_offsets, i64 count, i
     word_read[word] = count > 0 && word < word_offsets[count] ? (i32)low : -1;
 }
 
-// Copies the chosen reads to a new batch; one block per read.
-extern "C" __global__ void take_reads(Reads reads, const i64* chosen, const i64* offsets, const i64* word_offsets,
-                                      i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous, u64* name_hash) {
-    i64 target = blockIdx.x, read = chosen[target];
+// One thread per chosen read: its numbers of bases and of words, sizes[2][count].
+extern "C" __global__ void sizes_of_reads(Reads reads, const i64* chosen, i64 count, i32* sizes) {
+    i64 target = thread_index();
+    if (target >= count) return;
+    i64 read = chosen[target];
+    sizes[target] = (i32)reads.length(read);
+    sizes[count + target] = (i32)(reads.word_offsets[read + 1] - reads.word_offsets[read]);
+}
+
+// Copies the chosen reads to a new batch; one block per read. The words after the last read are 0.
+extern "C" __global__ void take_reads(Reads reads, const i64* chosen, i64 count, const i64* offsets,
+                                      const i64* word_offsets, i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous, u64* name_hash) {
+    i64 target = blockIdx.x;
+    if (target == 0 && threadIdx.x < 2) packed[(threadIdx.x + 1) * words - 1] = 0;
+    if (target >= count) return;
+    i64 read = chosen[target];
     for (int strand = 0; strand < 2; strand++) {
         const u8* codes_from = reads.codes_of(strand, read);
         const u64* packed_from = reads.packed_of(strand, read);

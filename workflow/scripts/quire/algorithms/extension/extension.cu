@@ -1,5 +1,6 @@
 // Extension of jobs: comparison without gaps, letters, banded matrices, tracebacks. See extension/cpu.py and band.cuh.
-// By -D: macros of band.cuh, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam.
+// By -D: macros of band.cuh, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam; LENGTH_BITS,
+// WIDTHS of gpu.py.
 #include "quire/algorithms/extension/ambiguous.cuh"
 #include "quire/algorithms/extension/band.cuh"
 #include "quire/algorithms/extension/jobs.cuh"
@@ -8,9 +9,9 @@
 #include "quire/sequence/words.cuh"
 
 // One thread per job: it is solved if the read has at most one mismatch on the diagonal, or no bases. Every other job
-// gets an empty result.
+// gets an empty result, and is marked as unsolved.
 extern "C" __global__ void ungapped(ExtensionJobs jobs, i64 count, Reads reads, const u64* text, const i64* ambiguous,
-                                    i64 spans, Extensions results, u8* solved) {
+                                    i64 spans, Extensions results, u8* unsolved) {
     i64 job = thread_index();
     if (job >= count) return;
     i64 read = jobs.read[job], position = jobs.diagonal[job];
@@ -24,7 +25,7 @@ extern "C" __global__ void ungapped(ExtensionJobs jobs, i64 count, Reads reads, 
         }
     }
     bool done = found < 2;
-    solved[job] = done || length == 0;
+    unsolved[job] = !done && length > 0;
     results.score[job] = done ? length * MATCH + found * (MISMATCH - MATCH) : 0;
     results.read_begin[job] = 0;
     results.read_end[job] = done ? length : 0;
@@ -40,14 +41,28 @@ __device__ __forceinline__ i64 columns_of(const ExtensionJobs& jobs, i64 job) {
     return (jobs.diagonal_high[job] - jobs.diagonal_low[job] + BAND_STEP) / BAND_STEP * BAND_STEP;
 }
 
-// Writes the sorting key of each chosen job: the layout width of its band, then the length of its read. There are few
-// widths, so few launches suffice.
-extern "C" __global__ void shapes(ExtensionJobs jobs, const i64* chosen, i64 count, Reads reads, i64* keys) {
+// Writes the sorting key of each chosen job: how often the layout width of its band doubles BAND_STEP, then the length
+// of its read. There are few widths, so few launches suffice.
+extern "C" __global__ void shapes(ExtensionJobs jobs, const i64* chosen, i64 count, Reads reads, i32* keys) {
     i64 i = thread_index();
     if (i >= count) return;
-    i64 width = BAND_STEP, columns = columns_of(jobs, chosen[i]);
-    while (width < columns) width *= 2;
-    keys[i] = width << 32 | reads.length(jobs.read[chosen[i]]);
+    i64 columns = columns_of(jobs, chosen[i]);
+    i32 doublings = 0;
+    while ((i64)BAND_STEP << doublings < columns) doublings++;
+    keys[i] = doublings << LENGTH_BITS | (i32)reads.length(jobs.read[chosen[i]]);
+}
+
+// Puts the chosen jobs into the order `alike` of their keys. The last job of each width writes the number of jobs up to
+// it, and the length of its read, which is the longest: widths[WIDTHS][2], 0 for a width without jobs.
+extern "C" __global__ void order_by_shape(const i32* keys, const i64* alike, const i64* chosen, i64 count, i64* order,
+                                          i64* widths) {
+    i64 i = thread_index();
+    if (i >= count) return;
+    order[i] = chosen[alike[i]];
+    i32 key = keys[alike[i]], doublings = key >> LENGTH_BITS;
+    if (i + 1 < count && keys[alike[i + 1]] >> LENGTH_BITS == doublings) return;
+    widths[2 * doublings] = i + 1;
+    widths[2 * doublings + 1] = key & ((1 << LENGTH_BITS) - 1);
 }
 
 // Eight letters of a read from row `row` on, as nibbles.
@@ -283,14 +298,14 @@ extern "C" __global__ void trace(ExtensionJobs jobs, const i64* order, i64 count
     results.cigar_length[job] = operation_counts[alignment] = (i32)(end - next);
 }
 
-// One thread per alignment: copy its operations from its slot to `begins` (int64[count + 1]) in a part of all
-// operations that begins at `base`.
+// One thread per alignment: copy its operations from its slot to results.cigar, from base + begins[alignment] on;
+// begins[count + 1].
 extern "C" __global__ void gather_operations(const i64* order, i64 count, Band band, const u32* slots,
-                                             const i64* begins, i64 base, u32* part, Extensions results) {
+                                             const i64* begins, i64 base, Extensions results) {
     i64 alignment = thread_index();
     if (alignment >= count) return;
-    i64 begin = begins[alignment], operations = begins[alignment + 1] - begin;
+    i64 begin = base + begins[alignment], operations = base + begins[alignment + 1] - begin;
     const u32* slot = slots + (alignment + 1) * band.operations - operations;
-    for (i64 i = 0; i < operations; i++) part[begin + i] = slot[i];
-    results.cigar_begin[order[alignment]] = base + begin;
+    for (i64 i = 0; i < operations; i++) results.cigar[begin + i] = slot[i];
+    results.cigar_begin[order[alignment]] = begin;
 }

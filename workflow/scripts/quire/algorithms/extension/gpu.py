@@ -26,6 +26,8 @@ from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, 
 SOURCE = "quire/algorithms/extension/extension.cu"
 COLUMNS = 8  # of a block: their directions, four bits each, fill a word
 HEADER_WORDS = 2  # before an alignment's letters: the read's length, the columns of its band
+LENGTH_BITS = 24  # of a read's length in the key by which jobs are sorted
+WIDTHS = 32  # number of layout widths that a key can hold
 HEAD_WORDS = 4  # of letters before the read: a lane begins up to 31 rows before it
 DEFINES = {
     "AMBIGUOUS": AMBIGUOUS,
@@ -41,8 +43,10 @@ DEFINES = {
     "GAP_OPEN": GAP_OPEN,
     "HEADER_WORDS": HEADER_WORDS,
     "HEAD_WORDS": HEAD_WORDS,
+    "LENGTH_BITS": LENGTH_BITS,
     "MATCH": MATCH,
     "MISMATCH": MISMATCH,
+    "WIDTHS": WIDTHS,
 }
 # More than enough to fill any card: a chunk of 700,000 reads of 150 bases in bands of 32 diagonals.
 MOST_BYTES = 2 << 30
@@ -104,50 +108,56 @@ def extend(
     Raises:
         OutOfDeviceMemory: not enough for the results, or for one warp's matrices.
     """
-    xp, count = card.xp, len(jobs.read)
+    count = len(jobs.read)
     results = Extensions(*(card.empty(count, dtype) for dtype in EXTENSION_TYPES))
     if count == 0:
         return results
-    solved = card.empty(count, np.uint8)
+    marks = card.empty(count, np.uint8)
     card.kernel(SOURCE, "ungapped", **DEFINES).for_each(
-        count, jobs, count, reads, text, ambiguous, len(ambiguous), results, solved
+        count, jobs, count, reads, text, ambiguous, len(ambiguous), results, marks
     )
-    unsolved = xp.flatnonzero(solved == 0)
+    unsolved = card.nonzero(marks)
     if len(unsolved) == 0:
         return results
     order, widths = _alike_together(card, jobs, reads, unsolved)
     if budget is None:
         budget = min(card.free_bytes() // 2, MOST_BYTES)
-    parts: list[CardArray] = [results.cigar]
-    waiting: list[_Traced] = []
+    numbers = card.empty(len(order), np.int32)  # of operations
+    traced = []
     for begin, end, longest, width in widths:
         band = band_of(longest, width)
         chunk = max(budget // band.bytes_per_warp, 1) * band.groups
         for first in range(begin, end, chunk):
-            chosen = order[first : min(first + chunk, end)]
-            waiting.append(_align(card, band, chosen, jobs, _Sequences(reads, text, ambiguous), results))
-            if len(waiting) > 1:  # reading the number of operations waits for the card, which has the next chunk by now
-                _gather(card, waiting.pop(0), parts, results)
-    _gather(card, waiting.pop(), parts, results)
-    return results._replace(cigar=xp.concatenate(parts))
+            part = slice(first, min(first + chunk, end))
+            slots = _align(card, band, order[part], jobs, _Sequences(reads, text, ambiguous), results, numbers[part])
+            traced.append((part, band, slots))
+    begins, totals = card.offsets_and_totals(numbers)
+    cigar = card.empty(count + totals.wait()[0], np.uint32)
+    cigar[:count] = results.cigar
+    results = results._replace(cigar=cigar)
+    gather = card.kernel(SOURCE, "gather_operations", **DEFINES)
+    for part, band, slots in traced:
+        size = part.stop - part.start
+        gather.for_each(size, order[part], size, band, slots, begins[part.start :], count, results)
+    return results
 
 
 def _alike_together(
     card: Card, jobs: ExtensionJobs, reads: CardReads, unsolved: CardArray
 ) -> tuple[CardArray, list[tuple[int, int, int, int]]]:
     """Return jobs sorted by layout width and length, and (begin, end, longest read, width) of each width."""
-    xp, count = card.xp, len(unsolved)
-    keys = card.empty(count, np.int64)
+    count = len(unsolved)
+    keys, order, widths = card.empty(count, np.int32), card.empty(count, np.int64), card.numbers(2 * WIDTHS)
     card.kernel(SOURCE, "shapes", **DEFINES).for_each(count, jobs, unsolved, count, reads, keys)
-    alike = xp.argsort(keys)
-    keys = keys[alike]
-    last = xp.flatnonzero(xp.concatenate([keys[1:] >> 32 != keys[:-1] >> 32, card.full(1, True, np.bool_)]))
-    ends, shapes = card.download(xp.stack([last + 1, keys[last]])).tolist()
-    widths = [
-        (begin, end, shape & 0xFFFFFFFF, shape >> 32)
-        for begin, end, shape in zip([0, *ends], ends, shapes, strict=False)
-    ]
-    return unsolved[alike], widths
+    alike = card.xp.argsort(keys)
+    card.kernel(SOURCE, "order_by_shape", **DEFINES).for_each(count, keys, alike, unsolved, count, order, widths.memory)
+    ends_and_lengths, found, begin = widths.wait(), [], 0
+    for doublings in range(WIDTHS):
+        end, longest = ends_and_lengths[2 * doublings : 2 * doublings + 2]
+        if end:
+            found.append((begin, end, longest, BAND_STEP << doublings))
+            begin = end
+    return order, found
 
 
 class _Sequences(NamedTuple):
@@ -158,19 +168,20 @@ class _Sequences(NamedTuple):
     ambiguous: CardArray
 
 
-class _Traced(NamedTuple):
-    """A chunk of jobs (int64[]), their slots of operations, and the number of operations of each (int32[])."""
-
-    order: CardArray
-    band: Band
-    slots: CardArray
-    counts: CardArray
-
-
 def _align(
-    card: Card, band: Band, order: CardArray, jobs: ExtensionJobs, sequences: _Sequences, results: Extensions
-) -> _Traced:
-    """Align the jobs `order` (int64[]) of one width, and fill all results but `cigar_begin`."""
+    card: Card,
+    band: Band,
+    order: CardArray,
+    jobs: ExtensionJobs,
+    sequences: _Sequences,
+    results: Extensions,
+    numbers: CardArray,
+) -> CardArray:
+    """Align the jobs `order` (int64[]) of one width.
+
+    Fill all results but `cigar_begin`, and the number of operations of each job (int32[]); return their slots of
+    operations (uint32[jobs * band.operations]).
+    """
     reads, text, ambiguous = sequences
     count = len(order)
     warps = -(-count // band.groups)
@@ -187,19 +198,8 @@ def _align(
         state = card.empty(warps * band.state_numbers, np.int32)
         fill = card.kernel(SOURCE, "fill_wide_bands", **DEFINES)
         fill(warps, _WARP, band, letters, directions, best_keys, state, shared_bytes=_TABLE_BYTES)
-    slots, counts = card.empty(count * band.operations, np.uint32), card.empty(count, np.int32)
+    slots = card.empty(count * band.operations, np.uint32)
     card.kernel(SOURCE, "trace", **DEFINES).for_each(
-        count, jobs, order, count, band, reads, directions, best_keys, results, slots, counts
+        count, jobs, order, count, band, reads, directions, best_keys, results, slots, numbers
     )
-    return _Traced(order, band, slots, counts)
-
-
-def _gather(card: Card, traced: _Traced, parts: list[CardArray], results: Extensions) -> None:
-    """Append the operations of a chunk to the parts of `cigar`, and fill `cigar_begin`."""
-    count, begins = len(traced.order), card.offsets(traced.counts)
-    part = card.empty(int(begins[-1]), np.uint32)
-    base = sum(len(before) for before in parts)
-    card.kernel(SOURCE, "gather_operations", **DEFINES).for_each(
-        count, traced.order, count, traced.band, traced.slots, begins, base, part, results
-    )
-    parts.append(part)
+    return slots

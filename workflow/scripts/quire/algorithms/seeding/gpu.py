@@ -130,9 +130,9 @@ def find_hits(
         found = None
     read_hits, rarest = card.empty(len(reads), np.int32), card.empty(len(reads), np.int32)
     kernels("count_hits_of_reads").for_each(len(reads), seeds, len(reads), chosen, read_hits, rarest)
-    offsets = card.offsets(read_hits)
-    listed = card.xp.flatnonzero(rarest)
-    hits = card.empty(int(offsets[-1]), np.uint64)
+    offsets, total = card.offsets_and_totals(read_hits)
+    listed = card.nonzero(rarest)
+    hits = card.empty(total.wait()[0], np.uint64)
     written, kept = card.zeros(len(reads), np.int32), card.zeros(len(listed), np.int32)
     numbers = iter(range(len(pages)))  # `enumerate` would keep a page alive while the next one is made
     for page in pages:

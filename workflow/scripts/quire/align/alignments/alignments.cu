@@ -1,6 +1,7 @@
 // The alignments of a batch: the twin of quire/align/alignments/cpu.py, and of unique_template_lengths.
 //
 // -D: END_BONUS, LEAST_SCORE, LONGEST_INSERT, SHORT_READ_MARGIN, UNIQUE_DENOMINATOR, UNIQUE_NUMERATOR.
+#include "quire/algorithms/extension/jobs.cuh"
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/device/ragged.cuh"
 #include "quire/reads/reads.cuh"
@@ -9,17 +10,32 @@
 
 // Extensions with the read and strand of their jobs, round after round.
 struct Found {
-    const i32* read;
-    const u8* strand;
-    const i32* score;
-    const i32* read_begin;
-    const i32* read_end;
-    const i64* axis_begin;
-    const i64* axis_end;
-    const i64* cigar_begin;
-    const i32* cigar_length;
+    i32* read;
+    u8* strand;
+    i32 *score, *read_begin, *read_end;
+    i64 *axis_begin, *axis_end, *cigar_begin;
+    i32* cigar_length;
     i64 count;
 };
+
+// One thread per extension and per operation of a round: copies them to `found` from extension `begin` on, and to
+// `cigar` from operation `cigar_begin` on.
+extern "C" __global__ void append_round(ExtensionJobs jobs, Extensions round, i64 count, i64 operations, i64 begin,
+                                        i64 cigar_begin, Found found, u32* cigar) {
+    i64 i = thread_index();
+    if (i < operations) cigar[cigar_begin + i] = round.cigar[i];
+    if (i >= count) return;
+    i64 target = begin + i;
+    found.read[target] = jobs.read[i];
+    found.strand[target] = jobs.strand[i];
+    found.score[target] = round.score[i];
+    found.read_begin[target] = round.read_begin[i];
+    found.read_end[target] = round.read_end[i];
+    found.axis_begin[target] = round.axis_begin[i];
+    found.axis_end[target] = round.axis_end[i];
+    found.cigar_begin[target] = cigar_begin + round.cigar_begin[i];
+    found.cigar_length[target] = round.cigar_length[i];
+}
 
 // True if an extension is kept; END_BONUS is added to the score of an extension of the whole read.
 __device__ __forceinline__ bool is_good(const Found& found, i64 i, i64 length) {

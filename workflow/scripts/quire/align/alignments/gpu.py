@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from quire.algorithms.extension import END_BONUS, ExtensionJobs, Extensions
+from quire.algorithms.extension import END_BONUS, EXTENSION_TYPES, JOB_TYPES, ExtensionJobs, Extensions
 from quire.align.insert_size import InsertSizes, ProperLengths, proper_lengths
 from quire.align.model import ROW_TYPES, Alignments
 from quire.align.parameters import MACROS, SeedingPass
@@ -51,8 +51,8 @@ def collect(
     order_offsets = card.offsets(counts)
     order, kept = card.empty(found.extensions, np.int32), card.empty(count, np.int32)
     kernel("order_by_read").for_each(count, found, reads, reference, heads, following, order_offsets, order, kept)
-    offsets = card.offsets(kept)
-    total = int(offsets[-1])
+    offsets, totals = card.offsets_and_totals(kept)
+    total = totals.wait()[0]
     alignments = Alignments(
         offsets=offsets,
         read=card.empty(total, np.int32),
@@ -113,27 +113,17 @@ def _kernels(card: Card) -> Callable[[str], Kernel]:
 
 def _put_together(card: Card, parts: list[tuple[ExtensionJobs, Extensions]]) -> tuple[Found, CardArray]:
     """Return all rounds as one, and their concatenated CIGAR operations."""
-
-    def joined(pieces: list[CardArray]) -> CardArray:
-        if len(pieces) == 1:
-            return pieces[0]
-        whole = card.empty(sum(map(len, pieces)), pieces[0].dtype)
-        begin = 0
-        for piece in pieces:
-            whole[begin : begin + len(piece)] = piece
-            begin += len(piece)
-        return whole
-
-    extensions = [part for _, part in parts]
-    base, cigar_begin = 0, []
-    for part in extensions:
-        cigar_begin.append(part.cigar_begin + base if base else part.cigar_begin)
-        base += len(part.cigar)
-    score, read_begin, read_end, axis_begin, axis_end, cigar_length, cigar = (
-        joined([getattr(part, name) for part in extensions])
-        for name in ("score", "read_begin", "read_end", "axis_begin", "axis_end", "cigar_length", "cigar")
-    )
-    read, strand = (joined([getattr(jobs, name) for jobs, _ in parts]) for name in ("read", "strand"))
-    found = Found(read, strand, score, read_begin, read_end, axis_begin, axis_end, joined(cigar_begin), cigar_length,
-                  len(read))  # fmt: skip
+    if len(parts) == 1:
+        ((jobs, part),) = parts
+        return Found(jobs.read, jobs.strand, *part[:-1], len(jobs.read)), part.cigar
+    count, operations = sum(len(jobs.read) for jobs, _ in parts), sum(len(part.cigar) for _, part in parts)
+    columns = [card.empty(count, dtype) for dtype in (*JOB_TYPES[:2], *EXTENSION_TYPES[:-1])]
+    found = Found._make([*columns, count])
+    cigar = card.empty(operations, EXTENSION_TYPES[-1])
+    append = _kernels(card)("append_round")
+    count = operations = 0
+    for jobs, part in parts:
+        extensions, more = len(jobs.read), len(part.cigar)
+        append.for_each(max(extensions, more), jobs, part, extensions, more, count, operations, found, cigar)
+        count, operations = count + extensions, operations + more
     return found, cigar

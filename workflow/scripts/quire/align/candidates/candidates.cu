@@ -328,6 +328,16 @@ __device__ __forceinline__ void reserve(Ranked* best, const Bundle* bundles, i32
     __syncwarp();
 }
 
+// One thread per read: the bundles that it needs in global memory, and its most candidates on `lists` lists;
+// room[2][reads].
+extern "C" __global__ void plan_room(const i64* hit_offsets, i64 reads, i64 lists, i32* room) {
+    i64 read = thread_index();
+    if (read >= reads) return;
+    i64 hits = hit_offsets[read + 1] - hit_offsets[read], most = lists * MOST_CANDIDATES;
+    room[read] = hits > LOCAL_BUNDLES ? (i32)hits : 0;
+    room[reads + read] = (i32)(hits < most ? hits : most);
+}
+
 // One warp per read: writes its best candidates to staged[slots[read]] and following, and their number. Candidates on
 // the primary assembly come first, then those on alternate contigs, both best first.
 //

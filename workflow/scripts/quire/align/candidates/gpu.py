@@ -40,25 +40,24 @@ def find_candidates(
     seeding: SeedingParameters,
 ) -> ExtensionJobs:
     """Cluster hits, as `quire.align.candidates.cpu.find_candidates` does; arrays on the card."""
-    xp, count = card.xp, len(reads)
-    hit_counts = offsets[1:] - offsets[:-1]
-    scratch_offsets = card.offsets(xp.where(hit_counts > LOCAL_BUNDLES, hit_counts, 0))
-    scratch = card.empty(int(scratch_offsets[-1]) * BUNDLE_BYTES // 8, np.int64)
+    count = len(reads)
     lists = 1 if reference.alternate is None else 2  # candidates on the primary assembly, and on alternate contigs
-    slots = card.offsets(xp.minimum(hit_counts, lists * MOST_CANDIDATES))
-    # An upper bound of the sum of the slots, which saves waiting for the sum.
-    most = min(len(hits), lists * MOST_CANDIDATES * count)
-    staged = card.empty(most * CANDIDATE_BYTES // 8, np.int64)
+    defines = {"SEED_LENGTH": seeding.seed_length, **DEFINES}
+    room = card.empty((2, count), np.int32)
+    card.kernel(SOURCE, "plan_room", **defines).for_each(count, offsets, count, lists, room)
+    (scratch_offsets, slots), totals = card.offsets_and_totals(room)
+    bundles, candidates = totals.wait()
+    scratch = card.empty(bundles * BUNDLE_BYTES // 8, np.int64)
+    staged = card.empty(candidates * CANDIDATE_BYTES // 8, np.int64)
     counts = card.empty(count, np.int32)
     warps = THREADS // 32
     shared_bytes = warps * (lists * MOST_CANDIDATES * RANKED_BYTES + LOCAL_BUNDLES * BUNDLE_BYTES)
-    defines = {"SEED_LENGTH": seeding.seed_length, **DEFINES}
     card.kernel(SOURCE, "cluster", **defines)(
         -(-count // warps), THREADS, offsets, hits, reads, reference, seeding.stride, scratch_offsets, scratch, slots,
         staged, counts, shared_bytes=shared_bytes,
     )  # fmt: skip
-    job_offsets = card.offsets(counts)
-    total = int(job_offsets[-1])
+    job_offsets, totals = card.offsets_and_totals(counts)
+    total = totals.wait()[0]
     jobs = ExtensionJobs(*(card.empty(total, dtype) for dtype in JOB_TYPES))
     card.kernel(SOURCE, "write_jobs", **defines).for_each(
         total, job_offsets, count, total, slots, staged, reference, *jobs

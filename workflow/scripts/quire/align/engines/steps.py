@@ -71,8 +71,10 @@ def find_alignments(
     """
     jobs = _seed(steps, reads, pages, reference, SEEDING)
     rounds = [(jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous))]
+    best = None
     for seeding_pass in LATER_PASSES if paired else LATER_PASSES_ALONE:
-        best = steps.best_scores(rounds, reads, reference)
+        if best is None:  # no round was added since
+            best = steps.best_scores(rounds, reads, reference)
         poor = steps.flatnonzero(steps.poorly_aligned(best, reads, seeding_pass))
         if len(poor) == 0:
             continue
@@ -80,6 +82,7 @@ def find_alignments(
         jobs = _seed(steps, few, pages, reference, seeding_pass.seeding)
         jobs = steps.leave_out_known(jobs._replace(read=poor[jobs.read].astype(np.int32)), rounds)
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
+        best = None
     return FoundAlignments(rounds, steps.collect(rounds, reads, reference))
 
 

@@ -27,7 +27,7 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
     extension asks the driver for the free memory.
     """
     return Steps(
-        flatnonzero=card.xp.flatnonzero,
+        flatnonzero=card.nonzero,
         subset=lambda reads, chosen: reads.subset(card, chosen),
         find_hits=partial(find_hits, card),
         find_candidates=partial(find_candidates, card),

@@ -149,6 +149,11 @@ extern "C" __global__ void compete(Alignments alignments, Reads reads, Contigs c
     selection.proper[read] = 0;
 }
 
+// The score of a pair at the most probable distance.
+__device__ __forceinline__ i64 most_of_pair(const Alignments& alignments, i64 i, i64 j) {
+    return (i64)alignments.score[i] + alignments.score[j];
+}
+
 // True if alignments i and j of the first and the second mate are a proper pair; `score` is their score minus the
 // cost of their distance.
 __device__ __forceinline__ bool scored_pair(const Alignments& alignments, const Competition& competition,
@@ -227,8 +232,10 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     bool off_primary = first1 == last1 || first2 == last2;  // a mate is only on alternate contigs
     u64 name_hash = reads.name_hash[read1], best_hash = 0;
     i64 best = -1, best1 = -1, best2 = -1, score;
+    // Alignments are in the order of their scores, and no distance adds to a score: later pairs are worse than `best`.
     for (i64 i = first1; i < last1; i++) {
         for (i64 j = first2; j < last2; j++) {
+            if (most_of_pair(alignments, i, j) < best) break;
             if (!scored_pair(alignments, competition, lengths, i, j, score) || score < best) continue;
             u64 rank = tie_hash(name_hash, alignments.axis_begin[i] + alignments.axis_begin[j]);
             if (score == best && rank >= best_hash) continue;
@@ -253,6 +260,8 @@ extern "C" __global__ void pair(Alignments alignments, Reads reads, Contigs cont
     for (int round = 0; round < 2; round++) {
         for (i64 i = first1; i < last1; i++) {
             for (i64 j = first2; j < last2; j++) {
+                i64 most = most_of_pair(alignments, i, j);
+                if (round == 0 ? most <= other : other - most > NEAR_BEST) break;
                 if ((i == best1 && j == best2) || !scored_pair(alignments, competition, lengths, i, j, score)) continue;
                 if (round == 0) other = other > score ? other : score;
                 else if (other - score <= NEAR_BEST) count++;

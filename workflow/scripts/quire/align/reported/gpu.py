@@ -22,11 +22,12 @@ def take_reported(
     """
     reads, contigs = len(selection.primary), (alternate,)  # the struct Contigs of reported.cu
     count, take = (card.kernel(SOURCE, entry, **DEFINES) for entry in ("count_reported", "take_reported"))
-    rows, operations = card.empty(reads, np.int32), card.empty(reads, np.int32)
-    all_rows = card.empty(reads, np.int32) if alternate is not None else rows
+    counts = card.empty((2, reads), np.int32)
+    all_rows, operations = counts
+    rows = card.empty(reads, np.int32) if alternate is not None else all_rows
     count.for_each(reads, alignments, selection, contigs, reads, rows, all_rows, operations)
-    offsets, operation_offsets = card.offsets(all_rows), card.offsets(operations)
-    total, length = card.totals(offsets, operation_offsets)
+    (offsets, operation_offsets), totals = card.offsets_and_totals(counts)
+    total, length = totals.wait()
     reported = Reported(
         first=offsets[:-1],
         rows=rows,

@@ -51,16 +51,16 @@ def rescue_jobs(
     lengths = proper_lengths_on(card, insert_sizes)
     counts = card.empty(len(reads), np.int32)
     count_tasks.for_each(len(reads), alignments, reads, lengths, counts)
-    offsets = card.offsets(counts)
-    count = int(offsets[-1])
+    offsets, totals = card.offsets_and_totals(counts)
+    count = totals.wait()[0]
     tasks = _Tasks(*(card.empty(count, dtype) for dtype in _TASK_TYPES))
     if not count:
         return _empty_jobs(card, 0)
     write_tasks.for_each(len(reads), alignments, reads, reference, lengths, offsets, tasks)
     spread = max(model.high - model.low for model in insert_sizes.models)
     best, found = _scan(card, tasks, count, reads, reference, spread)
-    offsets = card.offsets(found)
-    jobs = _empty_jobs(card, int(offsets[-1]))
+    offsets, totals = card.offsets_and_totals(found)
+    jobs = _empty_jobs(card, totals.wait()[0])
     write_jobs.for_each(2 * count, tasks, count, reference, best, found, offsets, jobs)
     return jobs
 
@@ -70,8 +70,7 @@ def _scan(
 ) -> tuple[CardArray, CardArray]:
     """Return the best and second diagonal (int64[2 * count]) of each task, and 1 (uint8[2 * count]) if it exists."""
     # A window has at most `spread` (largest range of template lengths of an orientation) bases plus a mate's length.
-    offsets: CardArray = reads.offsets
-    longest = int((offsets[1:] - offsets[:-1]).max())
+    longest = reads.longest
     slot_bits = max(SLOTS_PER_BASE * longest, 2).bit_length()
     diagonals = 4 * -(-min(spread + longest, MOST_DIAGONALS) // 4)
     words = (diagonals + longest) // BASES_PER_WORD + 3
