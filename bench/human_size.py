@@ -3,10 +3,14 @@
 The genome is `bench.synthetic_genome`'s (3.1 Gb with human-like repeats). Its diploid sample carries one substitution
 per thousand bases, two in three of them on one haplotype. Reads are 2 x 150 with real quality strings and errors at the
 rate of the qualities; they are drawn and compressed in parallel. The run is `bench.whole_run`'s with compiled kernels,
-which a first, small run compiles.
+which a first, small run compiles. The memory and processor time of each job are those of its benchmark file.
 """
 
+import shutil
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,6 +31,9 @@ SITES_A_VARIANT = 1000
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SMALL = 30_000_000  # bases of the genome of the compiling run
+# The four values of a NovaSeq: lowest quality of each range, and the value that stands for it (phred).
+RANGES, FOUR_VALUES = np.array([0, 3, 18, 30]), np.array([2, 12, 23, 37], np.uint8)
+SECONDS_BETWEEN_LOOKS = 1.0  # at the used space
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
@@ -65,10 +72,19 @@ def _opened(folder: Path) -> Reference:
     return Reference.open(folder, verify=False)
 
 
-def _part(task: tuple[Path, Path, int, int, int]) -> list[Path]:
+@cache
+def quality_strings(four_values: bool) -> np.ndarray:
+    """Return the real quality strings as text (uint8[reads, bases]), as they are or with four values."""
+    strings = real_qualities()
+    if not four_values:
+        return strings
+    return FOUR_VALUES[np.searchsorted(RANGES, strings - 33, side="right") - 1] + np.uint8(33)
+
+
+def _part(task: tuple[Path, Path, int, int, int, bool]) -> list[Path]:
     """Return two gzip files of `count` pairs, numbered from `begin` on."""
-    reference_folder, prefix, begin, count, seed = task
-    axis, strings = _opened(reference_folder), real_qualities()
+    reference_folder, prefix, begin, count, seed, four_values = task
+    axis, strings = _opened(reference_folder), quality_strings(four_values)
     generator = np.random.default_rng([seed, begin])
     islands = axis.island_axis
     inserts = generator.normal(INSERT_MEAN, INSERT_DEVIATION, count).astype(np.int64).clip(LENGTH, 2 * INSERT_MEAN)
@@ -104,10 +120,12 @@ def igzip(text: bytes) -> bytes:
     return bytes(packer.compress(text) + packer.flush())
 
 
-def write_reads(reference_folder: Path, prefix: Path, pairs: int, processes: int) -> tuple[Path, Path]:
+def write_reads(
+    reference_folder: Path, prefix: Path, pairs: int, processes: int, four_values: bool
+) -> tuple[Path, Path]:
     """Write both gzip files of the sample's reads; parts are made in parallel and joined in order."""
     mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
-    tasks = [(reference_folder, prefix, begin, min(PAIRS_A_PART, pairs - begin), 7)
+    tasks = [(reference_folder, prefix, begin, min(PAIRS_A_PART, pairs - begin), 7, four_values)
              for begin in range(0, pairs, PAIRS_A_PART)]  # fmt: skip
     pool = ProcessPoolExecutor(processes, get_context("spawn"))
     with pool, mates[0].open("wb") as one, mates[1].open("wb") as two:
@@ -118,29 +136,65 @@ def write_reads(reference_folder: Path, prefix: Path, pairs: int, processes: int
     return mates
 
 
+@contextmanager
+def most_used(folder: Path) -> Iterator[list[int]]:
+    """Yield a list that holds the most bytes by which the used space of a folder's disk grew, when the block ends."""
+    before, most, stop = shutil.disk_usage(folder).used, [0], threading.Event()
+
+    def look() -> None:
+        while not stop.wait(SECONDS_BETWEEN_LOOKS):
+            most[0] = max(most[0], shutil.disk_usage(folder).used - before)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield most
+    finally:
+        stop.set()
+        thread.join()
+
+
+def of_jobs(folder: Path) -> list[tuple[str, str, str, str]]:
+    """Return rows (job, seconds, core-seconds, most MB of memory) from the benchmark files of a run."""
+    top = folder / "results/benchmarks"
+    rows = []
+    for path in sorted(top.rglob("*.tsv")):
+        head, values = (line.split("\t") for line in path.read_text().splitlines())
+        of = dict(zip(head, values, strict=True))
+        rows.append((str(path.relative_to(top).with_suffix("")), of["s"], of["cpu_time"], of["max_rss"]))
+    return rows
+
+
 def main() -> None:
     """Make the genome and the reads, run, and print the time of each step."""
     parser = arguments(__doc__, needs_data=False, threads=16)
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--coverage", type=float, default=3)
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
+    parser.add_argument("--four-values", action="store_true", help="four quality values, as a NovaSeq has")
+    parser.add_argument("--reads", type=Path, help="folder for the reads; the folder for intermediate files by default")
+    parser.add_argument("--small", type=int, default=SMALL, help="bases of the compiling run; 0 leaves it out")
     parser.add_argument("--picture", type=Path, help="draw the run into this file (PNG, SVG)")
     given = parser.parse_args()
     print_setting(())
     on_card = name_card(given.backend)
     given.work.mkdir(parents=True, exist_ok=True)
-    for name, bases in ("small", min(SMALL, given.bases)), ("large", given.bases):
+    for name, bases in ("small", min(given.small, given.bases)), ("large", given.bases):
+        if not bases:
+            continue
         fasta, packed = given.work / f"{name}.fa", given.work / f"{name}_packed"
         if not fasta.exists():
             write_genome(fasta, bases, 1, given.threads)
             reference.build(fasta, packed, 1 << 30)
         pairs = int(bases * given.coverage / (2 * LENGTH))
-        mates = write_reads(packed, given.work / name, pairs, given.threads)
+        mates = write_reads(packed, (given.reads or given.work) / name, pairs, given.threads, given.four_values)
         print(f"{name}: {2 * pairs:,} reads, {sum(path.stat().st_size for path in mates) / 1e9:.2f} GB", flush=True)
-        timing, folder = whole_run(given, fasta, [mates], name)
+        with most_used(given.work) as used:
+            timing, folder = whole_run(given, fasta, [mates], name)
         rows = jobs(folder)
-        print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
-        add_figures(cost(name, timing, rows, on_card))
+        print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds, {used[0] / 1e9:.1f} GB of disk")
+        add_figures({**cost(name, timing, rows, on_card), f"{name}, GB of disk": round(used[0] / 1e9, 1)})
+        print_table(("job", "s", "core-s", "MB"), of_jobs(folder), name)
         print_table(
             ("rule", "starts at", "seconds"),
             [(rule, f"{start:.1f}", f"{end - start:.1f}") for rule, start, end in sorted(rows, key=lambda row: row[1])],
