@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from quire import index, reference
+from quire.algorithms.extension.gpu import MOST_BYTES
 from quire.algorithms.fm_index.gpu import CardPages
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import steps_on
@@ -100,7 +101,7 @@ def map_resident(card: Card, axis: Reference, indexes: list, pairs: int, repeats
     pages = CardPages(card, indexes, int(card.free_bytes() * 0.6)).resident
     mates, origins = draw_pairs(axis, pairs, seed)
     reads = orient(card, *(batch_of(codes) for codes in mates))
-    steps = steps_on(card)
+    steps = steps_on(card, card.free_bytes() // 4 >= MOST_BYTES)  # as `CardEngine` does
     found = find_alignments(steps, reads, True, pages, on_card)
     lengths = card.download(steps.unique_template_lengths(found.alignments, reads))
     models = fit_all(lengths)
