@@ -1,15 +1,12 @@
 """Offsets from counts, and the places of items other than 0, on a card: one or two launches each, whatever the size.
 
 Array functions of CuPy need four or five launches for offsets, and one copy to read their last element. Mapping calls
-these functions three dozen times per batch.
+these functions three dozen times per batch. `card` is a `quire.device.card.Card`, whose methods these are.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from quire.device.card import Card, Numbers
 
 SOURCE = "quire/device/scan.cu"
 MOST_PARTS = 1024  # of a row; each block adds up the sums of the parts before its own
@@ -31,18 +28,18 @@ class _Rows(NamedTuple):
     sums: Any
 
 
-def offsets(card: "Card", counts: Any) -> tuple[Any, "Numbers"]:
+def offsets(card: Any, counts: Any) -> tuple[Any, Any]:
     """Return offsets and sums of rows of counts; see `Card.offsets_and_totals`."""
     rows = 1 if counts.ndim == 1 else counts.shape[0]
     return _scan(card, "write_offsets", counts, card.empty((*counts.shape[:-1], counts.shape[-1] + 1), np.int64), rows)
 
 
-def places(card: "Card", items: Any) -> tuple[Any, "Numbers"]:
+def places(card: Any, items: Any) -> tuple[Any, Any]:
     """Return the places of items other than 0, and their number; see `Card.places`."""
     return _scan(card, "write_places", items, card.empty(len(items), np.int64), 1)
 
 
-def _scan(card: "Card", entry: str, items: Any, result: Any, rows: int) -> tuple[Any, "Numbers"]:
+def _scan(card: Any, entry: str, items: Any, result: Any, rows: int) -> tuple[Any, Any]:
     length = items.shape[-1]
     part = _ROUND * max(1, -(-length // (_ROUND * MOST_PARTS)))
     parts = max(1, -(-length // part))
