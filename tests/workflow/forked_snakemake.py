@@ -1,8 +1,8 @@
 """Snakemake in forked processes that have imported the packages it needs: importing takes a third of a short run.
 
-A server forks a process for each request, which then does what `python -m snakemake` does. Nothing of Snakemake or
-Quire is imported before the fork, since Snakemake keeps the working directory of its import. Each process of pytest has
-two servers, which take turns: so the order of sets, which is that of the server, differs from run to run.
+A server forks a process for each request, which then does what `python -m snakemake` does. Nothing of Quire is imported
+before the fork. Each process of pytest has two servers, which take turns: so the order of sets, which is that of the
+server, differs from run to run.
 """
 
 import importlib
@@ -27,6 +27,7 @@ MODULES = (
     *("pygments", "pysam", "requests_oauthlib", "s3transfer.manager", "smart_open", "sqlite3", "sqlmodel", "tabulate"),
     *("tenacity", "yte", "snakemake_interface_common.plugin_registry.plugin"),
     *("snakemake_interface_executor_plugins.registry", "snakemake_interface_scheduler_plugins.registry"),
+    "snakemake.cli",
 )
 MOST_BYTES = 1 << 20  # of a request
 TURNS = itertools.cycle(range(2))
@@ -126,6 +127,7 @@ def become(arguments: list[str], variables: dict[str, str], folder: str, mask: i
     os.environ.update(variables)
     os.umask(mask)
     os.chdir(folder)
+    sys.modules["snakemake.workflow"].Workflow._rundir = os.getcwd()  # Snakemake keeps the folder of its import
     sys.path[0] = os.getcwd()
     sys.argv[1:] = arguments
 
