@@ -74,6 +74,7 @@ def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -
     return template_length(other, anchor, lengths[::-1])
 
 
+@cache
 def places_of_mate(
     anchor: Place, lengths: tuple[int, int], side: int, orientation: str, model: InsertSize
 ) -> tuple[int, int, int, int]:

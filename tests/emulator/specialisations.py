@@ -7,6 +7,7 @@ module that these do not name, so the list cannot become outdated.
 
 import importlib
 import sys
+from functools import cache
 
 from quire import sources
 from quire.device.card import SOURCES
@@ -14,6 +15,7 @@ from quire.device.card import SOURCES
 Specialisation = tuple[str, dict[str, int]]
 
 
+@cache
 def gpu_modules() -> list[str]:
     """Return the names of the GPU backend's modules: those named gpu, and all others that name a kernel."""
     paths = {*SOURCES.glob("quire/**/gpu.py"), *SOURCES.glob("quire/**/*_gpu.py")}
