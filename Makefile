@@ -37,14 +37,15 @@ card: install
 		$(MAKE) --silent --no-print-directory $(VENV)/$$file.stamp || echo "The packages of $$file are missing; going on without the card"; \
 	fi
 
-# A worker takes one file at a time: its kernels and fixtures are made once. With ONCE=FILE, `make test-all` leaves out
-# what passed in `make test` (see tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile $(if $(ONCE),--once=$(ONCE))
+# A worker takes one file at a time: its kernels and fixtures are made once. Workers wait a fifth of their time, for
+# Slurm and for processes that start, so there is one more of them than CI has processors. With ONCE=FILE, `make
+# test-all` leaves out what passed in `make test` (see tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile $(if $(ONCE),--once=$(ONCE))
 
 # Tests start thousands of processes, each of which would compile the modules that it imports.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
 
-# Two workers, or a worker and a run of the workflow, would compile the same functions at the same time.
+# Several workers, or a worker and a run of the workflow, would compile the same functions at the same time.
 KERNELS := PYTHONPATH=workflow/scripts $(BIN)/python -m tests.compile_kernels
 
 test: $(VENV)/test.stamp

@@ -83,22 +83,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-# Files that take over half a minute. They start first, so that no worker ends long before the others: pytest-xdist
+# Files that take over twenty seconds. They start first, so that no worker ends long before the others: pytest-xdist
 # starts those of many tests first, and the longest have few.
 LONGEST = (
     "tests/workflow/test_slurm.py",
     "tests/emulator/test_compile.py",
-    "tests/workflow/test_bad_input.py",
-    "tests/workflow/test_road.py",
-    "tests/workflow/test_environments.py",
     "tests/workflow/test_interruptions.py",
-    "tests/align/test_engine_like_cpu.py",
+    "tests/workflow/test_bad_input.py",
+    "tests/workflow/test_environments.py",
+    "tests/workflow/test_road.py",
     "tests/fuzz/test_fuzz.py",
+    "tests/workflow/test_reruns.py",
+    "tests/workflow/test_exact_tools.py",
     "tests/workflow/test_gvcf_road.py",
-    "tests/workflow/test_wheel.py",
-    "tests/workflow/test_last_words.py",
-    "tests/workflow/test_pages.py",
+    "tests/workflow/test_hostile_names.py",
+    "tests/workflow/test_inputs.py",
+    "tests/workflow/test_bad_days.py",
+    "tests/workflow/test_spoiled_samples.py",
+    "tests/algorithms/test_pairhmm_gpu.py",
     "tests/emulator/test_mutations.py",
+    "tests/simd/test_compiled.py",
+    "tests/workflow/test_wheel.py",
+    "tests/align/test_engine_like_cpu.py",
+    "tests/workflow/test_annotators.py",
+    "tests/workflow/test_last_words.py",
+    "tests/workflow/test_bad_biology.py",
+    "tests/workflow/test_catalog.py",
+    "tests/workflow/test_pages.py",
 )
 
 
