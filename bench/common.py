@@ -7,7 +7,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -76,6 +75,17 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, **more}
 
 
+# The kernel counts the memory of the process that starts a program as the program's own, so a small one starts it.
+_STARTER = """
+import json, os, sys, time
+start = time.perf_counter()
+process = os.spawnvp(os.P_NOWAIT, "bash", ["bash", "-c", "set -o pipefail; " + sys.argv[2]])
+_, status, usage = os.wait4(process, 0)
+figures = time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, usage.ru_utime
+os.write(int(sys.argv[1]), json.dumps([os.waitstatus_to_exitcode(status), *figures]).encode())
+"""
+
+
 def run(command: str, variables: dict[str, str] | None = None) -> Timing:
     """Print and run a shell command, and return and print its timing. A pipe fails if any part fails.
 
@@ -85,14 +95,14 @@ def run(command: str, variables: dict[str, str] | None = None) -> Timing:
         SystemExit: The command failed.
     """
     print(f"$ {command}", flush=True)
-    process = subprocess.Popen(["bash", "-c", f"set -o pipefail; {command}"], env=environment(**(variables or {})))
-    start = time.perf_counter()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"failed with status {process.returncode}: {command}")
-    timing = Timing(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, usage.ru_utime)
+    read, write = os.pipe()
+    starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(write), command]
+    with subprocess.Popen(starter, env=environment(**(variables or {})), pass_fds=(write,)), os.fdopen(read) as answer:
+        os.close(write)
+        status, *figures = json.loads(answer.read() or "[null]")
+    if status != 0:
+        sys.exit(f"failed with status {status}: {command}")
+    timing = Timing(*figures)
     print(f"  {timing}", flush=True)
     return timing
 

@@ -33,3 +33,24 @@ def test_a_run_leaves_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert second["figures"] == {"quire: s": 2.0, "ratio": 1.5}
     assert first["command"].endswith(" --genome g.fa --threads 2")
     assert first["case"] == "g"
+
+
+def test_the_memory_of_a_command_is_its_own() -> None:
+    """Not that of the measurement which starts it, and that of the largest process of a pipe."""
+    ours = bytearray(300_000_000)
+    ours[::4096] = b"1" * len(ours[::4096])
+    assert common.run("true").peak_megabytes < 50
+    large = "x = bytearray(100_000_000); x[::4096] = b'1' * len(x[::4096])"
+    timing = common.run(f'true | {common.python("").split()[0]} -S -c "{large}" | cat')
+    assert 95 < timing.peak_megabytes < 200
+    assert 0 < timing.user_seconds <= timing.cpu_seconds
+
+
+@pytest.mark.parametrize(("command", "status"), [("exit 3 | cat", "3"), ("kill -9 $$", "-9")])
+def test_a_command_that_fails_ends_the_measurement(command: str, status: str) -> None:
+    with pytest.raises(SystemExit, match=f"failed with status {status}: "):
+        common.run(command)
+
+
+def test_a_command_has_the_variables_it_is_given() -> None:
+    common.run('test "$NUMBA_CACHE_DIR" = /somewhere', {"NUMBA_CACHE_DIR": "/somewhere"})
