@@ -68,7 +68,7 @@ class Source(NamedTuple):
 RUNS = (
     Source("chr20 at 30x to the report, with a card", "whole_run", "auto gzip", "warm", GENOME / CHROMOSOME_20),
     Source("chr20 at 30x to the report, without a card", "whole_run", "cpu gzip", "warm", GENOME / CHROMOSOME_20),
-    Source("0.31 Gb, synthetic, at 30x to the report, with a card", "human_size", "0.31 Gb at 30x", "large", 10),
+    Source("3.1 Gb, synthetic, at 10x to the report, with a card", "human_size", "3.1 Gb at 10x", "large", 3),
 )
 
 

@@ -21,13 +21,13 @@ def test_dollars_of_a_genome() -> None:
 
 
 def test_a_hired_machine_costs_all_its_cores_and_its_card() -> None:
-    old = line("human_size", "0.31 Gb at 30x", "a card", **{"large, s": 500.0})
-    new = line("human_size --threads 8", "0.31 Gb at 30x", "a card", **{"large, s": 100.0})
+    old = line("human_size", "3.1 Gb at 10x", "a card", **{"large, s": 500.0})
+    new = line("human_size --threads 8", "3.1 Gb at 10x", "a card", **{"large, s": 100.0})
     [usage] = cost.usages([old, new, line("human_size", "3.1 Gb at 3x", "a card", **{"large, s": 7.0})])
-    assert (usage.core_seconds, usage.card_seconds, usage.times) == (1600, 100, 10)
+    assert (usage.core_seconds, usage.card_seconds, usage.times) == (1600, 100, 3)
     assert cost.rows([old, new], PRICES) == [
-        ("0.31 Gb, synthetic, at 30x to the report, with a card, hired", "1,600.0", "100.0",
-         "2026-01-02, 16 cores of P, a card", "10.0", "4.44", "0.28", "1.56"),
+        ("3.1 Gb, synthetic, at 10x to the report, with a card, hired", "1,600.0", "100.0",
+         "2026-01-02, 16 cores of P, a card", "3.0", "1.33", "0.08", "0.47"),
     ]  # fmt: skip
 
 
