@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -70,10 +71,20 @@ def expected(
     islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int
 ) -> list[tuple[list[oracle.End], list[oracle.Hit]]]:
     """Return the oracle's ends and hits of each read."""
-    axis = np.concatenate([np.asarray(island, np.uint8) for island in islands])
+    text = tuple(bytes(island) for island in islands)
+    found = (_expected(text, bytes(read), max_differences) for read in reads)
+    return [(list(ends), list(hits)) for ends, hits in found]
+
+
+@cache  # every schedule of the emulated card requests the same
+def _expected(
+    islands: tuple[bytes, ...], read: bytes, max_differences: int
+) -> tuple[tuple[oracle.End, ...], tuple[oracle.Hit, ...]]:
+    axis = np.concatenate([np.frombuffer(island, np.uint8) for island in islands])
     starts = offsets_from_lengths([len(island) for island in islands]).tolist()
-    both = (np.array([read, reverse_complement(read)], np.uint8) for read in reads)
-    return [oracle.find(axis, starts, codes, max_differences) for codes in both]
+    codes = np.array([list(read), reverse_complement(list(read))], np.uint8)
+    ends, hits = oracle.find(axis, starts, codes, max_differences)
+    return tuple(ends), tuple(hits)
 
 
 def join(parts: Iterable[Ends]) -> Ends:
