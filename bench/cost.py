@@ -80,7 +80,7 @@ def usages(lines: Sequence[dict[str, Any]]) -> Iterator[Usage]:
             seconds = hired["figures"][f"{source.figure}, s"]
             cards = seconds if hired["card"] else 0.0
             yield Usage(f"{source.what}, hired", seconds * hired["cores"], cards, _origin(hired), source.times)
-        used = _newest(lines, source.module, source.case, f"{source.figure}, core-seconds")
+        used = _newest(lines, source.module, source.case, f"{source.figure}, card-seconds")
         if used is not None:
             cores, cards = (used["figures"][f"{source.figure}, {what}-seconds"] for what in ("core", "card"))
             yield Usage(f"{source.what}, used", cores, cards, _origin(used), source.times)
