@@ -57,6 +57,7 @@ def kill_in_the_middle(run: Run, rule: str, log: Path, whole: bool, retries: int
         jobs: list[psutil.Process] = []
         while not jobs:
             assert snakemake.poll() is None, (run.folder / "terminal.txt").read_text()
+            time.sleep(0.02)  # jobs need more to import what they work with
             jobs = jobs_of(psutil.Process(snakemake.pid), rule)
         # Snakemake deletes the old log; the job writes a new one when its own work begins.
         while not (log.exists() and log.stat().st_size):
