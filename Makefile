@@ -37,10 +37,9 @@ card: install
 		$(MAKE) --silent --no-print-directory $(VENV)/$$file.stamp || echo "The packages of $$file are missing; going on without the card"; \
 	fi
 
-# A worker takes one file at a time: its kernels and fixtures are made once. Workers wait a fifth of their time, for
-# Slurm and for processes that start, so there is one more of them than CI has processors. With ONCE=FILE, `make
-# test-all` leaves out what passed in `make test` (see tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile $(if $(ONCE),--once=$(ONCE))
+# A worker takes one file at a time: its kernels and fixtures are made once. With ONCE=FILE, `make test-all` leaves out
+# what passed in `make test` (see tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest --dist loadfile $(if $(ONCE),--once=$(ONCE))
 
 # Tests start thousands of processes, each of which would compile the modules that it imports.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
@@ -50,11 +49,12 @@ KERNELS := PYTHONPATH=workflow/scripts $(BIN)/python -m tests.compile_kernels
 
 test: $(VENV)/test.stamp
 	$(KERNELS)
-	$(PYTEST) -m "not full" --hypothesis-profile quick
+	$(PYTEST) -n 2 -m "not full" --hypothesis-profile quick
 
+# Workers wait a fifth of their time here, for Slurm and for processes that start: one more than CI has processors.
 test-all: $(VENV)/test.stamp
 	$(KERNELS)
-	$(PYTEST)
+	$(PYTEST) -n 3
 
 # MultiQC is not a dependency of Quire. It has its own environment, since it needs other packages.
 PAGE_TOOLS := .page-tools
