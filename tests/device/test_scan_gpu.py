@@ -54,3 +54,12 @@ def test_parts_of_several_rounds(card) -> None:
 def test_numbers_of_several_calls_stay_apart(card) -> None:
     calls = [card.offsets_and_totals(card.upload(np.full(9, value, np.int32)))[1] for value in range(5)]
     assert [number for call in calls for number in call.wait()] == [9 * value for value in range(5)]
+
+
+def test_numbers_are_taken_again(card) -> None:
+    """More numbers are asked for than a real card's ring has."""
+    for value in range(3):
+        for _ in range(3000):
+            card.numbers(1)
+        _, total = card.offsets_and_totals(card.upload(np.full(ROUND + 1, value, np.int32)))
+        assert total.wait() == [value * (ROUND + 1)]

@@ -155,30 +155,23 @@ class Card(ABC):
         return self.xp.full(shape, value, dtype)
 
     def offsets(self, counts: CardArray) -> CardArray:
-        """Return offsets (int64[n + 1], first 0) from counts [n] of 1, 4 or 8 bytes."""
+        """Return offsets (int64[n + 1], first 0) from counts [n] of 1, 4 or 8 bytes, which are not negative."""
         return self.offsets_and_totals(counts)[0]
 
-    def offsets_and_totals(self, counts: CardArray) -> "tuple[CardArray, Numbers]":
+    def offsets_and_totals(self, counts: CardArray) -> tuple[CardArray, Numbers]:
         """Return offsets from counts, as `offsets`, and their sum.
 
         Of rows of counts [k, n] return int64[k, n + 1], and the sum of each row.
         """
         return scan.offsets(self, counts)
 
-    def places(self, items: CardArray) -> "tuple[CardArray, Numbers]":
-        """Return the indices of the items [n] other than 0, and their number.
-
-        Items are not negative, and have 1, 4 or 8 bytes. Only that many of the indices (int64[n]) are defined.
-        """
-        return scan.places(self, items)
-
     def nonzero(self, items: CardArray) -> CardArray:
-        """Return the indices of the items other than 0 (int64[]), as `places` does; waits for their number."""
-        places, number = self.places(items)
+        """Return the indices (int64[]) of the items other than 0, which are not negative; waits for their number."""
+        places, number = scan.places(self, items)
         return places[: number.wait()[0]]
 
     @abstractmethod
-    def numbers(self, count: int) -> "Numbers":
+    def numbers(self, count: int) -> Numbers:
         """Return memory for `count` numbers, initially 0, that a kernel writes for the host."""
 
     @abstractmethod

@@ -21,8 +21,9 @@ from quire.device.card import (
     places_in,
 )
 from quire.device.compiler import cubin
+from quire.errors import QuireError
 
-MOST_NUMBERS = 4096  # of `CupyCard.numbers`; a number is read long before this many others are asked for
+MOST_NUMBERS = 4096  # of `CupyCard.numbers`: a number must be read before this many others are asked for
 MOST_PINNED = 256 << 20  # bytes of an upload; a large reference text and its index have more, and are uploaded once
 
 
@@ -99,6 +100,16 @@ class _PinnedNumbers(Numbers):
         return numbers
 
 
+def _pinned_numbers() -> NDArray[np.int64]:
+    try:
+        numbers: NDArray[np.int64] = cupyx.empty_pinned(MOST_NUMBERS, np.int64)
+        return numbers
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise QuireError(
+            f"the host refuses {8 * MOST_NUMBERS} bytes of pinned memory ({error}); use device.backend: cpu."
+        ) from None
+
+
 class _DownloadUnderWay(Download):
     """Downloads on a separate stream."""
 
@@ -134,7 +145,7 @@ class CupyCard(Card):
         if budget is not None:
             self.pool.set_limit(size=budget)
         self._modules: dict[tuple[str, tuple[tuple[str, int], ...]], Any] = {}
-        self._numbers = cupyx.empty_pinned(MOST_NUMBERS, np.int64)
+        self._numbers = _pinned_numbers()
         self._next_number = 0
         self._uploads, self._downloads = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
 
@@ -178,7 +189,10 @@ class CupyCard(Card):
 
     def numbers(self, count: int) -> Numbers:
         """Return the next numbers of a ring in pinned memory."""
-        first = self._next_number if self._next_number + count <= MOST_NUMBERS else 0
+        first = self._next_number
+        if first + count > MOST_NUMBERS:
+            self.synchronize()  # a kernel may still write the numbers that are taken again
+            first = 0
         self._next_number = first + count
         return _PinnedNumbers(self._numbers[first : first + count])
 

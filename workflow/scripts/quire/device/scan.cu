@@ -1,5 +1,5 @@
-// Offsets from counts, and the places of items other than 0. Each is a launch of `sum_parts`, then of `write_offsets` or
-// of `write_places`. A block takes a part of a row; with a single part, `sum_parts` is not needed.
+// Offsets from counts, and the places of items other than 0. Each is a launch of `sum_parts`, then of `write_offsets`
+// or of `write_places`. A block takes a part of a row; with a single part, `sum_parts` is not needed.
 // -D: ITEM_BYTES (1, 4 or 8; items are not negative), THREADS (of a block), ITEMS (of a thread in a round).
 #include "quire/device/types.cuh"
 
@@ -16,7 +16,7 @@ typedef u64 Item;
 struct Rows {
     const Item* items;
     i64 length;  // of a row
-    i64 part;   // items of a part
+    i64 part;    // items of a part
     i64 places;
     i64* sums;
 

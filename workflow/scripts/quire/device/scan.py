@@ -1,7 +1,7 @@
 """Offsets from counts, and the places of items other than 0, on a card: one or two launches each, whatever the size.
 
 Array functions of CuPy need four or five launches for offsets, and one copy to read their last element. Mapping calls
-these functions three dozen times per batch. `card` is a `quire.device.card.Card`, whose methods these are.
+these functions three dozen times per batch. `card` is a `quire.device.card.Card`.
 """
 
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ def offsets(card: Any, counts: Any) -> tuple[Any, Any]:
 
 
 def places(card: Any, items: Any) -> tuple[Any, Any]:
-    """Return the places of items other than 0, and their number; see `Card.places`."""
+    """Return the indices of items other than 0 (int64[n], of which only the first are defined), and their number."""
     return _scan(card, "write_places", items, card.empty(len(items), np.int64), 1)
 
 

@@ -51,7 +51,8 @@ extern "C" __global__ void sizes_of_reads(Reads reads, const i64* chosen, i64 co
 
 // Copies the chosen reads to a new batch; one block per read. The words after the last read are 0.
 extern "C" __global__ void take_reads(Reads reads, const i64* chosen, i64 count, const i64* offsets,
-                                      const i64* word_offsets, i64 bases, i64 words, u8* codes, u64* packed, u8* ambiguous, u64* name_hash) {
+                                      const i64* word_offsets, i64 bases, i64 words, u8* codes, u64* packed,
+                                      u8* ambiguous, u64* name_hash) {
     i64 target = blockIdx.x;
     if (target == 0 && threadIdx.x < 2) packed[(threadIdx.x + 1) * words - 1] = 0;
     if (target >= count) return;

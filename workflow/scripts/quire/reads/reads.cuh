@@ -13,7 +13,7 @@ struct Reads {
     const u8* ambiguous;      // [count]: 1 if the read has an N
     const u64* name_hash;     // [count]
     i64 count;
-    i64 longest;              // no read has more bases
+    i64 longest;              // no read has more bases; for the host
 
     __device__ __forceinline__ i64 length(i64 read) const { return offsets[read + 1] - offsets[read]; }
     __device__ __forceinline__ const u8* codes_of(i64 strand, i64 read) const {

@@ -1,6 +1,6 @@
 // Extension of jobs: comparison without gaps, letters, banded matrices, tracebacks. See extension/cpu.py and band.cuh.
-// By -D: macros of band.cuh, and CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT, CIGAR_MASK of quire.sam; LENGTH_BITS,
-// WIDTHS of gpu.py.
+// By -D: macros of band.cuh; CIGAR_MATCH, CIGAR_INSERTION, CIGAR_DELETION, CIGAR_SHIFT and CIGAR_MASK of quire.sam;
+// LENGTH_BITS.
 #include "quire/algorithms/extension/ambiguous.cuh"
 #include "quire/algorithms/extension/band.cuh"
 #include "quire/algorithms/extension/jobs.cuh"
@@ -53,7 +53,7 @@ extern "C" __global__ void shapes(ExtensionJobs jobs, const i64* chosen, i64 cou
 }
 
 // Puts the chosen jobs into the order `alike` of their keys. The last job of each width writes the number of jobs up to
-// it, and the length of its read, which is the longest: widths[WIDTHS][2], 0 for a width without jobs.
+// it, and the length of its read, which is the longest: widths[][2], by doublings; 0 for a width without jobs.
 extern "C" __global__ void order_by_shape(const i32* keys, const i64* alike, const i64* chosen, i64 count, i64* order,
                                           i64* widths) {
     i64 i = thread_index();

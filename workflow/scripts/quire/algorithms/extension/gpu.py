@@ -1,6 +1,7 @@
 """Extension on a card: a comparison without gaps, one thread per job, then banded matrices, each on lanes of a warp.
 
-Directions are kept for the traceback, four bits per cell. Jobs are aligned in chunks that fit in the card's memory.
+Directions are kept for the traceback, four bits per cell. Jobs are aligned in chunks whose matrices fit in the card's
+memory. The operations of all jobs in bands are kept until the last chunk.
 """
 
 from typing import NamedTuple
@@ -46,7 +47,6 @@ DEFINES = {
     "LENGTH_BITS": LENGTH_BITS,
     "MATCH": MATCH,
     "MISMATCH": MISMATCH,
-    "WIDTHS": WIDTHS,
 }
 # More than enough to fill any card: a chunk of 700,000 reads of 150 bases in bands of 32 diagonals.
 MOST_BYTES = 2 << 30
@@ -103,7 +103,8 @@ def extend(
     """Align each job's read inside its band, as `quire.algorithms.extension.cpu.extend` does; all arrays on the card.
 
     `budget` limits the bytes of matrices at a time, though at least one warp's; None takes half of the free memory, but
-    not more than MOST_BYTES. `cigar` has another order than the CPU's; `cigar_begin` gives the places.
+    not more than MOST_BYTES. Slots of operations are not limited (180 bytes per job in a band, for 150 bases). `cigar`
+    has another order than the CPU's; `cigar_begin` gives the places.
 
     Raises:
         OutOfDeviceMemory: not enough for the results, or for one warp's matrices.

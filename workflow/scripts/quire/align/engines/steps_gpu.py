@@ -15,8 +15,8 @@ from quire.align.rescue.gpu import rescue_jobs
 from quire.device.card import Card
 
 # Card memory of a read without its seeds: its codes, words, candidates and alignments, and the reported rows of a read
-# of the previous batch, which are being downloaded. The demo's reads need two thirds of `bytes_per_read`; a batch that
-# needs more is halved.
+# of the previous batch, which are being downloaded. The demo's reads needed two thirds of `bytes_per_read` before the
+# operations of all bands were kept together; a batch that needs more is halved.
 BYTES_PER_READ, BYTES_PER_BASE = 680, 4
 
 
