@@ -2,7 +2,7 @@
 # make install  the environment alone
 # make demo    bundled real reads to variants, with a truth set; uses the machine's NVIDIA card if there is one
 # make card    install what the machine's NVIDIA card needs; nothing without a card
-# make test    the quick tests, four to six minutes on two cores
+# make test    the quick tests, three to six minutes on two cores
 # make test-all  the whole test suite, 20 to 40 minutes on two cores
 # make page-tools  MultiQC and axe-core into .page-tools, for the tests of pages; Chromium and pdftotext are the system's
 # make page-check  the tests of pages alone: in a browser, on paper, for axe-core, and in MultiQC
