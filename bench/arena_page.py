@@ -10,7 +10,7 @@ COMMANDS = ("python -m bench.arena", "python -m bench.gpu_arena")
 
 
 class Quantity(NamedTuple):
-    """How a row of the arena is shown.
+    """Layout of a row of the arena.
 
     Attributes:
         best: `max` or `min` of the programs' figures, or None if no figure is better.

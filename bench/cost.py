@@ -27,7 +27,7 @@ class Prices(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a run took, and how much of a genome it was.
+    """Use of cores and card by a run, and the share of a genome that it was.
 
     Attributes:
         what: the run, and if its machine was hired or its processor time counts.
