@@ -239,7 +239,10 @@ MUTATIONS = [
 def test_a_mistake_turns_its_test_red(scenario, source: str, sound: str, broken: str) -> None:
     """The scenario fails under at least one schedule, while the unchanged kernel passes under all."""
     source = source if source.startswith("quire") else ALGORITHMS + source
-    text = read_source(source)[0]
+    text, headers = read_source(source)
+    for name, header in headers.items():  # a mistake may be in a header, which then takes the place of its inclusion
+        if sound in header:
+            text = text.replace(f'#include "{name}"', header.replace("#pragma once\n", ""))
     assert text.count(sound) == 1
     check_unchanged(scenario)
     assert any(is_red(scenario, schedule, {source: text.replace(sound, broken)}) for schedule in SCHEDULES)

@@ -13,7 +13,7 @@ SOURCE = "quire/align/candidates/candidates.cu"
 # A warp's shared memory holds the bundles of a read with up to this many hits: nine out of ten reads.
 LOCAL_BUNDLES = 64
 THREADS = 128  # few reads per block, so that one read in a repeat delays few others
-BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # sizes of the structs in candidates.cu
+BUNDLE_BYTES, CANDIDATE_BYTES, RANKED_BYTES = 24, 16, 32  # sizes of the structs of these names
 DEFINES = {
     **MACROS,
     "BUNDLE_BYTES": BUNDLE_BYTES,
