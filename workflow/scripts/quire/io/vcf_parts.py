@@ -5,17 +5,18 @@ A part's header has its own blocks, so the blocks after them hold only records.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pysam
+from isal import isal_zlib
 
 from quire.errors import QuireError
-from quire.io.bgzf_cpu import HEADER_BYTES
-from quire.io.files import BGZF_END, atomic_path, htslib_path
-from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
+from quire.io.files import BGZF_END, DAMAGE, atomic_path, htslib_path
+from quire.io.sniff import BGZF_HEADER
 from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
 
+_HEADER_BYTES = len(BGZF_HEADER) + 2  # including the size of the block
 _WINDOW = 8 << 20  # bytes of a part in memory at a time
 _HEAD_END = re.compile(rb"^#CHROM.*\n", re.MULTILINE)
 
@@ -102,37 +103,43 @@ def _last_place(part: str | Path, lines: bytes, ranks: dict[bytes, int], last: t
 def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
     """Yield runs of a part's blocks with the record lines that end in them; first the header's if `with_head`."""
     # QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
-    with Path(part).open("rb") as stream:
-        head, text = list[bytes](), b""  # text: from the start of the last line of the blocks before
-        while not _HEAD_END.search(text):
-            start = stream.read(HEADER_BYTES)
-            block = start + stream.read(max(0, int.from_bytes(start[-2:], "little") + 1 - HEADER_BYTES))
-            if not start or block == BGZF_END:
-                raise QuireError(f"{part}: has no complete header; delete the parts and run again.")
-            head.append(block)
-            text = text[text.rfind(b"\n") + 1 :] + _inflated(part, block)[0]
-        if not text.endswith(b"\n") or not text.rsplit(b"\n", 2)[-2].startswith(b"#CHROM"):
-            raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
-        if with_head:
-            yield b"".join(head), b""
-        held, unfinished, closed = b"", b"", False  # held: the start of a block; unfinished: that of a line
-        while new := stream.read(_WINDOW):
-            held += new
-            text, used = _inflated(part, held)
-            blocks, held = held[:used], held[used:]
-            closed = blocks.endswith(BGZF_END) if blocks else closed
-            lines = unfinished + text
+    blocks, head, text = _blocks(part), b"", b""  # text: from the start of the last line of the blocks before
+    while not _HEAD_END.search(text):
+        block, more = next(blocks, (b"", b""))
+        if not more:
+            raise QuireError(f"{part}: has no complete header; delete the parts and run again.")
+        head, text = head + block, text[text.rfind(b"\n") + 1 :] + more
+    if not text.endswith(b"\n") or not text.rsplit(b"\n", 2)[-2].startswith(b"#CHROM"):
+        raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
+    if with_head:
+        yield head, b""
+    run, lines = bytearray(), bytearray()
+    for block, more in blocks:
+        run += block.removesuffix(BGZF_END)
+        lines += more
+        if len(run) >= _WINDOW or block == BGZF_END:
             end = lines.rfind(b"\n") + 1
-            unfinished = lines[end:]
-            yield blocks.removesuffix(BGZF_END), lines[:end]
-    if held or unfinished or not closed:
+            yield bytes(run), bytes(lines[:end])
+            run.clear()
+            del lines[:end]
+    if lines:
         raise QuireError(f"{part}: is cut off; delete the parts and run again.")
 
 
-def _inflated(part: str | Path, blocks: bytes) -> tuple[bytes, int]:
-    """Return the text of the whole blocks at the beginning of some bytes, and their size."""
-    try:
-        text, used = inflate_blocks(np.frombuffer(bytearray(blocks), np.uint8))
-    except DamagedBlock as error:
-        raise QuireError(f"{part}: has {error}; delete the parts and run again.") from None
-    return text.tobytes(), used
+def _blocks(part: str | Path) -> Iterator[tuple[bytes, bytes]]:
+    """Yield each block of a part with its text; QuireError: a block is damaged, or the last is no closing block."""
+    block = b""
+    with Path(part).open("rb") as stream:
+        while start := stream.read(_HEADER_BYTES):
+            size = max(_HEADER_BYTES, int.from_bytes(start[16:], "little") + 1)
+            block = start + stream.read(size - _HEADER_BYTES)
+            if len(block) < size:
+                break
+            inflater, text = isal_zlib.decompressobj(wbits=31), b""
+            with suppress(*DAMAGE):
+                text = inflater.decompress(block)
+            if not start.startswith(BGZF_HEADER) or not inflater.eof or inflater.unused_data:
+                raise QuireError(f"{part}: has a damaged block; delete the parts and run again.")
+            yield block, text
+    if block != BGZF_END:
+        raise QuireError(f"{part}: is cut off; delete the parts and run again.")
