@@ -79,8 +79,6 @@ def why_unlike(ours: Site, peers: Site) -> str:
     if ours.alleles[0] != peers.alleles[0]:
         return "another REF"
     mine, theirs = set(ours.alleles[1:]), set(peers.alleles[1:])
-    if mine == theirs:
-        return "the same alternates in another order"
     if mine - {"*"} == theirs - {"*"}:
         return "only one has *"
     if mine < theirs or theirs < mine:
@@ -130,7 +128,7 @@ def compare(ours: dict[int, Site], peers: dict[int, Site]) -> Comparison:
                 first, second = spelled(one, mine.alleles), spelled(other, theirs.alleles)
                 if first == second:
                     genotypes["same"] += 1
-                    genotypes["of these, phased alleles in another order or phased in one only"] += one != other
+                    genotypes["of these, GT written otherwise"] += one != other
                 else:
                     same = False
                     count(genotypes, why_different(first, second), f"{position} {mine.alleles} {number} {one} {other}")
