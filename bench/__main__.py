@@ -31,6 +31,7 @@ MEASUREMENTS = (
     "gpu_search",
     "gpu_index",
     "gpu_mapping",
+    "gpu_semiglobal",
     "gpu_pairwise",
     "gpu_answer",
     "gpu_pairhmm",

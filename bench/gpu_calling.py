@@ -15,25 +15,24 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import Value
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pysam
 from isal import igzip
 from quire import reference as reference_stage
-from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm import cpu as pairhmm
 from quire.errors import QuireError
 from quire.kernels import load_stage
 from quire.processes import in_processes
 from quire.rescore import engines
-from quire.rescore.engines import CallingEngine, DeviceSettings, calling_engine, cells_of
+from quire.rescore.engines import CallingEngine, DeviceSettings, calling_engine, cells_of_tasks
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.job import Output, contigs_of, open_job
 from quire.rescore.units import call_unit
 
 from bench.common import REPOSITORY, arguments, calling_settings, print_setting, print_table, write_measurement
-from bench.pairhmm_regions import join_batches, read_regions, repeated
+from bench.pairhmm_regions import cells_of, join_batches, read_regions, repeated
 from bench.simulate import Haplotype, haplotype, with_errors
 
 DEMO = REPOSITORY / "tests/data/demo"
@@ -45,7 +44,7 @@ TIMES = (1, 2, 4, 16, 64)  # multiples of the real regions of tests/data (62 M c
 PARTS = (64, 16, 4, 2)  # divisors: fractions of these regions
 MATCH, INSERTION, DELETION, SOFT_CLIP = 0, 1, 2, 4
 CALLING_HEADER = ("depth", "reads", "backend", "s to open", "s", "core-s", "PairHMM G cells", "s in PairHMM of all",
-                  "cells per byte")  # fmt: skip
+                  "aligned G cells", "s in the aligner", "cells per byte")  # fmt: skip
 
 
 class Region(NamedTuple):
@@ -122,10 +121,10 @@ def write_reads(region: Region, depth: float, path: Path, seed: int = 0) -> int:
 
 
 class Meter:
-    """Cells and seconds of PairHMM, over all processes."""
+    """Cells and seconds of both algorithms, over all processes."""
 
     def __init__(self) -> None:
-        self.counts = {name: Value("d", 0.0) for name in ("cells", "seconds")}
+        self.counts = {name: Value("d", 0.0) for name in ("cells", "seconds", "aligned cells", "aligning seconds")}
 
     def __getitem__(self, name: str) -> float:
         return self.counts[name].value
@@ -133,15 +132,23 @@ class Meter:
     def around(self, engine: CallingEngine) -> CallingEngine:
         """Return the engine with its work counted."""
 
-        def timed(batch: PairHmmBatch) -> np.ndarray:
+        def timed(work, cells: int, counted: str, seconds: str) -> Any:
             begun = time.perf_counter()
-            answer = engine.log10_likelihoods(batch)
-            for name, more in (("cells", cells_of(batch)), ("seconds", time.perf_counter() - begun)):
+            answer = work()
+            for name, more in ((counted, cells), (seconds, time.perf_counter() - begun)):
                 with self.counts[name].get_lock():
                     self.counts[name].value += more
             return answer
 
-        return CallingEngine(timed, engine.batch_scale)
+        return CallingEngine(
+            lambda batch, scoring: timed(
+                lambda: engine.align(batch, scoring),
+                cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets),
+                "aligned cells", "aligning seconds",
+            ),
+            lambda batch: timed(lambda: engine.log10_likelihoods(batch), cells_of(batch), "cells", "seconds"),
+            engine.batch_scale,
+        )  # fmt: skip
 
 
 def core_seconds() -> float:
@@ -237,6 +244,7 @@ def measure(work: Path, threads: int, bases: int, depths: Sequence[float], backe
             row = (
                 f"{depth:g}", reads, called.backend, f"{called.opening:.2f}", f"{called.seconds:.2f}",
                 f"{called.core_seconds:.2f}", f"{meter['cells'] / 1e9:.2f}", f"{meter['seconds']:.2f}",
+                f"{meter['aligned cells'] / 1e9:.2f}", f"{meter['aligning seconds']:.2f}",
                 f"{meter['cells'] / bam.stat().st_size:.0f}",
             )  # fmt: skip
             print("| " + " | ".join(map(str, row)) + " |", flush=True)

@@ -25,7 +25,7 @@ def test_it_measures(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| 10 | 266 | ")]
     assert [row[2] for row in rows] == ["cpu", "gpu"]
     assert rows[0][6] == rows[1][6]
-    assert float(rows[0][8]) > 0
+    assert float(rows[0][10]) > 0
     assert "## calling 4000 bases with 2 processes" in lines
     assert lines[-1] == "# the records of each depth are the same"
 

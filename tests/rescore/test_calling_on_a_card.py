@@ -42,6 +42,7 @@ def with_emulated_card(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send every batch to the emulated card."""
     monkeypatch.setattr(engines, "use_backend", emulated)
     monkeypatch.setattr(engines, "LEAST_CELLS", 1)
+    monkeypatch.setattr(engines, "LEAST_ALIGNED_CELLS", 1)
     monkeypatch.setattr(engines, "SECONDS_WORTH_A_CARD", 0)
 
 
@@ -67,7 +68,7 @@ def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, 
     monkeypatch.setattr(caller, "UNIT_BASES", 500)
     expected, cpu = called(root, tmp_path / "cpu")
     assert cpu == "##quireBackend=cpu: it was asked for."
-    refusing = engines.CallingEngine(partial(_refuse, "log10_likelihoods"))
+    refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields[:2]))
     monkeypatch.setattr(engines, "cpu_engine", lambda: refusing)
     monkeypatch.setattr(caller, "load_stage", lambda *_, **__: None)  # each is loaded when it is called
     found, card = called(root, tmp_path / "card", "gpu", threads)
@@ -114,15 +115,10 @@ def end(_card, _number: int) -> None:
 WORKS = {"no_room": no_room, "end": end, "tenfold": lambda _card, number: 10 * number}
 
 
-def named_work(card, name: str, number: int) -> int | None:
-    """Do one of WORKS."""
-    return WORKS[name](card, number)
-
-
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Iterator[CardService]:
     """Yield the service of a card; `demanded` is the test's parameter."""
-    opened = CardService(emulated, named_work, request.param)
+    opened = CardService(emulated, WORKS, request.param)
     yield opened
     opened.close()
     assert not opened._process.is_alive()
@@ -165,8 +161,9 @@ def test_a_card_that_ends_in_the_middle_changes_no_call(world, tmp_path: Path, m
     expected, _ = called(root, tmp_path / "cpu")
     monkeypatch.setattr(engines, "use_backend", emulated)
     monkeypatch.setattr(engines, "LEAST_CELLS", 1)
+    monkeypatch.setattr(engines, "LEAST_ALIGNED_CELLS", 1)
     monkeypatch.setattr(engines, "SECONDS_WORTH_A_CARD", 0)
-    monkeypatch.setattr(engines, "likelihoods_on_card", end)
+    monkeypatch.setattr(engines, "CARD_WORKS", {"align": engines.CARD_WORKS["align"], "log10_likelihoods": end})
     found, card = called(root, tmp_path / "card", "auto")
     assert found == expected
     assert card.startswith("##quireBackend=gpu: there is much to compute")
@@ -288,9 +285,9 @@ def open_backend():
 
 def wait(unit):
     os.write(1, b"%d\\n" % os.getpid())
-    service.ask()
+    service.ask("sleep")
 
-service = CardService(open_backend, lambda card: time.sleep(60), False)
+service = CardService(open_backend, {"sleep": lambda card: time.sleep(60)}, False)
 os.write(1, b"%d\\n" % service._process.pid)
 list(in_processes(wait, range(4), 2))
 """

@@ -5,6 +5,7 @@ import random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quire.rescore.engines import cpu_engine
 from quire.rescore.genotyping.sites import SPANNING, make_site, site_starts
 from quire.rescore.haplotypes import (
     Event,
@@ -29,7 +30,7 @@ def haplotypes_of(reference: str, versions: list[str]) -> list[Haplotype]:
     """Return the reference and its versions, aligned, from START on."""
     whole = codes(reference)
     texts = [whole, *map(codes, versions)]
-    (cigars,) = align_haplotypes([(whole, texts)])
+    (cigars,) = align_haplotypes([(whole, texts)], cpu_engine())
     return make_haplotypes(texts, cigars, whole, START)
 
 

@@ -28,6 +28,31 @@ __device__ __forceinline__ i32 max3(i32 a, i32 b, i32 c) {
 #endif
 }
 
+// The same on two signed 16-bit numbers in a word, and max(a, b) on two unsigned ones.
+__device__ __forceinline__ u32 add_max_16x2(u32 a, u32 b, u32 c) {
+#if defined(QUIRE_ON_CPU) || __CUDA_ARCH__ >= 900
+    return __viaddmax_s16x2(a, b, c);
+#else
+    return __vmaxs2(__vadd2(a, b), c);
+#endif
+}
+
+__device__ __forceinline__ u32 max3_16x2(u32 a, u32 b, u32 c) {
+#if defined(QUIRE_ON_CPU) || __CUDA_ARCH__ >= 900
+    return __vimax3_s16x2(a, b, c);
+#else
+    return __vmaxs2(__vmaxs2(a, b), c);
+#endif
+}
+
+__device__ __forceinline__ u32 max_unsigned_16x2(u32 a, u32 b) {
+#if defined(QUIRE_ON_CPU)
+    return __vimax3_u16x2(a, b, b);
+#else
+    return __vmaxu2(a, b);
+#endif
+}
+
 // Four bytes selected from the eight of (high, low). Nibble i of the selector gives byte i; with its highest bit set,
 // the result is the sign of that byte, eight times. (__byte_perm ignores that bit, which costs one more instruction.)
 __device__ __forceinline__ u32 permute_bytes(u32 low, u32 high, u32 selector) {

@@ -37,14 +37,14 @@ class CardService:
         backend: the backend that the process chose, and why.
     """
 
-    def __init__(self, open_backend: OpenBackend, work: Work, demanded: bool) -> None:
+    def __init__(self, open_backend: OpenBackend, works: dict[str, Work], demanded: bool) -> None:
         """Fork the process and wait until it has opened the card; raise QuireError if that fails."""
-        # The process calls `open_backend`, and `work` with the card and the arguments of `ask`. If the card is
-        # `demanded`, a batch without an answer is an error, and so is the end of the process.
+        # The process calls `open_backend`, and `works` by the name that `ask` takes. If the card is `demanded`, a batch
+        # without an answer is an error, and so is the end of the process.
         self._demanded = demanded
         self._turn, self._said, self._lost = _FORK.Lock(), _FORK.Value("b", 0), _FORK.Value("b", 0)
         self._connection, its_end = _FORK.Pipe()
-        arguments = (open_backend, work, its_end, self._connection, os.getpid())
+        arguments = (open_backend, works, its_end, self._connection, os.getpid())
         self._process = _FORK.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         its_end.close()  # otherwise this process would not notice when the card's process ends
@@ -61,8 +61,8 @@ class CardService:
             raise found
         self.backend: Backend = found
 
-    def ask(self, *arguments: Any) -> Any | None:
-        """Return the answer of `work` for its arguments after the card, or None if there is no answer.
+    def ask(self, work: str, *arguments: Any) -> Any | None:
+        """Return what the named function answers for its arguments after the card, or None if there is no answer.
 
         The first missing answer is logged; it is a QuireError if the card is demanded.
         """
@@ -70,7 +70,7 @@ class CardService:
             answer: Any = QuireError("the card's process ended")
             if not self._lost.value:
                 try:
-                    self._connection.send(arguments)
+                    self._connection.send((work, arguments))
                     answer = self._connection.recv()
                 except (EOFError, OSError):
                     self._lost.value = 1
@@ -95,7 +95,9 @@ class CardService:
             self._process.join()
 
 
-def _serve(open_backend: OpenBackend, work: Work, connection: Connection, other_end: Connection, parent: int) -> None:
+def _serve(
+    open_backend: OpenBackend, works: dict[str, Work], connection: Connection, other_end: Connection, parent: int
+) -> None:
     """Run the card's process."""
     die_with(parent)
     other_end.close()  # otherwise this process would not notice when all others have ended
@@ -104,23 +106,23 @@ def _serve(open_backend: OpenBackend, work: Work, connection: Connection, other_
             card = None if open_card is None else open_card()
             connection.send(backend)
             if card is not None:
-                _answer_all(card, work, connection)
+                _answer_all(card, works, connection)
     except QuireError as error:
         connection.send(error)
 
 
-def _answer_all(card: Card, work: Work, connection: Connection) -> None:
+def _answer_all(card: Card, works: dict[str, Work], connection: Connection) -> None:
     """Answer until the connection is closed."""
     batches, busy = 0, 0.0
     while True:
         try:
-            arguments = connection.recv()
+            work, arguments = connection.recv()
         except EOFError:
             break
         begun = time.perf_counter()
         answer: Any
         try:
-            answer = work(card, *arguments)
+            answer = works[work](card, *arguments)
         except OutOfDeviceMemory as error:
             card.release()
             answer = QuireError(f"card memory is too small for a batch ({error})")

@@ -1,16 +1,18 @@
-"""The computing engine of a job: PairHMM of one backend, chosen once for the job."""
+"""The computing engine of a job: PairHMM and aligner of one backend, chosen once for the job."""
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.algorithms.pairhmm import PairHmmBatch
+from quire.algorithms.scoring import Scoring
+from quire.algorithms.semiglobal import SemiglobalAlignments, SemiglobalBatch
 from quire.device.backend import ASKED_FOR, Backend
 from quire.device.card import Card
 from quire.device.choice import use_backend
@@ -34,6 +36,8 @@ jobs may want it."""
 LITTLE_TO_SAVE = "a card would save little time, or none."
 LEAST_CELLS = 100_000_000
 """Smallest batch of PairHMM that goes to the card; the CPU computes a smaller one in less time than the transfers."""
+LEAST_ALIGNED_CELLS = 5_000_000_000
+"""The same for GATK's aligner: on the CPU all alignments of calling take less time than waiting for the card."""
 
 CARD_BYTES = 8 << 30
 """Memory of a card that is enough for the batches that calling makes; a larger batch is halved."""
@@ -43,12 +47,13 @@ CARD_BATCH_SCALE = 15
 
 
 class CallingEngine(NamedTuple):
-    """PairHMM of one backend; all backends give the same answers.
+    """The functions of one backend; all backends give the same answers.
 
     `log10_likelihoods` returns float64[tasks]; `batch_scale` is the best size of a batch, as a multiple of one that
     stays in a CPU's caches.
     """
 
+    align: Callable[[SemiglobalBatch, Scoring], SemiglobalAlignments]
     log10_likelihoods: Callable[[PairHmmBatch], NDArray[np.float64]]
     batch_scale: int = 1
 
@@ -64,23 +69,30 @@ ON_THE_CPU = DeviceSettings("cpu", "auto")
 
 
 def cpu_engine() -> CallingEngine:
-    """Return the CPU's PairHMM."""
-    from quire.algorithms.pairhmm import cpu
+    """Return the functions of the CPU."""
+    from quire.algorithms.pairhmm import cpu as pairhmm
+    from quire.algorithms.semiglobal import cpu as semiglobal
 
-    return CallingEngine(cpu.log10_likelihoods)
+    return CallingEngine(semiglobal.align, pairhmm.log10_likelihoods)
 
 
 def card_engine(service: CardService) -> CallingEngine:
-    """Return PairHMM on the card of a process, and on the CPU for small batches and missing answers."""
+    """Return functions that use the card of a process, and the CPU for small batches and missing answers."""
     cpu = cpu_engine()
 
+    def align(batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
+        cells = cells_of_tasks(batch.tasks, batch.reference_offsets, batch.alternate_offsets)
+        answer = service.ask("align", batch, scoring) if cells >= LEAST_ALIGNED_CELLS else None
+        return cpu.align(batch, scoring) if answer is None else answer
+
     def log10_likelihoods(batch: PairHmmBatch) -> NDArray[np.float64]:
+        cells = cells_of_tasks(batch.tasks, batch.read_offsets, batch.haplotype_offsets)
         # The GPU kernels take one gap continuation quality for a batch, not one for each base.
-        on_card = cells_of(batch) >= LEAST_CELLS and batch.gap_continuation_qualities is None
-        answer = service.ask(batch) if on_card else None
+        on_card = cells >= LEAST_CELLS and batch.gap_continuation_qualities is None
+        answer = service.ask("log10_likelihoods", batch) if on_card else None
         return cpu.log10_likelihoods(batch) if answer is None else answer
 
-    return CallingEngine(log10_likelihoods, CARD_BATCH_SCALE)
+    return CallingEngine(align, log10_likelihoods, CARD_BATCH_SCALE)
 
 
 def cells_of_depth(bam_bytes: int, bases: int) -> float:
@@ -103,17 +115,26 @@ def seconds_of_pairhmm(cells: float, processes: int) -> tuple[float, float]:
     return own, max(waited, cells / CARD_CELLS_PER_SECOND - own)
 
 
-def cells_of(batch: PairHmmBatch) -> int:
+def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int:
     """Count the cells of the matrices of all tasks."""
-    reads, haplotypes = batch.tasks.T
-    return int(np.diff(batch.read_offsets)[reads] @ np.diff(batch.haplotype_offsets)[haplotypes])
+    rows, columns = (np.diff(own)[column] for own, column in zip(offsets, tasks.T, strict=True))
+    return int(rows @ columns)
 
 
-def likelihoods_on_card(card: Card, batch: PairHmmBatch) -> NDArray[np.float64]:
-    """Do the work of a card's process."""
+def _align_on_card(card: Card, batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
+    from quire.algorithms.semiglobal import gpu
+
+    return gpu.align_batch(card, batch, scoring, HOST_THREADS)
+
+
+def _likelihoods_on_card(card: Card, batch: PairHmmBatch) -> NDArray[np.float64]:
     from quire.algorithms.pairhmm import gpu
 
     return gpu.log10_likelihoods(card, batch, HOST_THREADS)
+
+
+CARD_WORKS: dict[str, Callable[..., Any]] = {"align": _align_on_card, "log10_likelihoods": _likelihoods_on_card}
+"""The functions that a card's process offers."""
 
 
 @contextmanager
@@ -142,7 +163,7 @@ def calling_engine(
         return
     demanded = settings.backend == "gpu"
     use = partial(use_backend, *settings, wait=demanded, wanted=CARD_BYTES)
-    service = CardService(use, likelihoods_on_card, demanded)
+    service = CardService(use, CARD_WORKS, demanded)
     found = service.backend
     with closing(service):
         if found.card is None:

@@ -82,7 +82,7 @@ def assemble_regions(
     tell("assembled", contig=window.contig, batch=batch, assemblies=assemblies)
     sequences = [assembly.haplotypes for assembly in assemblies]
     varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
-    cigars = align_haplotypes([(sequences[r][0], sequences[r]) for r in varied])
+    cigars = align_haplotypes([(sequences[r][0], sequences[r]) for r in varied], job.engine)
     regions = []
     for r, own in zip(varied, cigars, strict=True):
         reference = sequences[r][0]

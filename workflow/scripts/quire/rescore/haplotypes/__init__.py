@@ -13,8 +13,8 @@ import numpy as np
 
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
 from quire.algorithms.semiglobal import SemiglobalBatch
-from quire.algorithms.semiglobal.cpu import align
 from quire.ragged import pack_bytes
+from quire.rescore.engines import CallingEngine
 from quire.rescore.parameters import INDEL_PADDING, SNV_PADDING
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT, CIGAR_SOFT_CLIP
 from quire.simd.compiled import compiled
@@ -82,8 +82,13 @@ class Haplotype(NamedTuple):
         return found
 
 
-def align_haplotypes(regions: Sequence[tuple[bytes, Sequence[bytes]]]) -> list[list[Cigar | None]]:
-    """Return left-aligned CIGARs of each region's (reference, haplotypes); None if no alignment spans the reference."""
+def align_haplotypes(
+    regions: Sequence[tuple[bytes, Sequence[bytes]]], engine: CallingEngine
+) -> list[list[Cigar | None]]:
+    """Return left-aligned CIGARs of each region's (reference, haplotypes); None if no alignment spans the reference.
+
+    The engine aligns haplotypes that differ by more than two substitutions.
+    """
     answers: list[list[Cigar | None]] = [[None] * len(haplotypes) for _, haplotypes in regions]
     waiting: list[tuple[int, int]] = []
     for r, (reference, haplotypes) in enumerate(regions):
@@ -99,7 +104,7 @@ def align_haplotypes(regions: Sequence[tuple[bytes, Sequence[bytes]]]) -> list[l
     alternates, alternate_offsets = pack_bytes([_PAD + regions[r][1][h] + _PAD for r, h in waiting])
     tasks = np.array([[r, i] for i, (r, _) in enumerate(waiting)], np.int32)
     batch = SemiglobalBatch(references, reference_offsets, alternates, alternate_offsets, tasks)
-    alignments = align(batch, HAPLOTYPE_TO_REFERENCE)
+    alignments = engine.align(batch, HAPLOTYPE_TO_REFERENCE)
     for i, (r, h) in enumerate(waiting):
         if alignments.offsets[i] == 0:
             answers[r][h] = _usable_cigar(alignments.cigar(i), regions[r][0], regions[r][1][h])

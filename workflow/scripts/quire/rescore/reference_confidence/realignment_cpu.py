@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from quire.algorithms.scoring import READ_TO_HAPLOTYPE
 from quire.algorithms.semiglobal import SemiglobalBatch
-from quire.algorithms.semiglobal.cpu import align
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.rescore.chunks import RegionBatch
+from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping.rank_sums_cpu import PlacedReads
 from quire.rescore.haplotypes import Haplotype, left_aligned
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods, region_likelihoods
@@ -73,7 +73,7 @@ def score_regions(
     placed = np.flatnonzero(explained)
     region = np.repeat(np.arange(len(regions)), sizes)[placed]
     source = np.concatenate([own.source for own in scored])[placed]
-    positions = _placement(batch.reads, source, best[placed], haplotypes, spans[region], window)
+    positions = _placement(batch.reads, source, best[placed], haplotypes, spans[region], window, job.engine)
     span_offsets = offsets_from_lengths(np.bincount(region, minlength=len(regions)))
     placement = Placement(span_offsets, *positions)
     start, end = (np.concatenate([getattr(own, name) for own in scored]) for name in ("start", "end"))
@@ -95,6 +95,7 @@ def _placement(
     haplotypes: Sequence[Haplotype],
     spans: NDArray[np.int64],
     window: Window,
+    engine: CallingEngine,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Place reads `source` and return the fields of `Placement` after the first."""
     # `chosen` (int64[n]) has the haplotype of each read, `spans` (int64[n, 2]) the span to which both are cut.
@@ -106,7 +107,7 @@ def _placement(
     cut: _CutReads = _cut_all(reads, source, spans)
     tasks = np.stack([chosen, np.arange(len(source))], 1).astype(np.int32)
     batch = SemiglobalBatch(bases, base_offsets, cut.bases, cut.offsets, tasks)
-    aligned = align(batch, READ_TO_HAPLOTYPE)
+    aligned = engine.align(batch, READ_TO_HAPLOTYPE)
     to_haplotypes = aligned.offsets, aligned.cigars, aligned.cigar_offsets
     to_reference = chosen, cigars, cigar_offsets
     positions = _place_all(reads.positions, cut, spans, to_haplotypes, to_reference, window.codes, window.start)
