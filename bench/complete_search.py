@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from quire import index
 from quire.algorithms.complete import Axis, Ends, shortest_read
-from quire.index import PageIndex
+from quire.algorithms.fm_index import FmIndex
+from quire.index import open_page
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reads import ReadBatch
 from quire.reference import Reference
@@ -61,11 +62,9 @@ def digest_of(parts: list[Ends]) -> str:
 class Processor:
     """The search on the CPU."""
 
-    def __init__(self, axis: Reference, indexes: list[PageIndex]) -> None:
-        from quire.algorithms.fm_index.cpu import page_arrays
-
+    def __init__(self, axis: Reference, indexes: list[FmIndex]) -> None:
         self.axis = Axis(axis.text, axis.ambiguous, axis.island_axis)
-        self.pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
+        self.pages = indexes
 
     def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
         """Return the processor seconds of the search, once for each column, and the ends."""
@@ -84,13 +83,13 @@ class Processor:
 class OnCard:
     """The search on a card."""
 
-    def __init__(self, card, axis: Reference, indexes: list[PageIndex]) -> None:
+    def __init__(self, card, axis: Reference, indexes: list[FmIndex]) -> None:
         from quire.algorithms.complete.windows.gpu import upload_axis
         from quire.algorithms.fm_index.gpu import upload_page
 
         self.card = card
         self.axis = upload_axis(card, Axis(axis.text, axis.ambiguous, axis.island_axis))
-        self.pages = [upload_page(card, page, page.start, page.owned_length) for page in indexes]
+        self.pages = [upload_page(card, page) for page in indexes]
 
     def measure(self, reads: ReadBatch, k: int, pieces: int | None) -> tuple[float, float, list[Ends]]:
         """Return the seconds with and without the download, and the ends."""
@@ -135,7 +134,7 @@ def main() -> None:
         for number in range(len(axis.pages)):
             if not (given.index / f"page_{number}").exists():
                 index.build(axis, number, given.index / f"page_{number}", PARAMETERS, card)
-    indexes = [PageIndex.open(given.index / f"page_{n}", axis, verify=False) for n in range(len(axis.pages))]
+    indexes = [open_page(given.index / f"page_{n}", axis, verify=False) for n in range(len(axis.pages))]
     bench = Processor(axis, indexes) if card is None else OnCard(card, axis, indexes)
     lines = []
     for length in map(int, given.lengths.split(",")):

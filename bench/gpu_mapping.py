@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 from quire import index, reference
 from quire.algorithms.extension.gpu import MOST_BYTES
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import CardPages
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import steps_on
 from quire.align.insert_size import fit_all
 from quire.device.card import Card
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reads import ReadBatch
 from quire.reads.gpu import orient
@@ -168,14 +169,14 @@ def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
 
 def build(
     card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]
-) -> tuple[Reference, list[PageIndex]]:
+) -> tuple[Reference, list[FmIndex]]:
     """Build reference and index of a FASTA on the card."""
     reference.build(fasta, folder / "reference", page_size)
     axis = Reference.open(folder / "reference", verify=False)
     indexes = []
     for number in range(len(axis.pages)):
         index.build(axis, number, folder / f"page_{number}", parameters, card)
-        indexes.append(PageIndex.open(folder / f"page_{number}", axis, verify=False))
+        indexes.append(open_page(folder / f"page_{number}", axis, verify=False))
     return axis, indexes
 
 

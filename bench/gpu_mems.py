@@ -91,10 +91,10 @@ def indexed(card: Card, fasta: Path, folder: Path) -> MemsCardAxis:
     opened = reference.Reference.open(folder / "reference")
     parameters = {"sampling_distance": 64, "sa_sampling": 1}
     index.build(opened, 0, folder / "page_0", parameters, card)
-    page = index.PageIndex.open(folder / "page_0", opened)
+    page = index.open_page(folder / "page_0", opened)
     print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
     text = upload_reference(card, reference_text(opened))
-    return MemsCardAxis([upload_page(card, page, page.start, page.owned_length)], text)
+    return MemsCardAxis([upload_page(card, page)], text)
 
 
 def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distance: int = 64) -> CardPage:

@@ -8,7 +8,6 @@ from quire.algorithms import fm_index
 from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.construction import cpu as construction_cpu
 from quire.algorithms.fm_index.construction import first_rows
-from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.suffix_array.cpu import suffix_array
 
 from tests.oracles import fm_index as oracle
@@ -30,7 +29,7 @@ texts = st.one_of(random_texts, two_letter_texts, single_letter_texts, repetitiv
 def build_index(
     text: np.ndarray, sampling_distance: int = 64, sa_sampling: int = 1, owned_length: int | None = None
 ) -> FmIndex:
-    """Build an FM-index in memory, with read-only arrays like those of a `PageIndex`."""
+    """Build an FM-index in memory, with read-only arrays like those of `open_page`."""
     rows = suffix_array(text)
     words_per_block = fm_index.words_of_distance(sampling_distance)
     blocks, counts, primary = construction_cpu.occurrence_blocks(text, rows, words_per_block)
@@ -38,20 +37,22 @@ def build_index(
     kept, sampled_rows = rows, np.empty(0, dtype=np.uint64)
     if sa_sampling > 1:
         kept, sampled_rows = construction_cpu.sample_suffix_array(rows, sa_sampling)
+    owned_length = text.size if owned_length is None else owned_length
     index = FmIndex(
-        length=text.size,
         blocks=blocks,
         words_per_block=words_per_block,
         C=first_rows(counts),
         primary=primary,
-        prefix_table=construction_cpu.prefix_intervals(text, prefix_length),
+        prefix_table=construction_cpu.prefix_intervals(text, prefix_length).reshape(-1),
         prefix_length=prefix_length,
         suffix_array=kept,
         sa_sampling=sa_sampling,
         sampled_rows=sampled_rows,
-        unowned_rows=construction_cpu.rows_from(rows, text.size if owned_length is None else owned_length),
+        unowned_rows=construction_cpu.rows_from(rows, owned_length),
+        start=0,
+        owned_length=owned_length,
     )
-    for value in vars(index).values():
+    for value in index:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
     return index
@@ -98,7 +99,7 @@ def test_search_and_locate_against_scanning(
     sampling_distance: int, text: np.ndarray, seed: int, sa_sampling: int
 ) -> None:
     """Intervals have the right width, and their rows give the right positions."""
-    page = page_arrays(build_index(text, sampling_distance, sa_sampling), 0, text.size)
+    page = build_index(text, sampling_distance, sa_sampling)
     patterns = drawn_patterns(text, seed)
     found = intervals(page, *flat(patterns))
     for pattern, (low, high) in zip(patterns, found, strict=True):
@@ -113,7 +114,7 @@ def test_search_and_locate_against_scanning(
 def test_owned_counts(text: np.ndarray, owned_share: float, seed: int) -> None:
     """Hits that start at or after the owned length are not counted."""
     owned_length = int(owned_share * text.size)
-    page = page_arrays(build_index(text, owned_length=owned_length), 0, owned_length)
+    page = build_index(text, owned_length=owned_length)
     patterns = drawn_patterns(text, seed)
     counts = owned_counts(page, intervals(page, *flat(patterns)))
     expected = [sum(hit < owned_length for hit in oracle.positions(text, pattern)) for pattern in patterns]

@@ -86,7 +86,7 @@ def patterns_of(distance: int, name: str) -> tuple[list[np.ndarray], list[tuple[
 
 def searched(card, index: FmIndex, patterns: list[np.ndarray]) -> list[tuple[int, int]]:
     """Search patterns on a card, patterns of the same length together."""
-    page, found = upload_page(card, index, 0, index.length), {}
+    page, found = upload_page(card, index), {}
     for length in {len(pattern) for pattern in patterns}:
         numbers = [number for number, pattern in enumerate(patterns) if len(pattern) == length]
         packed = [sum(int(code) << 2 * i for i, code in enumerate(patterns[number])) for number in numbers]
@@ -132,7 +132,7 @@ def test_a_step_in_a_page_of_any_block_size(schedule: str, distance: int) -> Non
     edges = [0, 1, 63, 64, 65, distance - 1, distance, distance + 1, index.primary, index.primary + 1, len(text) + 1]
     bounds[:11, 0] = edges
     bounds[:11, 1] = np.maximum(edges, bounds[:11, 1])
-    stepped, page = card.empty((37, 4, 2), np.int64), upload_page(card, index, 0, 1)
+    stepped, page = card.empty((37, 4, 2), np.int64), upload_page(card, index)
     low, high = card.upload(bounds[:, 0].copy()), card.upload(bounds[:, 1].copy())
     card.kernel("step.cu", "take_steps").for_each(37, page, low, high, 37, stepped, threads=64)
     suffixes = sorted_suffixes(text.tobytes())

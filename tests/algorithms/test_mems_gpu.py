@@ -31,7 +31,7 @@ def upload_all(card, islands, owned_lengths, overlap, **parameters):
     """Upload an axis."""
     text, codes = reference_text(islands)
     indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
-    pages = [upload_page(card, index, index.start, index.owned_length) for index in indexes]
+    pages = [upload_page(card, index) for index in indexes]
     return gpu.MemsCardAxis(pages, gpu.upload_reference(card, text))
 
 
@@ -248,7 +248,7 @@ class Cycled:
 
     def __iter__(self):
         for index in self.indexes:
-            page = upload_page(self.card, index, index.start, index.owned_length)
+            page = upload_page(self.card, index)
             yield page
             for array in (page.blocks, page.prefix_table, page.suffix_array):
                 array[:] = 0

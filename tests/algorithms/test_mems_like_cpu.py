@@ -38,7 +38,7 @@ def test_the_same_matches(card, islands, min_length: int, unique: bool, owned: l
     pages = cut_pages(codes, owned, 40, words_per_block=8, sa_sampling=2, prefix_length=6)
     axis, packed = cpu.prepare_axis(pages, text), cpu.prepare_queries(queries)
     wanted = find_all(partial(cpu.find, axis, packed, WantedMatches(min_length, unique)), end, 1 << 20)
-    on_card = [upload_page(card, page, page.start, page.owned_length) for page in pages]
+    on_card = [upload_page(card, page) for page in pages]
     laid = gpu.lay(card, gpu.upload_queries(card, queries))
     assert card.download(laid.words).tolist() == packed.words.tolist()
     assert card.download(laid.runs).tolist() == packed.runs.tolist()

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
-from quire.index import PageIndex, build
+from quire.index import build, open_page
 from quire.reference import Reference
 from quire.reference import build as build_reference
 
@@ -66,8 +65,7 @@ def open_pages(fasta: Path, folder: Path, page_size: int, sa_sampling: int):
         target = folder / f"page_{page_size}_{sa_sampling}_{number}"
         if not target.exists():
             build(directory, number, target, {**PARAMETERS, "sa_sampling": sa_sampling})
-        index = PageIndex.open(target, reference)
-        pages.append(page_arrays(index, index.start, index.owned_length))
+        pages.append(open_page(target, reference))
     return reference, pages
 
 

@@ -165,8 +165,8 @@ class Cycled:
     def __iter__(self):
         for start in range(0, len(self.axis), self.owned):
             owned = min(self.owned, len(self.axis) - start)
-            index = build_index(self.axis[start : start + owned + OVERLAP], owned_length=owned)
-            page = upload_page(self.card, index, start, owned)
+            index = build_index(self.axis[start : start + owned + OVERLAP], owned_length=owned, start=start)
+            page = upload_page(self.card, index)
             self.visits += 1
             yield page
             for array in (page.blocks, page.prefix_table, page.suffix_array):

@@ -30,26 +30,24 @@ def axis() -> np.ndarray:
 def test_the_same_hits(
     card, axis, owned: int, words_per_block: int, sa_sampling: int, parameters: SeedingParameters
 ) -> None:
-    from quire.algorithms.fm_index.cpu import page_arrays
     from quire.algorithms.fm_index.gpu import upload_page
     from quire.algorithms.seeding import cpu
     from quire.reads import Reads
 
     rng = np.random.default_rng(parameters.stride)
     reads = card_reads(card, sample_reads(rng, axis, rng.choice([36, 100, 150, 151, 250], 250)))
-    card_pages, cpu_pages = [], []
+    pages = []
     for start in range(0, len(axis), owned):
         length = min(owned, len(axis) - start)
-        index = build_index(axis[start : start + length + OVERLAP], words_per_block, 7, sa_sampling, length)
-        card_pages.append(upload_page(card, index, start, length))
-        cpu_pages.append(page_arrays(index, start, length))
-    text = pack(axis)
+        text = axis[start : start + length + OVERLAP]
+        pages.append(build_index(text, words_per_block, 7, sa_sampling, length, start))
+    card_pages, text = [upload_page(card, page) for page in pages], pack(axis)
     host = download_all(card, reads)
     cpu_reads = Reads(
         host.offsets, host.codes, host.word_offsets, host.packed, host.ambiguous.astype(bool), host.name_hash
     )
     offsets, hits = find_hits(card, card_pages, reads, card.upload(text), parameters)
     text.flags.writeable = False
-    wanted_offsets, wanted_hits = cpu.find_hits(cpu_pages, cpu_reads, text, parameters)
+    wanted_offsets, wanted_hits = cpu.find_hits(pages, cpu_reads, text, parameters)
     assert card.download(offsets).tolist() == wanted_offsets.tolist()
     assert card.download(hits).tolist() == wanted_hits.tolist()

@@ -6,12 +6,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from quire.algorithms.extension import ExtensionJobs
-from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.candidates.cpu import find_candidates
 from quire.align.parameters import BAND_MARGIN, LARGEST_GAP, MOST_CANDIDATES, WIDEST_BUNDLE
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.reads import Reads
 from quire.reads.cpu import subset
 
@@ -33,8 +32,7 @@ class Genome:
         two = random_bases(generator, 3000) + self.tandem + random_bases(generator, 1000)
         indexed = build_index(folder, write_fasta(folder / "genome.fa", {"one": one, "two": two}))
         self.reference = indexed.open()
-        pages = [PageIndex.open(page, self.reference) for page in indexed.pages]
-        self.pages = [page_arrays(page, page.start, page.owned_length) for page in pages]
+        self.pages = [open_page(page, self.reference) for page in indexed.pages]
         self.axis = self.reference.codes(0, self.reference.axis_length)
 
     def candidates(self, reads: Reads) -> ExtensionJobs:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire.device.backend import Backend
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.reference import Reference
 
 from bench import build_index, cards, gpu_index
@@ -54,8 +54,8 @@ def test_an_index_is_built_on_any_backend(data: Path, monkeypatch: pytest.Monkey
     fasta = data / Path(gpu_index.ECOLI).name
     monkeypatch.setattr("sys.argv", ["build_index", str(fasta), str(data / "index"), "--sa-sampling", "4"])
     build_index.main()
-    opened = PageIndex.open(data / "index" / "page_0", Reference.open(data / "index" / "reference"))
-    assert (opened.length, opened.sa_sampling, len(opened.suffix_array)) == (150, 4, 38)
+    opened = open_page(data / "index" / "page_0", Reference.open(data / "index" / "reference"))
+    assert (opened.C[4] - 1, opened.sa_sampling, len(opened.suffix_array)) == (150, 4, 38)
 
 
 def test_a_wrong_suffix_array_is_seen() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from quire.index import build as build_index
-from quire.index.construction import PageIndex
+from quire.index.construction import open_page
 from quire.reference import Reference
 from quire.reference.construction import build as build_reference
 
@@ -106,7 +106,7 @@ class IndexFolder(Folder):
     def answer(self, folder: Path) -> object:
         """Return a digest of both."""
         reference = Reference.open(folder / REFERENCE)
-        index = PageIndex.open(folder / INDEX, reference)
+        index = open_page(folder / INDEX, reference)
         digest = hashlib.sha256()
         for part in (reference, index):
             for name, value in sorted(vars(part).items() if hasattr(part, "__dict__") else part._asdict().items()):

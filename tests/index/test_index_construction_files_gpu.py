@@ -72,7 +72,7 @@ def test_a_card_needs_numpy_alone(tmp_path: Path) -> None:
         parameters = {"sampling_distance": 64, "sa_sampling": 4}
         for page in range(2):
             index.build(opened, page, f"{folder}/page_{page}", parameters, EmulatedCard())
-            assert index.PageIndex.open(f"{folder}/page_{page}", opened).sa_sampling == 4
+            assert index.open_page(f"{folder}/page_{page}", opened).sa_sampling == 4
     """
     subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)],

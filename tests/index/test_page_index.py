@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quire import index, reference
-from quire.algorithms.fm_index.cpu import page_arrays
 from quire.errors import InputError, QuireError
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.index.arrays import cpu as arrays_cpu
 from quire.reference import Reference
 from quire.reference.construction import PAGE_OVERLAP
@@ -42,7 +41,7 @@ def build_pages(folder: Path, contigs: dict[str, str], page_size: int, **paramet
     opened = Reference.open(folder / "reference")
     for number in range(len(opened.pages)):
         index.build(folder / "reference", number, folder / f"page_{number}", INDEX_PARAMETERS | parameters)
-    return opened, [PageIndex.open(folder / f"page_{number}", opened) for number in range(len(opened.pages))]
+    return opened, [open_page(folder / f"page_{number}", opened) for number in range(len(opened.pages))]
 
 
 def patterns_of(axis: np.ndarray, generator: np.random.Generator) -> list[np.ndarray]:
@@ -72,12 +71,11 @@ def test_pages_add_up_to_the_whole_text(
     counts = np.zeros(len(patterns), dtype=np.int64)
     hits: list[list[int]] = [[] for _ in patterns]
     for page in pages:
-        arrays = page_arrays(page, page.start, page.owned_length)
-        found = intervals(arrays, np.concatenate(patterns), offsets)
-        counts += owned_counts(arrays, found)
+        found = intervals(page, np.concatenate(patterns), offsets)
+        counts += owned_counts(page, found)
         for pattern_hits, (low, high) in zip(hits, found.tolist(), strict=True):
-            positions = page.start + positions_of_rows(arrays, np.arange(low, high))
-            pattern_hits += positions[positions < page.owned_end].tolist()
+            positions = positions_of_rows(page, np.arange(low, high))
+            pattern_hits += (page.start + positions[positions < page.owned_length]).tolist()
     for pattern, count, pattern_hits in zip(patterns, counts.tolist(), hits, strict=True):
         assert sorted(pattern_hits) == oracle.positions(axis, pattern)
         assert count == len(pattern_hits)
@@ -90,12 +88,12 @@ def test_arrays_against_their_definitions(tmp_path: Path, sa_sampling: int) -> N
     for number, page in enumerate(pages):
         codes = opened.page_codes(number)
         rows = naive_suffix_array(codes)
-        assert page.length == codes.size
+        assert page.C[4] == codes.size + 1
         assert page.primary == rows.tolist().index(0)
         assert page.C.tolist() == [1 + int((codes < code).sum()) for code in range(5)]
         kept = rows % sa_sampling == 0
         np.testing.assert_array_equal(page.suffix_array, rows[kept])
-        np.testing.assert_array_equal(page.unowned_rows, np.flatnonzero(rows >= page.owned_end - page.start))
+        np.testing.assert_array_equal(page.unowned_rows, np.flatnonzero(rows >= page.owned_length))
         if sa_sampling > 1:
             bits = np.unpackbits(page.sampled_rows[0::2].copy().view(np.uint8), bitorder="little")[: rows.size]
             np.testing.assert_array_equal(bits, kept)
@@ -119,13 +117,13 @@ def test_one_flipped_byte_in_any_array(small: Path, tmp_path: Path, name: str) -
     opened = Reference.open(small / "reference")
     for file in (small / "page_0").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    PageIndex.open(tmp_path, opened)
+    open_page(tmp_path, opened)
     path = tmp_path / f"{name}.npy"
     content = bytearray(path.read_bytes())
     content[-1] ^= 0x10
     path.write_bytes(content)
     with pytest.raises(InputError, match=rf"{name}.npy: does not match its checksum"):
-        PageIndex.open(tmp_path, opened)
+        open_page(tmp_path, opened)
 
 
 def test_index_of_another_reference_or_page_size(small: Path, tmp_path: Path) -> None:
@@ -136,13 +134,13 @@ def test_index_of_another_reference_or_page_size(small: Path, tmp_path: Path) ->
     reference.build(write_fasta(tmp_path / "other.fa", contigs), tmp_path / "other_bases", 4096)
     for other in ("other_pages", "other_bases"):
         with pytest.raises(InputError, match="was built from another reference or page size"):
-            PageIndex.open(small / "page_0", Reference.open(tmp_path / other))
+            open_page(small / "page_0", Reference.open(tmp_path / other))
 
 
 def test_a_reference_is_not_an_index(small: Path) -> None:
     """The message names the wrong folder."""
     with pytest.raises(InputError, match=r"manifest.json: is the manifest of kind 'reference', not 'index'"):
-        PageIndex.open(small / "reference", Reference.open(small / "reference"))
+        open_page(small / "reference", Reference.open(small / "reference"))
 
 
 def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,9 @@ import tempfile
 from pathlib import Path
 
 from quire.algorithms.complete.cpu import find_ends
-from quire.algorithms.fm_index.cpu import page_arrays
 from quire.complete.finders import axis_of
 from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
-from quire.index import PageIndex, SearchInputs
+from quire.index import SearchInputs, open_page
 from quire.index.construction import ensure_index
 from quire.io.fastq import read_batches
 from quire.reads.cpu import orient
@@ -41,8 +40,7 @@ def run() -> None:
 def _walk(inputs: SearchInputs) -> None:
     """Search through the trie, which `search_reads` never uses for so small a genome."""
     packed = Reference.open(inputs.reference)
-    indexes = [PageIndex.open(page, packed) for page in inputs.pages]
-    pages = [page_arrays(page, page.start, page.owned_length) for page in indexes]
+    pages = [open_page(page, packed) for page in inputs.pages]
     for pair in read_batches(inputs.queries, None, 100):
         with cut_into(1):
             for _ in find_ends(pages, orient(pair.mate1), axis_of(packed), max_differences=2, room=100):

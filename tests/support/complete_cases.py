@@ -44,8 +44,6 @@ def make_pages(
     islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
 ) -> list:
     """Cut the axis of islands into pages for the CPU; `parameters` are those of `build_index`."""
-    from quire.algorithms.fm_index.cpu import page_arrays  # imported here: a GPU machine has no Numba
-
     axis = make_axis(islands)
     length = int(axis.islands[-1])
     codes = unpack(axis.text, 0, length)
@@ -53,8 +51,7 @@ def make_pages(
     pages = []
     for start, end in pairwise(bounds):
         text = codes[start : min(end + overlap, length)]
-        index = build_index(text, sa_sampling=sa_sampling, owned_length=end - start, **parameters)
-        pages.append(page_arrays(index, start, end - start))
+        pages.append(build_index(text, sa_sampling=sa_sampling, owned_length=end - start, start=start, **parameters))
     return pages
 
 

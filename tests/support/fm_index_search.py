@@ -7,7 +7,7 @@ from quire.simd.compiled import compiled
 
 @compiled
 def intervals(page, patterns, offsets):
-    """Find patterns in a page (`PageArrays`); a code above 3 matches nothing, an empty pattern all rows.
+    """Find patterns in a page (`FmIndex`); a code above 3 matches nothing, an empty pattern all rows.
 
     Args:
         page: the page.

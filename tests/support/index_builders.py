@@ -26,7 +26,7 @@ def suffix_array(codes: np.ndarray) -> np.ndarray:
         width *= 2
 
 
-def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_length=None) -> FmIndex:
+def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_length=None, start=0) -> FmIndex:
     """Build the index of a text of codes 0..3.
 
     Args:
@@ -35,24 +35,27 @@ def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_
         prefix_length: k of the prefix table.
         sa_sampling: positions that are multiples of it are kept.
         owned_length: start of the suffixes that the next page owns; None if this page owns all.
+        start: axis position of the page.
     """
     codes = np.asarray(codes, np.int64)
     rows = suffix_array(codes).astype(np.int64)
     bwt = np.where(rows > 0, np.append(codes, 0)[rows - 1], 0)  # an empty text also has one row
     kept = np.flatnonzero(rows % sa_sampling == 0)
-    unowned = np.flatnonzero(rows >= (len(codes) if owned_length is None else owned_length))  # the empty suffix too
+    owned_length = len(codes) if owned_length is None else owned_length
+    unowned = np.flatnonzero(rows >= owned_length)  # the empty suffix too
     return FmIndex(
-        length=len(codes),
         blocks=_blocks(bwt, words_per_block),
         words_per_block=words_per_block,
         C=np.append(1, 1 + np.cumsum(np.bincount(codes, minlength=4))).astype(np.int64),
         primary=int(np.flatnonzero(rows == 0)[0]),
-        prefix_table=_prefix_table(codes, rows, prefix_length),
+        prefix_table=_prefix_table(codes, rows, prefix_length).reshape(-1),
         prefix_length=prefix_length,
         suffix_array=rows[kept].astype(np.uint32),
         sa_sampling=sa_sampling,
         sampled_rows=np.empty(0, np.uint64) if sa_sampling == 1 else _sampled_rows(len(rows), kept),
         unowned_rows=unowned.astype(np.uint32),
+        start=start,
+        owned_length=owned_length,
     )  # fmt: skip
 
 
@@ -70,7 +73,7 @@ def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **p
     pages, start = [], 0
     for owned in owned_lengths:
         text = codes[start : start + owned + overlap]
-        pages.append(upload_page(card, build_index(text, owned_length=owned, **parameters), start, owned))
+        pages.append(upload_page(card, build_index(text, owned_length=owned, start=start, **parameters)))
         start += owned
     return pages
 

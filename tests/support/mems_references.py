@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from quire.algorithms.fm_index import IndexOfPage
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.mems import Cursor, Queries, ReferenceText
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import AMBIGUOUS
@@ -77,13 +77,13 @@ def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.nda
     return ReferenceText(words, np.array(runs, np.int64).reshape(-1, 2)), codes
 
 
-def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[IndexOfPage]:
+def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[FmIndex]:
     """Index pages of an axis that own `owned_lengths` bases and overlap by `overlap`; `parameters` as `build_index`."""
     assert sum(owned_lengths) == len(codes)
     pages, start = [], 0
     for owned in owned_lengths:
-        index = build_index(codes[start : start + owned + overlap], owned_length=owned, **parameters)
-        pages.append(IndexOfPage(**vars(index), start=start, owned_end=start + owned))
+        text = codes[start : start + owned + overlap]
+        pages.append(build_index(text, owned_length=owned, start=start, **parameters))
         start += owned
     return pages
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from quire.algorithms.extension import ExtensionJobs, Extensions
 from quire.algorithms.extension.cpu import extend
-from quire.algorithms.fm_index.cpu import page_arrays
 from quire.algorithms.seeding import SeedingParameters
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
@@ -18,7 +17,7 @@ from quire.align.insert_size import InsertSize, InsertSizes
 from quire.align.model import Alignments
 from quire.align.parameters import LATER_PASSES, SEEDING
 from quire.align.rescue.cpu import rescue_jobs
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.reads import ReadBatch, Reads
 from quire.reads.cpu import orient, subset
 from quire.reference import Reference
@@ -70,8 +69,7 @@ def simulated_batch() -> SimulatedBatch:
     with tempfile.TemporaryDirectory() as folder:
         indexed = build_index(Path(folder), write_fasta(Path(folder) / "genome.fa", genome))
         reference = indexed.open()
-        indexes = [PageIndex.open(page, reference) for page in indexed.pages]
-        pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
+        pages = [open_page(page, reference) for page in indexed.pages]
     pairs = awkward_pairs(generator, genome, PAIRS)
     mates = tuple(
         make_batch([["ACGTN".find(base) % 5 for base in pair[side].bases] for pair in pairs]) for side in (0, 1)

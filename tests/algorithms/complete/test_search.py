@@ -9,7 +9,6 @@ pytest.importorskip("numba", reason="the CPU's search runs in Numba")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.complete import cpu, pieces
-from quire.algorithms.fm_index.cpu import page_arrays
 
 from tests.support.complete_cases import (
     cut_into,
@@ -132,7 +131,7 @@ def test_a_read_with_more_rows_than_are_located_together(monkeypatch):
     axis = Axis(np.zeros(length // 32 + 3, np.uint64), np.empty((0, 2), np.int64), np.array([0, length]))
     axis.text.flags.writeable = axis.ambiguous.flags.writeable = False
     with cut_into(3):
-        found = join(cpu.find_ends([page_arrays(index, 0, length)], reads, axis, 2, 1000))
+        found = join(cpu.find_ends([index], reads, axis, 2, 1000))
     assert found.end.tolist() == list(range(10, length + 1))
     assert found.distance.tolist() == [2, 1, *[0] * (length - 11)]
     assert not found.read.any()

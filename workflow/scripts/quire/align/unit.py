@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.algorithms.fm_index.cpu import page_arrays
+from quire.algorithms.fm_index import FmIndex
 from quire.align.engines.cpu import CpuEngine
 from quire.align.mapper import Mapper
 from quire.align.origin import command_line
@@ -22,7 +22,7 @@ from quire.buckets.file import UnitFiles
 from quire.device.backend import may_have_card
 from quire.device.card import Card
 from quire.device.choice import use_backend
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.io.ahead import ahead
 from quire.io.bam.reads_cpu import RecordCounts
 from quire.io.bam.writer import ReadGroup, header_text
@@ -117,11 +117,11 @@ def card_memory(inputs: UnitInputs, settings: MappingSettings) -> int:
     return max(int(resident / (1 - BATCH_SHARE)), resident + 2 * batch)
 
 
-def _open(inputs: UnitInputs) -> tuple[Reference, list[PageIndex]]:
+def _open(inputs: UnitInputs) -> tuple[Reference, list[FmIndex]]:
     """Return the reference and the indexes of its pages."""
     reference = Reference.open(inputs.reference, inputs.fasta).with_alternate(inputs.alternate)
     with ThreadPoolExecutor(OPENED_AT_ONCE) as pool:
-        indexes = list(pool.map(lambda directory: PageIndex.open(directory, reference), inputs.pages))
+        indexes = list(pool.map(lambda directory: open_page(directory, reference), inputs.pages))
     log.info("%s: %d pages, %d bases opened", inputs.reference, len(indexes), reference.axis_length)
     return reference, indexes
 
@@ -134,11 +134,11 @@ def _reads_per_batch(settings: MappingSettings, card: bool) -> int:
 
 
 def _engine(
-    reference: Reference, indexes: list[PageIndex], open_card: Callable[[], Card] | None
+    reference: Reference, indexes: list[FmIndex], open_card: Callable[[], Card] | None
 ) -> "CpuEngine | CardEngine":
     """Return the engine of the CPU, or of a card."""
     if open_card is None:
-        return CpuEngine(reference, [page_arrays(index, index.start, index.owned_length) for index in indexes])
+        return CpuEngine(reference, indexes)
     from quire.align.engines.gpu import CardEngine
 
     return CardEngine(open_card, reference, indexes)

@@ -6,10 +6,9 @@ from functools import partial
 import numpy as np
 
 from quire.algorithms.complete import Axis, Ends, PartsOfEnds
-from quire.algorithms.fm_index.cpu import page_arrays
+from quire.algorithms.fm_index import FmIndex
 from quire.device.card import Card
 from quire.errors import QuireError
-from quire.index import PageIndex
 from quire.reads import ReadBatch, Reads
 from quire.reference import Reference
 
@@ -28,9 +27,8 @@ class CpuFinder:
     # Few, since all hits of a batch are held in memory: reads of 36 bases have 160 on chr20 with k = 3.
     reads_per_batch = 2048
 
-    def __init__(self, indexes: Sequence[PageIndex], axis: Axis, max_differences: int) -> None:
-        self._pages = [page_arrays(index, index.start, index.owned_length) for index in indexes]
-        self._axis, self._differences = axis, max_differences
+    def __init__(self, indexes: Sequence[FmIndex], axis: Axis, max_differences: int) -> None:
+        self._pages, self._axis, self._differences = indexes, axis, max_differences
 
     def find(self, batch: ReadBatch, reads: Reads) -> PartsOfEnds:
         """Find the ends of reads: `batch` as read, `reads` on both strands."""
@@ -44,7 +42,7 @@ class CardFinder:
 
     reads_per_batch = 1 << 17
 
-    def __init__(self, card: Card, indexes: Sequence[PageIndex], axis: Axis, max_differences: int) -> None:
+    def __init__(self, card: Card, indexes: Sequence[FmIndex], axis: Axis, max_differences: int) -> None:
         from quire.algorithms.complete.windows.gpu import upload_axis
         from quire.algorithms.fm_index.gpu import upload_index
 

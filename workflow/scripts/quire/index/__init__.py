@@ -1,5 +1,5 @@
 """The index of a page: suffix array, occurrence blocks and prefix table, built by one job and memory-mapped."""
 
-from quire.index.construction import PageIndex, SearchInputs, build
+from quire.index.construction import SearchInputs, build, open_page
 
-__all__ = ["PageIndex", "SearchInputs", "build"]
+__all__ = ["SearchInputs", "build", "open_page"]

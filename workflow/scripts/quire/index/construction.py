@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quire import reference as references
-from quire.algorithms.fm_index import IndexOfPage
+from quire.algorithms.fm_index import FmIndex
 from quire.device.card import Card, OutOfDeviceMemory
 from quire.device.choice import use_backend
 from quire.errors import InputError, QuireError
@@ -92,36 +92,31 @@ def _write_arrays(
     return cpu.write_arrays(reference, page_number, directory, parameters)
 
 
-@dataclass(frozen=True)
-class PageIndex(IndexOfPage):
-    """The FM-index of a page, opened and checked (attributes of `IndexOfPage`); arrays are read-only."""
+def open_page(directory: str | Path, reference: Reference, verify: bool = True) -> FmIndex:
+    """Open the index of a page of `reference`, and no other; its arrays are read-only.
 
-    @classmethod
-    def open(cls, directory: str | Path, reference: Reference, verify: bool = True) -> "PageIndex":
-        """Open the index of a page of `reference`, and no other; `verify` compares checksums, once per process."""
-        directory = Path(directory)
-        manifest = read_manifest(directory, "index", FORMAT_VERSION)
-        number, bounds = manifest["page_number"], manifest["page"]
-        page = reference.pages[number] if number < len(reference.pages) else None
-        if page is None or vars(page) != bounds or manifest["text_checksum"] != page_checksum(reference, page):
-            raise InputError(
-                f"{directory}: was built from another reference or page size than {reference.directory}; "
-                f"delete {directory} and build it again."
-            )
-        names = ("blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowned_rows")
-        arrays = {name: open_array(directory, manifest, name, verify) for name in names}
-        words_per_block = arrays["blocks"].shape[1]
-        arrays["blocks"] = arrays["blocks"].reshape(-1)
-        return cls(
-            **arrays,
-            start=page.start,
-            owned_end=page.owned_end,
-            length=manifest["length"],
-            words_per_block=words_per_block,
-            primary=manifest["primary"],
-            prefix_length=manifest["prefix_length"],
-            sa_sampling=manifest["parameters"]["sa_sampling"],
+    `verify` compares checksums, once per process.
+    """
+    directory = Path(directory)
+    manifest = read_manifest(directory, "index", FORMAT_VERSION)
+    number, bounds = manifest["page_number"], manifest["page"]
+    page = reference.pages[number] if number < len(reference.pages) else None
+    if page is None or vars(page) != bounds or manifest["text_checksum"] != page_checksum(reference, page):
+        raise InputError(
+            f"{directory}: was built from another reference or page size than {reference.directory}; "
+            f"delete {directory} and build it again."
         )
+    names = ("blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowned_rows")
+    arrays = {name: open_array(directory, manifest, name, verify) for name in names}
+    return FmIndex(
+        words_per_block=arrays["blocks"].shape[1],
+        primary=manifest["primary"],
+        prefix_length=manifest["prefix_length"],
+        sa_sampling=manifest["parameters"]["sa_sampling"],
+        start=page.start,
+        owned_length=page.owned_end - page.start,
+        **{name: array.reshape(-1) for name, array in arrays.items()},
+    )
 
 
 @dataclass(frozen=True)
@@ -133,10 +128,10 @@ class SearchInputs:
     fasta: Path | None
     queries: Path
 
-    def open(self) -> tuple[Reference, list[PageIndex]]:
+    def open(self) -> tuple[Reference, list[FmIndex]]:
         """Open the reference and the indexes of its pages."""
         reference = Reference.open(self.reference, self.fasta)
-        indexes = [PageIndex.open(directory, reference) for directory in self.pages]
+        indexes = [open_page(directory, reference) for directory in self.pages]
         logger.info("%s: %d pages, %d bases", self.reference, len(indexes), reference.axis_length)
         return reference, indexes
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import upload_index
 from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
 from quire.algorithms.mems.gpu import (
@@ -29,7 +30,6 @@ from quire.algorithms.mems.gpu import (
 from quire.device.card import Card, Download, bytes_of
 from quire.device.staged import Buffers
 from quire.errors import QuireError
-from quire.index import PageIndex
 from quire.mems import reference_text
 from quire.mems.queries_cpu import turned
 from quire.reference import Reference
@@ -44,7 +44,7 @@ class MemsCpuEngine:
 
     bases_per_task = 1 << 18
 
-    def __init__(self, reference: Reference, pages: Sequence[PageIndex]) -> None:
+    def __init__(self, reference: Reference, pages: Sequence[FmIndex]) -> None:
         self._axis = cpu.prepare_axis(pages, reference_text(reference))
 
     def prepare(self, queries: Queries, reverse: bool) -> cpu.PackedQueries:
@@ -67,7 +67,7 @@ class MemsCardEngine:
     # The card searches a task faster than a thread writes its text, and there are several tasks per thread.
     bases_per_task = 1 << 21
 
-    def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[PageIndex]) -> None:
+    def __init__(self, open_card: Callable[[], Card], reference: Reference, pages: Sequence[FmIndex]) -> None:
         """Store the reference and the indexes of all its pages, in order; `running` opens the card and uploads them."""
         self._open_card, self._reference, self._indexes = open_card, reference, pages
         self._buffers = Buffers()

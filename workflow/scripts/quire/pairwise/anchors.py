@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from quire import index, reference
 from quire.algorithms import mems
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, joined, nothing
 from quire.algorithms.pairwise.recount import Stretches
 from quire.algorithms.scoring import Scoring
-from quire.index import PageIndex
+from quire.index import open_page
 from quire.mems import reference_text
 from quire.pairwise.aligners import PairAligner
 from quire.reference import Reference
@@ -91,7 +92,7 @@ def find_anchors(query: NDArray[np.uint8], target: NDArray[np.uint8]) -> Stretch
         pages = []
         for number in range(len(opened.pages)):
             index.build(opened, number, root / f"page_{number}", _INDEX)
-            pages.append(PageIndex.open(root / f"page_{number}", opened))
+            pages.append(open_page(root / f"page_{number}", opened))
         matches = _unique_matches(opened, pages, np.minimum(query, np.uint8(AMBIGUOUS)))
         island = np.searchsorted(opened.island_axis, matches.axis, side="right") - 1
         on_target = matches.axis - opened.island_axis[island] + opened.island_start[island]
@@ -151,7 +152,7 @@ def _largest(tree: list[tuple[int, int]], count: int) -> tuple[int, int]:
     return best
 
 
-def _unique_matches(opened: Reference, pages: list[PageIndex], query: NDArray[np.uint8]) -> mems.Matches:
+def _unique_matches(opened: Reference, pages: list[FmIndex], query: NDArray[np.uint8]) -> mems.Matches:
     """Find maximal exact matches that are unique in the query and in the reference."""
     from quire.algorithms.mems import cpu
 

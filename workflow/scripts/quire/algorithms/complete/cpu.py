@@ -12,7 +12,8 @@ from quire.algorithms.complete.trie import cpu as trie
 from quire.algorithms.complete.windows import DIAGONALS
 from quire.algorithms.complete.windows.cpu import find_ends as ends_of_windows
 from quire.algorithms.complete.windows.cpu import join_candidates
-from quire.algorithms.fm_index.cpu import PageArrays, page_table
+from quire.algorithms.fm_index import FmIndex
+from quire.algorithms.fm_index.cpu import page_table
 from quire.reads import Reads
 from quire.reads.cpu import subset
 
@@ -20,7 +21,7 @@ FIRST_READS, MOST_READS = 2048, 16384  # reads searched together, at first and a
 CANDIDATES, MOST_CANDIDATES = 1 << 20, 1 << 23  # candidates of the reads searched together, about and at most
 
 
-def find_ends(pages: Sequence[PageArrays], reads: Reads, axis: Axis, max_differences: int, room: int) -> PartsOfEnds:
+def find_ends(pages: Sequence[FmIndex], reads: Reads, axis: Axis, max_differences: int, room: int) -> PartsOfEnds:
     """Yield all ends of reads in parts of at most `room` (at least DIAGONALS) ends.
 
     The pages are those of the whole axis, in order, and overlap by at least the longest read. Reads have at least

@@ -19,7 +19,7 @@ start with a pattern; `low == high` means that the pattern does not occur. The a
 in all of them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,25 +28,24 @@ LONGEST_PREFIX = 12
 SHORTEST_PREFIX = 4
 
 
-@dataclass(frozen=True)
-class FmIndex:
-    """The arrays of an FM-index; see the module's docstring.
+class FmIndex(NamedTuple):
+    """The FM-index of a page; see the module's docstring. Arrays are flat and contiguous, as kernels read them.
 
     Attributes:
-        length: bases of the text, n; there are n + 1 rows.
         blocks: uint64[blocks * words_per_block].
         words_per_block: 4, 8, 16 or 32, for a sampling distance of 64, 192, 448 or 960.
         C: int64[5].
         primary: row whose suffix is the whole text.
-        prefix_table: uint32[4^prefix_length, 2].
+        prefix_table: uint32[4^prefix_length * 2].
         prefix_length: k.
-        suffix_array: uint32[n + 1], or uint32[n // sa_sampling + 1] if sampled.
+        suffix_array: uint32[n + 1] for a text of n bases, or uint32[n // sa_sampling + 1] if sampled.
         sa_sampling: 1 for a whole suffix array.
         sampled_rows: uint64[2 * (n // 64 + 1)], empty for a whole suffix array.
         unowned_rows: uint32[m].
+        start: first axis position of the page; axis position = start + position in the page.
+        owned_length: position in the page from which on hits belong to the next page.
     """
 
-    length: int
     blocks: np.ndarray
     words_per_block: int
     C: np.ndarray
@@ -57,24 +56,8 @@ class FmIndex:
     sa_sampling: int
     sampled_rows: np.ndarray
     unowned_rows: np.ndarray
-
-
-@dataclass(frozen=True)
-class IndexOfPage(FmIndex):
-    """The FM-index of a page (attributes of `FmIndex`); axis position = start + position in the index.
-
-    Attributes:
-        start: first axis position of the page.
-        owned_end: axis position from which on hits belong to the next page.
-    """
-
     start: int
-    owned_end: int
-
-    @property
-    def owned_length(self) -> int:
-        """Position in the page from which on hits belong to the next page."""
-        return self.owned_end - self.start
+    owned_length: int
 
 
 def words_of_distance(sampling_distance: int) -> int:

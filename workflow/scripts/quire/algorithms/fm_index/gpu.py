@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from quire.algorithms.fm_index import FmIndex, IndexOfPage
+from quire.algorithms.fm_index import FmIndex
 from quire.device.card import Card, CardArray, Upload
 from quire.errors import QuireError
 
@@ -37,22 +37,21 @@ class CardPage(NamedTuple):
 
 
 def arrays_of(index: FmIndex) -> list[np.ndarray]:
-    """Return the arrays of an index that a card holds, flat, in the order in which `page_on_card` takes them."""
-    arrays = (index.blocks, index.C, index.prefix_table, index.suffix_array, index.sampled_rows, index.unowned_rows)
-    return [np.asarray(array).reshape(-1) for array in arrays]
+    """Return the arrays of an index, in the order in which `page_on_card` takes them."""
+    return [member for member in index if isinstance(member, np.ndarray)]
 
 
-def upload_page(card: Card, index: FmIndex, start: int, owned_length: int) -> CardPage:
-    """Copy an index to a card, with the first axis position of its page and the bases that the page owns."""
-    return page_on_card(index, [card.upload(array) for array in arrays_of(index)], start, owned_length)
+def upload_page(card: Card, index: FmIndex) -> CardPage:
+    """Copy an index to a card."""
+    return page_on_card(index, [card.upload(array) for array in arrays_of(index)])
 
 
-def page_on_card(index: FmIndex, arrays: list[CardArray], start: int, owned_length: int) -> CardPage:
-    """Return a page whose arrays are already on the card; see `upload_page`."""
+def page_on_card(index: FmIndex, arrays: list[CardArray]) -> CardPage:
+    """Return a page whose arrays are already on the card."""
     blocks, C, prefix_table, suffix_array, sampled_rows, unowned_rows = arrays
     return CardPage(
-        blocks, int(index.words_per_block), C, int(index.primary), prefix_table, int(index.prefix_length), suffix_array,
-        int(index.sa_sampling), sampled_rows, unowned_rows, len(index.unowned_rows), start, owned_length,
+        blocks, index.words_per_block, C, index.primary, prefix_table, index.prefix_length, suffix_array,
+        index.sa_sampling, sampled_rows, unowned_rows, len(index.unowned_rows), index.start, index.owned_length,
     )  # fmt: skip
 
 
@@ -72,7 +71,7 @@ class CardPages:
         cycled: indexes of the others, which are uploaded at each iteration.
     """
 
-    def __init__(self, card: Card, indexes: Sequence[IndexOfPage], room: int) -> None:
+    def __init__(self, card: Card, indexes: Sequence[FmIndex], room: int) -> None:
         """Upload the pages that stay within `room` bytes; raise QuireError if not even one page fits."""
         sizes = [sum(array.nbytes for array in arrays_of(index)) for index in indexes]
         if max(sizes, default=0) > room:
@@ -90,7 +89,7 @@ class CardPages:
             stay = 0
             while sum(sizes[: stay + 1]) + under_way <= room:
                 stay += 1
-        self.resident = [upload_page(card, index, index.start, index.owned_length) for index in indexes[:stay]]
+        self.resident = [upload_page(card, index) for index in indexes[:stay]]
         self.cycled = indexes[stay:]
         self._ahead = bool(self.cycled) and sum(sizes[:stay]) + 2 * max(sizes[stay:]) <= room
         if self.cycled:
@@ -108,7 +107,7 @@ class CardPages:
         for index, following in zip_longest(self.cycled, self.cycled[1:]):
             uploads = uploads or self._begin(index, self.card.mark())
             arrays = [upload.array() for upload in uploads]
-            page, arrays, uploads = page_on_card(index, arrays, index.start, index.owned_length), [], []
+            page, arrays, uploads = page_on_card(index, arrays), [], []
             # Launches before this mark use older pages only, whose memory the next upload may take.
             mark = self.card.mark()
             yield page
@@ -116,12 +115,12 @@ class CardPages:
                 uploads = self._begin(following, mark)
             del page
 
-    def _begin(self, index: IndexOfPage, mark: object) -> list[Upload]:
+    def _begin(self, index: FmIndex, mark: object) -> list[Upload]:
         return [self.card.upload_ahead(array, mark) for array in arrays_of(index)]
 
 
 def upload_index(
-    card: Card, upload_text: Callable[[], Text], indexes: Sequence[IndexOfPage], share: float
+    card: Card, upload_text: Callable[[], Text], indexes: Sequence[FmIndex], share: float
 ) -> tuple[Text, list[CardPage] | CardPages]:
     """Upload the text of an axis, then the indexes of its pages to at most a share of the memory that is left.
 
@@ -131,7 +130,7 @@ def upload_index(
         text = upload_text()
         pages = CardPages(card, indexes, int(card.free_bytes() * share))
     except MemoryError as error:
-        bases = indexes[-1].owned_end
+        bases = indexes[-1].start + indexes[-1].owned_length
         raise QuireError(
             f"{card.name}: the text of {bases} bases and its index do not fit ({error}); increase device.memory, use "
             "another card, or use device.backend: cpu."

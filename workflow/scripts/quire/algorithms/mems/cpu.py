@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index import IndexOfPage
-from quire.algorithms.fm_index.cpu import PageArrays, page_arrays, page_table
+from quire.algorithms.fm_index import FmIndex
+from quire.algorithms.fm_index.cpu import page_table
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
 from quire.algorithms.mems.hits_cpu import first_of_many, matches_of_leaves
 from quire.algorithms.mems.ranges_cpu import KernelSearch, Text, lay_ranges, room_for, search_ranges
@@ -28,7 +28,7 @@ class MemsAxis(NamedTuple):
     """An axis as `find` takes it: the table of its pages, their arrays (which must outlive it), and its text."""
 
     pages: np.ndarray
-    arrays: list[PageArrays]
+    arrays: Sequence[FmIndex]
     text: Text
 
 
@@ -44,10 +44,9 @@ class PackedQueries(NamedTuple):
     runs: np.ndarray
 
 
-def prepare_axis(pages: Sequence[IndexOfPage], reference: ReferenceText) -> MemsAxis:
+def prepare_axis(pages: Sequence[FmIndex], reference: ReferenceText) -> MemsAxis:
     """Return an axis for `find` from the indexes of all its pages, in order."""
-    arrays = [page_arrays(page, page.start, page.owned_length) for page in pages]
-    return MemsAxis(page_table(arrays), arrays, _prepare_text(reference))
+    return MemsAxis(page_table(pages), pages, _prepare_text(reference))
 
 
 def _prepare_text(reference: ReferenceText) -> Text:

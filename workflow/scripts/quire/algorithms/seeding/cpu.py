@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index.cpu import PageArrays, page_of, page_table
+from quire.algorithms.fm_index import FmIndex
+from quire.algorithms.fm_index.cpu import page_of, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,
@@ -32,7 +33,7 @@ FEWEST_BOXES, MOST_BOXES = 64, 4096
 
 
 def find_hits(
-    pages: Sequence[PageArrays], reads: Reads, text: np.ndarray, parameters: SeedingParameters
+    pages: Sequence[FmIndex], reads: Reads, text: np.ndarray, parameters: SeedingParameters
 ) -> tuple[np.ndarray, np.ndarray]:
     """Locate the seeds of every read in all pages, which are those of the whole axis, in order.
 

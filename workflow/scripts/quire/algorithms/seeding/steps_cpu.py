@@ -1,4 +1,4 @@
-"""Steps of seeding with Numba: offsets of seeds, k-mers, and hits from rows. A `page` is `PageArrays`."""
+"""Steps of seeding with Numba: offsets of seeds, k-mers, and hits from rows. A `page` is `FmIndex`."""
 
 from typing import NamedTuple
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quire.algorithms.extension.cpu import extend
-from quire.algorithms.fm_index.cpu import PageArrays
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
 from quire.align.candidates.cpu import find_candidates, leave_out_known
@@ -60,7 +60,7 @@ class CpuEngine:
     """Maps batches on the CPU with the indexes of all pages, in order; see `quire.align.mapper`."""
 
     reference: Reference
-    pages: Sequence[PageArrays]
+    pages: Sequence[FmIndex]
 
     @contextmanager
     def running(self, threads: int) -> Iterator[None]:

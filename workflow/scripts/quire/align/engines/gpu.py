@@ -19,6 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from quire.algorithms.extension.gpu import MOST_BYTES
+from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import upload_index
 from quire.align.engines.steps import find_alignments, rescue_and_select
 from quire.align.engines.steps_gpu import bytes_per_read, steps_on
@@ -31,7 +32,6 @@ from quire.align.sink import Encoded, RecordSink
 from quire.device.card import Card, CardArray, Download, Upload, bytes_of
 from quire.device.staged import Buffers
 from quire.errors import QuireError
-from quire.index import PageIndex
 from quire.reads import PairBatch
 from quire.reads.gpu import CardReads, Layout, fill, layout_of, orient, orient_staged
 from quire.reference import Reference
@@ -106,7 +106,7 @@ class CardEngine:
 
     batches_ahead = 3  # one is copied on the host, one is uploaded, and one is mapped
 
-    def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[PageIndex]) -> None:
+    def __init__(self, open_card: Callable[[], Card], reference: Reference, indexes: list[FmIndex]) -> None:
         """Keep reference and indexes of all pages; `running` opens the card on its thread and uploads them."""
         self.open_card, self.reference, self.indexes = open_card, reference, indexes
         self._insert_sizes_known = False
