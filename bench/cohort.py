@@ -32,7 +32,7 @@ CONTIG, START = "20", 1_000_000
 EVERY = 0.2  # seconds between two looks at the memory
 HEADER = ("", "s", "core-seconds", "ms a sample and 1,000 bases", "peak MB", "MB of database", "MB of VCF")
 COLORS = {"quire": "#2b6cb0", "gatk": "#c53030", "bcftools": "#718096", "glnexus": "#b7791f"}
-PLOTS = {"s": ("time", "seconds"), "peak MB": ("memory", "MB")}
+PLOTS = {"core-seconds": ("time", "core-seconds"), "peak MB": ("memory", "MB")}
 
 
 class TreePeak:
@@ -146,33 +146,36 @@ def main() -> None:
 
 
 def draw(folder: Path) -> None:
-    """Draw time and memory by number of samples, from the newest figure of each program and size."""
+    """Draw time and memory by number of samples: the newest figures of the region that was measured last."""
     newest: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
-    for line in read_lines():
-        for name, value in line["figures"].items() if line["command"].startswith("python -m bench.cohort") else ():
-            found = re.fullmatch(r"(\w+), (\d+) samples x [\d.]+ Mb: (.+)", name)
+    lines = [line for line in read_lines() if line["command"].startswith("python -m bench.cohort ")]
+    region = lines[-1]["case"]
+    for line in lines:
+        for name, value in line["figures"].items() if line["case"] == region else ():
+            found = re.fullmatch(rf"(\w+), (\d+) samples x {re.escape(region)}: (.+)", name)
             if found and found[3] in PLOTS:
                 newest[found[3], found[1]][int(found[2])] = value
-    style = "text{font:11px sans-serif}.x{fill:none;stroke:#444}.l{fill:none;stroke-width:2}"
-    style += "".join(f".l.{name}{{stroke:{color}}}.{name}{{fill:{color}}}" for name, color in COLORS.items())
+    style = "text{font:11px sans-serif}.x{fill:none;stroke:#444}.l{stroke-width:2}"
+    style += "".join(f".l.{name}{{fill:none;stroke:{color}}}.{name}{{fill:{color}}}" for name, color in COLORS.items())
     for quantity, (stem, unit) in PLOTS.items():
-        lines = {name: sorted(points.items()) for (what, name), points in newest.items() if what == quantity}
-        values = [value for points in lines.values() for _, value in points]
-        sizes = [size for points in lines.values() for size, _ in points]
+        curves = {name: sorted(points.items()) for (what, name), points in newest.items() if what == quantity}
+        values = [value for points in curves.values() for _, value in points]
+        sizes = [size for points in curves.values() for size, _ in points]
         drawing = Drawing(
             Scale("samples", min(sizes), max(sizes), logarithmic=True),
             Scale(unit, min(values), max(values), logarithmic=True),
         )
-        for name, points in lines.items():
+        for name, points in curves.items():
             drawing.line([size for size, _ in points], [value for _, value in points], name)
             drawing.points(
                 [(size, value, f"{name}, {size} samples: {value:,g} {unit}") for size, value in points], name
             )
-        drawing.legend([(name, name) for name in lines])
-        title = f"{unit} by number of samples"
+        drawing.legend([(name, name) for name in curves])
+        title = f"{unit} by number of samples, {region}"
         whole = drawing.svg(title).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-        text = whole.replace(">", f"><title>{title}</title><style>{style}</style>", 1)
-        (folder / f"cohort_{stem}.svg").write_text(text.replace('class="l ', 'fill="none" class="l '))
+        (folder / f"cohort_{stem}.svg").write_text(
+            whole.replace(">", f"><title>{title}</title><style>{style}</style>", 1)
+        )
 
 
 if __name__ == "__main__":
