@@ -26,6 +26,7 @@ from llvmlite.binding import parse_assembly
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 
 from quire.cache import make_trusted, read_kernel, sealed_kernel
 from quire.simd.processor import LEVELS, x86_level
@@ -206,6 +207,12 @@ class _KernelCache(FunctionCache):
         self._cache_file: Any = _KernelFiles(self.cache_path, self._impl.filename_base, stamp)
         if not _can_keep(Path(self.cache_path), self._py_func.__code__.co_filename):
             self.disable()
+
+    def load_overload(self, signature: object, context: Any) -> Any:
+        """Load compiled code, or return None; Numba calls this method."""
+        # Numba would import all that compiling needs, which takes 0.12 s. Code that is loaded needs its runtime alone.
+        rtsys.initialize(context)
+        return self._load_overload(signature, context)
 
     def save_overload(self, signature: object, data: object) -> None:
         """Store compiled code (Numba calls this); raise QuireError if the folder of the kernels cannot be written."""
