@@ -157,8 +157,10 @@ def whole_run(
     command = (
         f"{sys.executable} -m snakemake {target} -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
     )
-    cache = {"XDG_CACHE_HOME": str((given.work / "whole_run_cache").resolve())}
-    return run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", cache), folder
+    cache = str((given.work / "whole_run_cache").resolve())
+    # Users' jobs keep Python's bytecode; where the variable is set, each job would compile Quire's modules again.
+    variables = {"XDG_CACHE_HOME": cache, "PYTHONDONTWRITEBYTECODE": ""}
+    return run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", variables), folder
 
 
 def main() -> None:
