@@ -45,10 +45,9 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
         from quire.errors import InputError
         from quire.run.job import run_job
 
-        def main():
+        job = SimpleNamespace(log=["logs/job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit")
+        with run_job(job):
             {failure}
-
-        run_job(SimpleNamespace(log=["logs/job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit"), main)
     """
     result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
@@ -78,10 +77,11 @@ import os, signal
 from types import SimpleNamespace
 from quire.run.job import run_job
 
-run_job(
-    SimpleNamespace(log=["job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit"),
-    lambda: os.kill(os.getpid(), signal.SIGSEGV),
-)
+def fall(signal):
+    os.kill(os.getpid(), signal)
+
+with run_job(SimpleNamespace(log=["job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit")):
+    fall(signal.SIGSEGV)
 """
 
 
@@ -91,7 +91,7 @@ def test_a_crash_says_where(tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(sources.SCRIPTS)}
     result = subprocess.run([sys.executable, "-c", CRASH], cwd=tmp_path, env=environment, check=False)
     assert result.returncode == -signal.SIGSEGV
-    assert "in run_job" in log.read_text()
+    assert "in fall" in log.read_text()
     (sentence,) = failure_sentences([job(log)])
     assert sentence.startswith("quire: error: a job of rule map_unit crashed (Segmentation fault), which")
 
@@ -102,13 +102,11 @@ from types import SimpleNamespace
 from quire.errors import InputError
 from quire.run.job import run_job
 
-def main():
+with run_job(SimpleNamespace(log=["job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit")):
     with pathlib.Path("work").open("a") as stream:
         stream.write("w")
     if sys.argv[1:]:
         raise InputError(sys.argv[1])
-
-run_job(SimpleNamespace(log=["job.log"], input=["a.fq"], output=["out.bam"], rule="map_unit"), main)
 """
 
 

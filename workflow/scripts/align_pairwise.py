@@ -6,9 +6,7 @@ from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pa
 from quire.run.exact_tools import settings_of
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and align."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     settings = settings_of(job)
     align_pair(
         settings.pop("query"),
@@ -21,6 +19,3 @@ def main(job) -> None:
         ),
         PairwiseSettings(**settings.pop("scores"), **settings),
     )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

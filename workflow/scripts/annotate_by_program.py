@@ -3,10 +3,5 @@
 from quire.rescore.annotators import annotate
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and annotate."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     annotate(job.params.command, job.params.database, job.input.variants, job.output.variants, job.output.index)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -3,9 +3,7 @@
 from quire.rescore.consequences import annotate_variants
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and annotate."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     annotate_variants(
         variants=job.input.variants,
         gff3=job.input.gff3,
@@ -14,6 +12,3 @@ def main(job) -> None:
         index=job.output.index,
         counts=job.output.counts,
     )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -6,9 +6,7 @@ from quire.io.files import read_json
 from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and calibrate."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     pieces = read_json(job.input.pieces)["pieces"]
     calibrate_sample(
         reference_directory=Path(job.input.reference).parent,
@@ -19,6 +17,3 @@ def main(job) -> None:
         fasta=job.input.fasta,
         threads=job.threads,
     )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -5,10 +5,5 @@ from pathlib import Path
 from quire.rescore.joint import check_gvcfs
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and check."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     check_gvcfs(Path(job.input.reference).parent, job.input.gvcfs, job.params.samples)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -5,9 +5,7 @@ from pathlib import Path
 from quire.report.known_variants import compare_with_truth
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and compare."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     compare_with_truth(
         job.output.comparison,
         samples=job.params.samples,
@@ -16,6 +14,3 @@ def main(job) -> None:
         truth=job.params.truth,
         intervals_bed=job.input.intervals or None,
     )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -3,10 +3,5 @@
 from quire.kernels import compile_stage
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and compile."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     compile_stage(job.wildcards.stage, job.threads, **job.params.options)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -6,9 +6,7 @@ from quire.finish.counts.outputs import TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and count."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     files = Path(job.input.alignments), Path(job.input.reference).parent, Path(job.input.fasta)
     count_target(
         FinishedSample(job.wildcards.sample, *files),
@@ -16,6 +14,3 @@ def main(job) -> None:
         TargetOutputs(Path(job.output.target), Path(job.output.low_coverage), job.params.low_depth),
         job.threads,
     )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -7,9 +7,8 @@ from pathlib import Path
 from quire.run.copies import Remote, require_usable
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Link the file, since Snakemake removes its own; copy it if its place is on another file system."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
+    # The file is linked, since Snakemake removes its own, and copied if its place is on another file system.
     fetched, copy = job.input[0], job.output[0]
     require_usable(fetched, Remote(*job.params.remote))
     partial = Path(f"{copy}.partial")
@@ -20,6 +19,3 @@ def main(job) -> None:
         shutil.copyfile(fetched, partial)
     os.utime(partial)
     partial.replace(copy)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

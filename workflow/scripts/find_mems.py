@@ -7,9 +7,7 @@ from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 from quire.run.exact_tools import settings_of
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and search."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     find_mems(
         SearchInputs(
             reference=Path(job.input.reference).parent,
@@ -20,6 +18,3 @@ def main(job) -> None:
         MemsOutputs(mems=Path(job.output.mems), summary=Path(job.output.summary)),
         MemsSettings(**settings_of(job)),
     )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -11,9 +11,7 @@ from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finis
 from quire.finish.sorting import Effort
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and finish the sample."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     many_threads.prepare()
     libraries = job.params.libraries.items()
     counts = job.output.counts, job.output.windows, job.output.low_coverage
@@ -40,6 +38,3 @@ def main(job) -> None:
     files = zip(job.input.units, job.input.ledgers, job.input.insert_sizes, strict=True)
     units = [*zip(job.params.libraries, (UnitFiles(*map(Path, of_unit)) for of_unit in files), strict=True)]
     keep_units(job.output.units, Path(job.output.alignments), vars(job.params.finished), units)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -3,10 +3,5 @@
 from quire.io.vcf_parts import join
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and gather."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     join(job.input.parts, job.output.gvcf, job.output.index, samples=[job.wildcards.sample])
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -7,13 +7,8 @@ from quire.rescore.counting import counting_pool
 from quire.rescore.ledgers import gather_ledgers
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and gather."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     with counting_pool(read_head(job.input.parts[0]), job.threads) as counting:
         variants = join(job.input.parts, job.output.variants, job.output.index, counting.add)
     write_json_atomic(job.output.counts, counting.counter.content())
     gather_ledgers(job.input.ledgers, job.output.ledger, variants)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

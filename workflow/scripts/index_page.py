@@ -6,9 +6,7 @@ from quire import index
 from quire.device.choice import use_backend
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and build the index directory of the page."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     requested = job.params.device.backend
     with use_backend(requested, job.params.device.memory) as (_, open_card):
         index.build(
@@ -19,6 +17,3 @@ def main(job) -> None:
             card=open_card() if open_card else None,
             requested=requested,
         )
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

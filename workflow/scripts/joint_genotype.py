@@ -6,9 +6,7 @@ from quire.io.files import read_json
 from quire.rescore.joint import JointRequest, genotype_interval
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and genotype."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     pieces = read_json(job.input.pieces)["pieces"]
     request = JointRequest(
         reference_directory=Path(job.input.reference).parent,
@@ -24,6 +22,3 @@ def main(job) -> None:
         threads=job.threads,
     )
     genotype_interval(request)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

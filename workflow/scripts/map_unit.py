@@ -1,4 +1,7 @@
-"""Map the reads of one unit: reads and pages to records in buckets of the genome."""
+"""Map the reads of one unit: reads and pages to records in buckets of the genome.
+
+The records are taken back from the finished file of the unit's sample if that has them.
+"""
 
 from pathlib import Path
 
@@ -6,9 +9,7 @@ from quire import many_threads
 from quire.device.backend import look_for_card
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job, and map the unit, or take its records back from the finished file of its sample."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     many_threads.prepare()
     look_for_card(job.params.device.backend)  # while the modules below are imported, which takes as long
     from quire.align.origin import origin_of
@@ -33,10 +34,6 @@ def main(job) -> None:
     files = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))
     origin = origin_of(inputs, read_group, clipping, umi, job.params.digest)
     kept = Path(earlier.units), Path(earlier.alignments), read_group.identifier, job.wildcards.unit
-    if not earlier.forced and take_back(*kept, origin, files, job.threads):
-        return
-    settings = MappingSettings(job.threads, device.backend, device.memory, device.reads_per_batch)
-    map_unit(inputs, files, read_group, settings, clipping, umi == "name", origin)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)
+    if earlier.forced or not take_back(*kept, origin, files, job.threads):
+        settings = MappingSettings(job.threads, device.backend, device.memory, device.reads_per_batch)
+        map_unit(inputs, files, read_group, settings, clipping, umi == "name", origin)

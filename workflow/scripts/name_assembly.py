@@ -7,14 +7,9 @@ from quire.finish.sample import name_assembly
 from quire.io.files import read_json
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and rename, unless the sample was finished again meanwhile."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     units, files, assembly = Path(job.input.units), [*map(Path, job.input.alignments)], job.params.assembly
-    if read_json(units)["assembly"] != assembly:
+    if read_json(units)["assembly"] != assembly:  # else the sample was finished again meanwhile
         for alignments in files:
             name_assembly(alignments, assembly, job.threads)
         keep_assembly(units, files[0], assembly)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -10,9 +10,7 @@ from quire.rescore.engines import DeviceSettings
 from quire.rescore.job import CallingRequest, Output
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and call."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     many_threads.prepare()  # the forked processes inherit the settings of memory
     pieces = read_json(job.input.pieces)["pieces"]
     request = CallingRequest(
@@ -34,6 +32,3 @@ def main(job) -> None:
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
     )
     call_interval(request)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -8,15 +8,10 @@ from quire.reference import Reference
 from quire.rescore.intervals import pieces_of
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and write the pieces."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     reference = Reference.open(Path(job.input.reference).parent)
     if job.input.ploidy_regions:
         lengths = zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True)
         read_ploidy_regions(job.input.ploidy_regions, dict(lengths))
     pieces = pieces_of(reference, job.input.intervals or None, job.params.interval_size)
     write_json_atomic(job.output.pieces, {"pieces": pieces}, indent=None)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

@@ -5,9 +5,7 @@ import json
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.run.job import run_job
 
-
-def main(job) -> None:
-    """Unpack the job and write the report."""
+with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     inputs = ReportInputs(
         samples=job.params.samples,
         vcf=job.params.vcf,
@@ -21,6 +19,3 @@ def main(job) -> None:
         metadata=json.loads(job.params.metadata),
     )
     write_report(ReportOutputs(job.output.page, job.output.summary, job.output.multiqc), inputs)
-
-
-run_job(snakemake, lambda: main(snakemake))  # noqa: F821 (Snakemake defines it)

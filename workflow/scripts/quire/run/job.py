@@ -17,8 +17,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,8 +40,9 @@ NO_THREAD = "can't start new thread"  # Python's words, in a RuntimeError
 _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandler writes it
 
 
-def run_job(snakemake: Any, main: Callable[[], None]) -> None:
-    """Run `main` with the log of the job (Snakemake's object), whose last line is one sentence if it fails."""
+@contextmanager
+def run_job(snakemake: Any) -> Iterator[Any]:
+    """Yield the job (Snakemake's object), whose log ends with one sentence if the block fails."""
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8", errors="backslashreplace") as stream:
@@ -63,7 +64,7 @@ def run_job(snakemake: Any, main: Callable[[], None]) -> None:
             logging.getLogger("quire").error("%s", sentence)
             sys.exit(1)
         try:
-            main()
+            yield snakemake
             if (changed := changed_input(snakemake.input)) is not None:
                 _fail(log, changed)
             spoken.info("done, %.2f s after the process began", seconds_of_process())
