@@ -143,24 +143,18 @@ def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypat
     """Counts are printed on stdout and warnings on stderr; an input error is one sentence and status 1."""
     summary = beside(tmp_path / "x.mems", "mems", "json")
     write_json_atomic(summary, {"counts": {"query_bases": 1234567, "identity": 0.5}, "warnings": ["Odd."]})
-    run_command(lambda: print_counts(summary))
+    with run_command():
+        print_counts(summary)
     shown = capfd.readouterr()
     assert shown.out == "query bases 1,234,567, identity 0.5\n"
     assert shown.err.splitlines()[-1] == "warning: Odd."
 
-    def fail() -> None:
+    with pytest.raises(SystemExit) as ended, run_command():
         raise InputError("q.fa: is empty.")
-
-    with pytest.raises(SystemExit) as ended:
-        run_command(fail)
     assert ended.value.code == "quire: error: q.fa: is empty."
-
-    def interrupted() -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(interrupts.os, "_exit", sys.exit)
-    with pytest.raises(SystemExit) as ended:
-        run_command(interrupted)
+    with pytest.raises(SystemExit) as ended, run_command():
+        raise KeyboardInterrupt
     assert ended.value.code == 130
     assert capfd.readouterr().err == "quire: error: interrupted with Ctrl-C; no output was written.\n"
 

@@ -33,11 +33,8 @@ def index(arguments: list[str]) -> None:
     parser.add_device()
     given = parser.parse_args(arguments)
 
-    def build() -> None:
-        with parser.index(given) as (_, pages):
-            print(f"{given.index_directory}: the index is complete (pages: {len(pages)}).")
-
-    run_command(build)
+    with run_command(), parser.index(given) as (_, pages):
+        print(f"{given.index_directory}: the index is complete (pages: {len(pages)}).")
 
 
 def map_reads(arguments: list[str]) -> None:
@@ -52,7 +49,7 @@ def map_reads(arguments: list[str]) -> None:
     parser = map_parser()
     given = parser.parse_args(arguments)
 
-    def map_all() -> None:
+    with run_command():
         with loading():
             from quire.align.read_ends import Clipping
             from quire.align.unit import map_unit
@@ -110,8 +107,6 @@ def map_reads(arguments: list[str]) -> None:
                     Effort(given.threads, MEMORY_MB),
                 )
             print_counts(ledger)
-
-    run_command(map_all)
 
 
 def map_parser() -> CommandParser:

@@ -26,7 +26,7 @@ def init(arguments: list[str]) -> None:
     parser.add_argument("--demo", action="store_true", help="Also copy the reads and the reference of the demo.")
     given = parser.parse_args(arguments)
 
-    def copy() -> None:
+    with run_command():
         names = ["config", DEMO] if given.demo else ["config"]
         for name in names:
             if Path(name).exists():
@@ -34,8 +34,6 @@ def init(arguments: list[str]) -> None:
         for name in names:
             shutil.copytree(ROOT / name, name, copy_function=shutil.copyfile)
         print(f"copied {' and '.join(names)}")
-
-    run_command(copy)
 
 
 def check(arguments: list[str]) -> None:
@@ -50,10 +48,8 @@ def check(arguments: list[str]) -> None:
     parser.add_argument("--configfile", type=Path, default=DEFAULT, metavar="FILE", help=words)
     path = parser.parse_args(arguments).configfile
 
-    def look() -> None:
+    with run_command():
         run = config.load(read_config_file(path), SCHEMAS)
         config.check_before_jobs(run)
         counts = f"(samples: {len(run.samples)}, units: {len(run.units)})"
         print(f"{path}: the configuration and its sheets are valid {counts}.")
-
-    run_command(look)

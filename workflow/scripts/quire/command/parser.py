@@ -196,11 +196,12 @@ def require_apart(outputs: Iterable[Path], inputs: Iterable[str | Path]) -> None
                 raise InputError(f"--output: {output} is an input of this command; give another name.")
 
 
-def run_command(act: Callable[[], None], level: int = logging.INFO) -> None:
-    """Run a subcommand with its log on stderr; on failure, or on Ctrl-C, print one sentence and end with its status."""
+@contextmanager
+def run_command(level: int = logging.INFO) -> Iterator[None]:
+    """Log a subcommand's block on stderr; on failure, or on Ctrl-C, print one sentence and end with its status."""
     logging.basicConfig(level=level, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     try:
-        act()
+        yield
     except (QuireError, OSError) as error:
         sys.exit(f"{SENTENCE}{describe(error)}")
     except KeyboardInterrupt:

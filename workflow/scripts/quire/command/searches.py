@@ -22,8 +22,8 @@ def complete(arguments: list[str]) -> None:
     and a summary (.json).
     """
     parser = search_parser(complete, "BAM", "reads")
-
-    def search(given: Namespace, settings: dict[str, Any]) -> Path:
+    given, settings = parse_search(parser, arguments)
+    with run_command():
         with loading():
             from quire.complete.search import CompleteOutputs, CompleteSettings, search_reads
 
@@ -35,9 +35,7 @@ def complete(arguments: list[str]) -> None:
         with parser.index(given) as index:
             inputs = SearchInputs(*index, Path(given.reference), Path(given.reads))
             search_reads(inputs, outputs, CompleteSettings(**settings))
-        return outputs.summary
-
-    _run(parser, arguments, search)
+        print_counts(outputs.summary)
 
 
 def mems(arguments: list[str]) -> None:
@@ -51,8 +49,8 @@ def mems(arguments: list[str]) -> None:
     from 1. A summary (.json) is written next to it.
     """
     parser = search_parser(mems, "FILE", "queries")
-
-    def search(given: Namespace, settings: dict[str, Any]) -> Path:
+    given, settings = parse_search(parser, arguments)
+    with run_command():
         with loading():
             from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 
@@ -62,9 +60,7 @@ def mems(arguments: list[str]) -> None:
         with parser.index(given) as index:
             inputs = SearchInputs(*index, Path(given.reference), Path(given.queries))
             find_mems(inputs, outputs, MemsSettings(**settings))
-        return outputs.summary
-
-    _run(parser, arguments, search)
+        print_counts(outputs.summary)
 
 
 def pairwise(arguments: list[str]) -> None:
@@ -77,8 +73,8 @@ def pairwise(arguments: list[str]) -> None:
     and a summary (.json) with score and identity are written next to it.
     """
     parser = search_parser(pairwise, "PAF", "query", "target")
-
-    def align(given: Namespace, settings: dict[str, Any]) -> Path:
+    given, settings = parse_search(parser, arguments)
+    with run_command():
         with loading():
             from quire.pairwise.alignment import PairwiseOutputs, PairwiseSettings, align_pair
 
@@ -87,9 +83,7 @@ def pairwise(arguments: list[str]) -> None:
         files = [fasta_and_region(text)[0] for text in (given.query, given.target)]
         require_apart((outputs.paf, outputs.bam, outputs.summary), files)
         align_pair(given.query, given.target, outputs, PairwiseSettings(**settings))
-        return outputs.summary
-
-    _run(parser, arguments, align)
+        print_counts(outputs.summary)
 
 
 def search_parser(function: Callable[[list[str]], None], output: str, *inputs: str) -> CommandParser:
@@ -106,8 +100,7 @@ def search_parser(function: Callable[[list[str]], None], output: str, *inputs: s
     return parser
 
 
-def _run(parser: CommandParser, arguments: list[str], search: Callable[[Namespace, dict[str, Any]], Path]) -> None:
-    """Run a search, which takes its arguments and its settings and returns its summary."""
+def parse_search(parser: CommandParser, arguments: list[str]) -> tuple[Namespace, dict[str, Any]]:
+    """Return the arguments of a search, and its settings."""
     given = parser.parse_args(arguments)
-    settings = {"name": given.output.stem, "threads": given.threads, **parser.all_keys(given)}
-    run_command(lambda: print_counts(search(given, settings)))
+    return given, {"name": given.output.stem, "threads": given.threads, **parser.all_keys(given)}

@@ -56,7 +56,7 @@ def call(arguments: list[str]) -> None:
     parser.add_device()
     given = parser.parse_args(arguments)
 
-    def call_all() -> None:
+    with run_command():
         many_threads.prepare()  # the forked processes inherit the settings of memory
         configuration = parser.settings(given, "rescore")
         settings = configuration["rescore"]
@@ -104,8 +104,6 @@ def call(arguments: list[str]) -> None:
                 )
             _join(parts, given.output)
 
-    run_command(call_all)
-
 
 def joint(arguments: list[str]) -> None:
     """Genotype the gVCFs of all samples together.
@@ -123,7 +121,7 @@ def joint(arguments: list[str]) -> None:
     parser.add_device()
     given = parser.parse_args(arguments)
 
-    def genotype() -> None:
+    with run_command():
         settings = parser.settings(given, "rescore")["rescore"]
         for path in given.gvcf:
             require_file(path, "gVCF")
@@ -148,8 +146,6 @@ def joint(arguments: list[str]) -> None:
                     )
                 )
             _join(parts, given.output)
-
-    run_command(genotype)
 
 
 @contextmanager
@@ -207,11 +203,9 @@ def why(arguments: list[str]) -> None:
     parser.add_argument("--gvcf", action="store_true", help="Explain each sample's gVCF, with --reference.")
     given = parser.parse_args(arguments)
 
-    def explain_all() -> None:
+    with run_command(logging.WARNING):
         for line in _lines(parser, given):
             print(line)
-
-    run_command(explain_all, logging.WARNING)
 
 
 def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
