@@ -26,6 +26,7 @@ rule map_unit:
     threads: mapping_threads
     resources:
         mem_mb=growing(mapping_memory),
+        disk_mb=mapping_disk,
         runtime=1440,
         gpu=CARDS,
     params:
@@ -63,7 +64,8 @@ rule finish_sample:
     threads: 16
     resources:
         **ALIGNMENTS,
-        mem_mb=growing(4000),
+        mem_mb=growing(finishing_memory),
+        disk_mb=finishing_disk,
         attempt=which_attempt,
         runtime=480,
     params:

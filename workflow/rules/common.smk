@@ -1,5 +1,6 @@
 # Shared by all stages: the checked configuration and the folders.
 import json
+import math
 import os
 import re
 import shlex

@@ -40,6 +40,7 @@ rule index_page:
     threads: 4 if CARDS else 1
     resources:
         mem_mb=growing(page_memory),
+        disk_mb=index_disk,
         runtime=120,
         gpu=CARDS,
     params:

@@ -14,7 +14,7 @@ checkpoint pack_reference:
         "../../envs/index.yaml"
     threads: 1
     resources:
-        mem_mb=growing(2000),
+        mem_mb=growing(1000),
         runtime=60,
     params:
         page_size=SETTINGS["reference"]["page_size"],

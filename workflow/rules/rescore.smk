@@ -53,7 +53,7 @@ if DRAGEN:
         threads: 4
         resources:
             **ALIGNMENTS,
-            mem_mb=growing(calling_memory),
+            mem_mb=growing(lambda wildcards, input, threads: 1000 + 400 * threads),
             runtime=60,
         params:
             digest=sources.digest("calibrate_repeats.py"),
@@ -230,7 +230,7 @@ rule gather_variants:
         "../../envs/rescore.yaml"
     threads: 8
     resources:
-        mem_mb=growing(3000),
+        mem_mb=growing(gathering_memory),
         runtime=60,
     params:
         digest=sources.digest("gather_variants.py"),

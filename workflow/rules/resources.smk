@@ -1,4 +1,10 @@
-# Threads and memory that jobs ask for. Each further attempt (retries) asks for twice the memory of the one before.
+# Threads, memory and disk that jobs ask for, the latter two in megabytes. The constants are fitted to what jobs took
+# (docs/resources.md, `python -m bench.job_memory`), and a tenth is added. Each further attempt (retries) asks for twice
+# the memory of the one before.
+
+# On a cluster two processes of Snakemake, of 157 MB each, start a job's own process and count as the job's.
+SNAKEMAKE = 320
+LEAST = 1000  # for small inputs, whose jobs take less
 
 
 def growing(megabytes):
@@ -10,7 +16,7 @@ def growing(megabytes):
     def memory(wildcards, input, threads, attempt):
         first = megabytes(wildcards, input, threads) if callable(megabytes) else megabytes
         contigs = Path(input.reference).stat().st_size / 1e6 if input.get("reference") else 0
-        return (first + int(20 * contigs)) << (attempt - 1)
+        return int(max(first, LEAST) + 20 * contigs) << (attempt - 1)
 
     return memory
 
@@ -33,15 +39,63 @@ def mapping_threads(wildcards):
     return 8 if card and len(UNITS) > 1 else 16
 
 
-def mapping_memory(wildcards, input, threads):
-    """Return the megabytes for mapping a unit.
+def size(path):
+    """Return the megabytes of a file, or of the files in a folder.
 
-    They hold text and index of the whole axis, the batches in flight, and the stretches of records that are collected
-    and written (measured for 2 x 150: up to 256 MB for each thread that writes). With a card they also hold CUDA's
-    memory on the host and larger batches (measured with 16 threads and a genome of 60 Mb: 7.5 GB in all from gzip, 8.9
-    from bgzip).
+    The error for a missing path names it as the rule does. Snakemake then asks again when it exists.
     """
-    return 1000 + 160 * threads + int(6 * packed_reference()["axis_length"] / 1e6) + (6000 + 60 * threads) * MAYBE_CARDS
+    alone = os.stat(path).st_size
+    return (sum(entry.stat().st_size for entry in os.scandir(path)) if os.path.isdir(path) else alone) / 1e6
+
+
+def index_size(page):
+    """Return the megabytes of the index of a page: suffix array, occurrence blocks and prefix table."""
+    bases, sampling = page["end"] - page["start"], SETTINGS["index"]["sa_sampling"]
+    positions = 4 if sampling == 1 else 4 / sampling + 0.25  # bytes for each base
+    blocks = 0.25 + 16 / SETTINGS["index"]["sampling_distance"]
+    return (bases * (positions + blocks) + 8 * min(bases, 4**12)) / 1e6
+
+
+def resident():
+    """Return the megabytes of text and index of the whole axis."""
+    reference = packed_reference()
+    return reference["axis_length"] / 4e6 + sum(map(index_size, reference["pages"]))
+
+
+def mapping_memory(wildcards, input, threads):
+    """Return the megabytes for mapping a unit: the whole index, and batches in flight.
+
+    The batches' memory grows with each doubling of the reads, since freed arrays leave holes. With a card a job also
+    holds CUDA's memory on the host and larger batches (measured with 16 threads: 5.8 GB from plain gzip, 8.5 from
+    bgzip).
+    """
+    given = SETTINGS["align"]["reads_per_batch"]
+    batch = 1 if given == "auto" else given / 8192
+    flying = 1490 + batch * threads * (13 + 47 * math.log2(1 + mapping_disk(wildcards, input) / 194))
+    return SNAKEMAKE + resident() + max(flying, (7000 + 140 * threads) * MAYBE_CARDS)
+
+
+def mapping_disk(wildcards, input):
+    """Return the megabytes of a unit's records between mapping and sorting, and of a BAM that must be sorted by name."""
+    times = {".gz": 1.7, ".bam": 3.2, ".cram": 14}  # of four quality values; forty take less of their files' size
+    return int(sum(times.get(Path(path).suffix, 0.5) * size(path) for path in [*input.fq1, *input.fq2, *input.bam]))
+
+
+def finishing_memory(wildcards, input, threads):
+    """Return the megabytes for finishing a sample, which are also those that it plans with.
+
+    Each thread holds a range of the genome at five times the size of its records, and most of as many wait to be
+    written. A range of a deep target has up to 268 MB.
+    """
+    records, axis = 3.3 * sum(map(size, input.units)), packed_reference()["axis_length"]
+    ranges = min(4096, max(1, axis >> 17))
+    held = min(records, max(268, 1.7 * threads * records / ranges))
+    return min(4000, 1.1 * (SNAKEMAKE + 300 + axis / 4e6 + 5 * held))
+
+
+def finishing_disk(wildcards, input):
+    """Return the megabytes of a finished sample: measured are 0.5 for four quality values, 0.72 for forty."""
+    return int(0.75 * sum(map(size, input.units)))
 
 
 def pair_memory(wildcards, input, threads):
@@ -50,20 +104,63 @@ def pair_memory(wildcards, input, threads):
 
 
 def searching_memory(wildcards, input, threads):
-    """Return the megabytes for an exact search: those of mapping, and the hits and matches that each thread holds.
+    """Return the megabytes for an exact search: the whole index, and the hits and matches that each thread holds.
 
     Measured: 430 MB per thread for complete with 4 differences, 6 bytes per base of the longest query for mems.
     """
-    queries = sum(Path(path).stat().st_size for path in [input.get("queries")] if path and Path(path).exists())
-    return mapping_memory(wildcards, input, threads) + 400 * threads + int(12 * queries / 1e6)
+    queries = sum(size(path) for path in [input.get("queries")] if path)
+    return SNAKEMAKE + resident() + 1000 + 560 * threads + 12 * queries + (6000 + 60 * threads) * MAYBE_CARDS
+
+
+def reads_of(sample):
+    """Return the number of reads of a finished sample, from its ledger; infinite if that was deleted."""
+    path = LEDGER / f"{sample}.json"
+    return read_json(path)["counts"]["records_out"] if path.exists() else math.inf
+
+
+@cache
+def units_and_bases(time_stamp):
+    """Return the units of work (250,000 bases) of each piece and the called bases, once for each state of the file."""
+    pieces = read_json(PIECES)["pieces"]
+    spans = [[(name, start // 250_000, -(-end // 250_000)) for name, start, end in piece] for piece in pieces]
+    units = [len({(name, unit) for name, first, last in piece for unit in range(first, last)}) for piece in spans]
+    return units, sum(end - start for piece in pieces for _, start, end in piece)
 
 
 def calling_memory(wildcards, input, threads):
-    """Return the megabytes for calling a piece: shared memory, reads and matrices of each process, and CUDA's own."""
-    return 1000 + 400 * threads + 3000 * MAYBE_CARDS
+    """Return the megabytes for calling a piece: shared memory, what each process holds, and CUDA's own.
+
+    A process holds the reads of a unit, but at most 250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB
+    each for 10,000 reads, 54 for 25,000, 90 for 50,000, 198 for 250,000. A card takes larger batches.
+    """
+    units, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
+    samples = [wildcards.sample] if "sample" in wildcards.keys() else SAMPLES
+    reads = 250_000 * min(1, sum(map(reads_of, samples)) / bases)
+    processes = min(threads, units[int(wildcards.piece)])
+    return SNAKEMAKE + 1.08 * (200 + processes * 0.4 * reads**0.5) + (1000 + 215 * processes) * MAYBE_CARDS
+
+
+def gathering_memory(wildcards, input, threads):
+    """Return the megabytes for gathering variants: a window of a part and its text, and the counts of each process."""
+    return (
+        SNAKEMAKE
+        + 200
+        + min(40 * sum(map(size, input.parts)), 300 + 120 * threads)
+        + 5e-5 * len(SAMPLES) ** 2 * (threads + 1)
+    )
 
 
 def page_memory(wildcards, input, threads):
-    """Return the megabytes for indexing a page: text, suffix array and their sorting; with a card also CUDA's own."""
+    """Return the megabytes for indexing a page: text, suffix array and their sorting.
+
+    A card takes 2.1 bytes for each base, CUDA's own, and, at the first page, the compiler of its kernels.
+    """
     page = packed_reference()["pages"][int(wildcards.page)]
-    return 1000 + int(12 * (page["end"] - page["start"]) / 1e6) + 2000 * MAYBE_CARDS
+    bases = (page["end"] - page["start"]) / 1e6
+    on_cpu, on_card = 200 + 6.4 * bases, 2400 + 2.3 * bases
+    return SNAKEMAKE + (on_card if CARDS else max(on_cpu, on_card * MAYBE_CARDS))
+
+
+def index_disk(wildcards, input):
+    """Return the megabytes of the index of a page."""
+    return int(1.05 * index_size(packed_reference()["pages"][int(wildcards.page)]))
