@@ -58,7 +58,7 @@ MODEL_HEADER = ("reference", "alternate", "lanes x columns", "warps/SM", "limit"
 class Prepared(NamedTuple):
     """A batch on the card, with its launches."""
 
-    pairs: gpu.CardPairs
+    pairs: SemiglobalBatch
     exact: CardArray
     launches: list[gpu.FillLaunch]
 
@@ -87,8 +87,7 @@ def edited_batch(rows: int, columns: int, tasks: int, seed: int = 0) -> Semiglob
 
 def prepare(card: Card, batch: SemiglobalBatch) -> Prepared:
     """Upload sequences and tasks, order them, and allocate memory for the results."""
-    arrays = batch.references, batch.reference_offsets, batch.alternates, batch.alternate_offsets, batch.tasks
-    pairs = gpu.CardPairs(*map(card.upload, arrays))
+    pairs = SemiglobalBatch(*map(card.upload, batch))
     gpu.code_letters(card, pairs)
     exact = card.full(len(batch.tasks), -1, np.int32)
     return Prepared(pairs, exact, gpu.plan(card, pairs, (exact >= 0).astype(np.uint8), SHAPES))
@@ -127,7 +126,7 @@ def measure_size(
     warps = held // 32 if isinstance(held, int) else "-"
     seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, threads), 3)
     whole = f"{count / seconds / 1e12:.3f}"
-    crossing = sum(array.nbytes for array in vars(batch).values())
+    crossing = sum(array.nbytes for array in batch)
     transfers = f"{count * upload_bandwidth(card, min(crossing, 1 << 28)) / crossing / 1e12:.3f}"
     floor = min(arithmetic / OPERATIONS, bandwidth / BYTES_PER_CELL)
     return (rows, columns, f"{shape.lanes} x {shape.columns}", registers, warps,

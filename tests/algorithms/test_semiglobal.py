@@ -139,7 +139,7 @@ def test_last_exact_occurrence_wins() -> None:
 
 
 def test_refuses_empty_sequences() -> None:
-    with pytest.raises(ValueError, match="empty alternate"):
+    with pytest.raises(ValueError, match="empty sequence"):
         align_pairs([(b"ACGT", b"")], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
 
 

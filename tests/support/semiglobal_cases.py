@@ -22,7 +22,7 @@ SCORINGS = [HAPLOTYPE_TO_REFERENCE, Scoring(10, -15, -30, -5), DANGLING_END, Sco
 
 
 def flat(sequences: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    return np.frombuffer(b"".join(sequences), np.uint8), np.cumsum([0, *map(len, sequences)])
+    return np.frombuffer(b"".join(sequences), np.uint8).copy(), np.cumsum([0, *map(len, sequences)])
 
 
 def batch_of(pairs: list[Pair]) -> SemiglobalBatch:

@@ -20,15 +20,14 @@ always starts at offset 0). SOFTCLIP first looks for exact occurrences of the al
 last one, without a matrix.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class SemiglobalBatch:
-    """Sequences and the pairs of them to align, from one region or many.
+class SemiglobalBatch(NamedTuple):
+    """Sequences, none empty, and the pairs of them to align, from one region or many. Arrays are as kernels read them.
 
     Attributes:
         references: uint8[n], codes or letters (equal bytes match, N included) of all references, concatenated.
@@ -44,15 +43,8 @@ class SemiglobalBatch:
     alternate_offsets: NDArray[np.int64]
     tasks: NDArray[np.int32]
 
-    def __post_init__(self) -> None:
-        """Refuse empty sequences with ValueError."""
-        for name in ("reference", "alternate"):
-            if np.any(np.diff(getattr(self, f"{name}_offsets")) <= 0):
-                raise ValueError(f"semi-global batch: an empty {name} cannot be aligned")
 
-
-@dataclass(frozen=True)
-class SemiglobalAlignments:
+class SemiglobalAlignments(NamedTuple):
     """Alignments of t tasks in order, each equal to GATK's (SmithWatermanJavaAligner, SWNativeAligner).
 
     Attributes:

@@ -26,16 +26,6 @@ BESIDE = 16
 """Diagonals of the band on either side of those that reach from corner to corner."""
 
 
-class _Pairs(NamedTuple):
-    """The arrays of a `SemiglobalBatch`, contiguous, writable and of fixed dtypes (one compilation)."""
-
-    references: NDArray[np.uint8]
-    reference_offsets: NDArray[np.int64]
-    alternates: NDArray[np.uint8]
-    alternate_offsets: NDArray[np.int64]
-    tasks: NDArray[np.int32]
-
-
 class _Paths(NamedTuple):
     """Alignments of the tasks.
 
@@ -82,24 +72,19 @@ def align(batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
     The sum of the scores over the longest sequence must stay within 2**30. No alignment depends on the other tasks. 16
     tasks run in lockstep, so a batch should hold many regions.
     """
-    pairs = _Pairs(
-        np.require(batch.references, np.uint8, ["C", "W"]),
-        np.require(batch.reference_offsets, np.int64, ["C", "W"]),
-        np.require(batch.alternates, np.uint8, ["C", "W"]),
-        np.require(batch.alternate_offsets, np.int64, ["C", "W"]),
-        np.require(batch.tasks, np.int32, ["C", "W"]),
-    )
-    size = len(pairs.tasks)
+    rows, columns = np.diff(batch.reference_offsets), np.diff(batch.alternate_offsets)
+    if np.any(rows <= 0) or np.any(columns <= 0):
+        raise ValueError("semi-global batch: an empty sequence cannot be aligned")
+    size = len(batch.tasks)
     paths = _Paths(np.full(size, -1, np.int32), np.full(size, -1, np.int64), np.ones(size, np.int64))
-    _find_exact(pairs, paths.offsets)
-    rows = np.diff(pairs.reference_offsets)[pairs.tasks[:, 0]]
-    columns = np.diff(pairs.alternate_offsets)[pairs.tasks[:, 1]]
+    _find_exact(batch, paths.offsets)
+    rows, columns = rows[batch.tasks[:, 0]], columns[batch.tasks[:, 1]]
     order = np.lexsort((columns, rows))
     order = order[paths.offsets[order] < 0]
     elements = np.empty(0, np.uint32)
     if len(order):
         space = _lanes(int(rows[order].max()), int(columns[order].max()))
-        elements = _align_groups(pairs, space, order, Scoring(*map(int, scoring)), paths)
+        elements = _align_groups(batch, space, order, Scoring(*map(int, scoring)), paths)
     cigar_offsets = offsets_from_lengths(paths.counts)
     cigars = _in_task_order(elements, paths.starts, cigar_offsets, columns)
     return SemiglobalAlignments(paths.offsets, cigars, cigar_offsets)

@@ -41,16 +41,6 @@ KERNELS = [
 ]
 
 
-class CardPairs(NamedTuple):
-    """Sequences and tasks on the card (pairs.cuh: Pairs)."""
-
-    references: CardArray
-    reference_offsets: CardArray
-    alternates: CardArray
-    alternate_offsets: CardArray
-    tasks: CardArray
-
-
 class _Slots(NamedTuple):
     """Slots of a launch's tasks (layout.cuh: Slots)."""
 
@@ -140,7 +130,7 @@ def fits_in_pairs(scoring: Scoring) -> bool:
     return signs and scoring.gap_open <= scoring.gap_extend and 16 * (scoring.match - least) <= _LETTER_UNIT
 
 
-def code_letters(card: Card, pairs: CardPairs) -> None:
+def code_letters(card: Card, pairs: SemiglobalBatch) -> None:
     """Replace the letters by the codes that the kernels take; ValueError for more than 7 different letters."""
     present = card.zeros(256, np.uint8)
     both = (pairs.references, pairs.alternates)
@@ -186,7 +176,7 @@ def _spans_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[tuple[int,
 
 
 def _arrays_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[NDArray[Any]]:
-    """Return the members of `CardPairs` for some tasks, with all sequences from their first to their last."""
+    """Return the arrays of a batch of some tasks, with all sequences from their first to their last."""
     arrays: list[NDArray[Any]] = []
     sequences = (batch.references, batch.reference_offsets), (batch.alternates, batch.alternate_offsets)
     for (letters, offsets), (lowest, highest) in zip(sequences, _spans_of(batch, piece), strict=True):
@@ -195,15 +185,15 @@ def _arrays_of(batch: SemiglobalBatch, piece: tuple[int, int]) -> list[NDArray[A
     return [*arrays, np.ascontiguousarray(batch.tasks[piece[0] : piece[1]], np.int32)]
 
 
-def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> CardPairs:
+def _on_card(batch: SemiglobalBatch, staged: Staged[tuple[int, int]]) -> SemiglobalBatch:
     """Return staged tasks, whose sequences are renumbered as they are on the card."""
-    pairs = CardPairs(*staged.arrays())
+    pairs = SemiglobalBatch(*staged.arrays())
     for side, (lowest, _) in enumerate(_spans_of(batch, staged.piece)):
         pairs.tasks[:, side] = pairs.tasks[:, side] - lowest
     return pairs
 
 
-def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring) -> _Answers:
+def _align_chunk(card: Card, pairs: SemiglobalBatch, scoring: Scoring) -> _Answers:
     """Align some tasks, whose letters are overwritten."""
     code_letters(card, pairs)
     exact = find_exact(card, pairs)
@@ -214,7 +204,7 @@ def _align_chunk(card: Card, pairs: CardPairs, scoring: Scoring) -> _Answers:
     return _Answers(card.download(offsets), card.download(counts), card.download(cigars))
 
 
-def find_exact(card: Card, pairs: CardPairs) -> CardArray:
+def find_exact(card: Card, pairs: SemiglobalBatch) -> CardArray:
     """Return int32[t], the last exact occurrence of each alternate; -1 if there is none."""
     count = len(pairs.tasks)
     offsets = card.empty(count, np.int32)
@@ -222,7 +212,7 @@ def find_exact(card: Card, pairs: CardPairs) -> CardArray:
     return offsets
 
 
-def plan(card: Card, pairs: CardPairs, exact: CardArray, shapes: tuple[FillShape, ...]) -> list[FillLaunch]:
+def plan(card: Card, pairs: SemiglobalBatch, exact: CardArray, shapes: tuple[FillShape, ...]) -> list[FillLaunch]:
     """Order the tasks to align and allocate memory for their results; return one launch per shape that has tasks.
 
     `exact` (uint8[t]) is 1 for tasks that need no alignment.
@@ -266,7 +256,7 @@ def _launch(card: Card, shape: FillShape, tasks: CardArray, rows: CardArray, str
     )
 
 
-def fill(card: Card, pairs: CardPairs, launch: FillLaunch, scoring: Scoring) -> None:
+def fill(card: Card, pairs: SemiglobalBatch, launch: FillLaunch, scoring: Scoring) -> None:
     """Compute the matrices of a launch."""
     warps = len(launch.slots.rows_before) - 1
     card.kernel(SOURCE, "fill", **launch.shape.fill_defines())(
@@ -275,7 +265,7 @@ def fill(card: Card, pairs: CardPairs, launch: FillLaunch, scoring: Scoring) -> 
 
 
 def trace(
-    card: Card, pairs: CardPairs, exact: CardArray, launches: list[FillLaunch], scoring: Scoring
+    card: Card, pairs: SemiglobalBatch, exact: CardArray, launches: list[FillLaunch], scoring: Scoring
 ) -> tuple[CardArray, CardArray, CardArray]:
     """Follow the tracebacks of all filled launches; return int32 offsets, int64 CIGAR lengths, and uint32 CIGARs."""
     count = len(pairs.tasks)
