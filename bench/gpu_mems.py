@@ -26,7 +26,6 @@ from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
 from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
 from quire.algorithms.mems.gpu import (
-    CardCodes,
     CardRuns,
     MemsCardAxis,
     bytes_per_match,
@@ -183,7 +182,7 @@ def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int6
 def from_host(card: Card, axis: MemsCardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
     """Find the matches of queries in staging memory and copy them to the host; return their number."""
     codes = card.upload_ahead(staged.codes, card.mark()).array()
-    queries, number = lay(card, CardCodes(codes, card.upload(staged.offsets))), 0
+    queries, number = lay(card, Queries(codes, card.upload(staged.offsets))), 0
     for matches in matches_on_host(card, axis, queries, WantedMatches(min_length, False), LIMIT):
         number += len(matches.start)
         use(matches)

@@ -57,13 +57,6 @@ class CardRuns(NamedTuple):
     run_count: int
 
 
-class CardCodes(NamedTuple):
-    """`Queries` on a card: codes uint8[total], offsets int64[n + 1]."""
-
-    codes: CardArray
-    offsets: CardArray
-
-
 def kernel(card: Card, entry: str) -> Kernel:
     """Return a kernel of queries.cu."""
     return card.kernel(QUERIES, entry, **DEFINES)
@@ -76,19 +69,19 @@ def upload_reference(card: Card, reference: ReferenceText) -> CardRuns:
     return CardRuns(card.upload(np.asarray(reference.words)), length, card.upload(runs), len(runs))
 
 
-def upload_queries(card: Card, queries: Queries) -> CardCodes:
+def upload_queries(card: Card, queries: Queries) -> Queries:
     """Copy queries to a card."""
-    return CardCodes(card.upload(queries.codes), card.upload(queries.offsets))
+    return Queries(*map(card.upload, queries))
 
 
-def turn(card: Card, queries: CardCodes) -> CardCodes:
+def turn(card: Card, queries: Queries) -> Queries:
     """Return the reverse complement of each query."""
     turned, count = card.empty(len(queries.codes), np.uint8), len(queries.offsets) - 1
     kernel(card, "turn_codes").for_each(len(turned), queries.codes, queries.offsets, count, len(turned), turned)
-    return CardCodes(turned, queries.offsets)
+    return Queries(turned, queries.offsets)
 
 
-def lay(card: Card, queries: CardCodes) -> CardRuns:
+def lay(card: Card, queries: Queries) -> CardRuns:
     """Pack queries and find their runs of known bases, none of which extends beyond its query."""
     length, count = len(queries.codes), len(queries.offsets) - 1
     words = -(-length // BASES_PER_WORD) + 2
