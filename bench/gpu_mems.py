@@ -24,7 +24,7 @@ from quire.algorithms.fm_index import prefix_length_of, words_of_distance
 from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction
 from quire.algorithms.fm_index.gpu import CardPage, upload_page
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
+from quire.algorithms.mems import Cursor, Matches, PackedText, Queries, WantedMatches
 from quire.algorithms.mems.gpu import (
     CardRuns,
     MemsCardAxis,
@@ -110,10 +110,10 @@ def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distanc
     )  # fmt: skip
 
 
-def reference_of(text: NDArray[np.uint8]) -> ReferenceText:
+def reference_of(text: NDArray[np.uint8]) -> PackedText:
     """Pack a text as one island of known bases."""
     padding = np.zeros(-len(text) % BASES_PER_WORD + 2 * BASES_PER_WORD, np.uint8)
-    return ReferenceText(pack(np.concatenate((text, padding))), np.array([[0, len(text)]], np.int64))
+    return PackedText(pack(np.concatenate((text, padding))), np.array([[0, len(text)]], np.int64))
 
 
 def sample(rng: np.random.Generator, text: NDArray[np.uint8], length: int, count: int) -> Queries:

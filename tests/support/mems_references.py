@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from quire.algorithms.fm_index import FmIndex
-from quire.algorithms.mems import Cursor, Queries, ReferenceText
+from quire.algorithms.mems import Cursor, PackedText, Queries
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import AMBIGUOUS
 from quire.sequence.packing import BASES_PER_WORD, pack, stand_in_codes
@@ -59,7 +59,7 @@ def repetitive_text(rng: np.random.Generator, bases: int) -> np.ndarray:
     return text
 
 
-def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.ndarray]:
+def reference_text(islands: Sequence[np.ndarray]) -> tuple[PackedText, np.ndarray]:
     """Return the packed axis of islands with its runs, and its codes 0..3 with stand-ins, for building an index."""
     codes = np.concatenate([np.empty(0, np.uint8), *islands])
     runs, start = [], 0
@@ -74,7 +74,7 @@ def reference_text(islands: Sequence[np.ndarray]) -> tuple[ReferenceText, np.nda
     padded = np.concatenate((codes, np.zeros(-len(codes) % BASES_PER_WORD + 2 * BASES_PER_WORD, np.uint8)))
     words = pack(padded)
     words.flags.writeable = False  # as in a mapped file; a writable one would compile the kernels again
-    return ReferenceText(words, np.array(runs, np.int64).reshape(-1, 2)), codes
+    return PackedText(words, np.array(runs, np.int64).reshape(-1, 2)), codes
 
 
 def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[FmIndex]:

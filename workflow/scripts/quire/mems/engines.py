@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import upload_index
-from quire.algorithms.mems import Cursor, Matches, Queries, WantedMatches, cpu
+from quire.algorithms.mems import Cursor, Matches, PackedText, Queries, WantedMatches, cpu
 from quire.algorithms.mems.gpu import (
     CardRuns,
     MemsCardAxis,
@@ -47,12 +47,12 @@ class MemsCpuEngine:
     def __init__(self, reference: Reference, pages: Sequence[FmIndex]) -> None:
         self._axis = cpu.prepare_axis(pages, reference_text(reference))
 
-    def prepare(self, queries: Queries, reverse: bool) -> cpu.PackedQueries:
+    def prepare(self, queries: Queries, reverse: bool) -> PackedText:
         """Pack queries or their reverse complements."""
         return cpu.prepare_queries(turned(queries) if reverse else queries)
 
     def find(
-        self, queries: cpu.PackedQueries, wanted: WantedMatches, begin: Cursor, end: int, limit: int
+        self, queries: PackedText, wanted: WantedMatches, begin: Cursor, end: int, limit: int
     ) -> tuple[Matches, Cursor]:
         """Return the first matches from a cursor on."""
         return cpu.find(self._axis, queries, wanted, begin, end, limit)
@@ -142,4 +142,4 @@ class MemsCardEngine:
 
 Engine = MemsCpuEngine | MemsCardEngine
 Prepared = Any
-"""Queries as an engine's `prepare` returns them: `cpu.PackedQueries` or `CardRuns`."""
+"""Queries as an engine's `prepare` returns them: `PackedText` or `CardRuns`."""

@@ -43,12 +43,13 @@ from typing import NamedTuple
 import numpy as np
 
 
-class ReferenceText(NamedTuple):
-    """The axis, and its runs of known letters.
+class PackedText(NamedTuple):
+    """The axis, or queries laid end to end, packed, and the runs of known letters.
 
     Attributes:
-        words: uint64[ceil(length / 32) + 2], the packed axis (`quire.sequence.packing`).
-        runs: int64[r, 2], the (start, end) on the axis of all longest runs of A, C, G, T within one island, ascending.
+        words: uint64[ceil(length / 32) + 2], the packed letters (`quire.sequence.packing`); others than A, C, G, T have
+            any code.
+        runs: int64[r, 2], the (start, end) of all longest runs of A, C, G, T within one island or query, ascending.
             Neighbours may touch (islands do), and no match extends beyond its run.
     """
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.cpu import page_table
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
+from quire.algorithms.mems import Cursor, Matches, PackedText, Queries, WantedMatches
 from quire.algorithms.mems.hits_cpu import first_of_many, matches_of_leaves
 from quire.algorithms.mems.ranges_cpu import KernelSearch, Text, lay_ranges, room_for, search_ranges
 from quire.algorithms.mems.rows_cpu import BLOCK_SHIFT, HEAD, most_hits
@@ -25,31 +25,19 @@ TOGETHER = 256  # ranges that are laid out together
 
 
 class MemsAxis(NamedTuple):
-    """An axis as `find` takes it: the table of its pages, their arrays (which must outlive it), and its text."""
+    """An axis as `find` takes it: the table of its pages, their indexes (which must outlive it), and its text."""
 
     pages: np.ndarray
     arrays: Sequence[FmIndex]
     text: Text
 
 
-class PackedQueries(NamedTuple):
-    """Queries as kernels read them.
-
-    Attributes:
-        words: uint64[ceil(total / 32) + 2], the codes of `Queries` packed, with an A for all but A, C, G, T.
-        runs: int64[r, 2], the (start, end) in the flat codes of the longest runs of A, C, G, T within one query.
-    """
-
-    words: np.ndarray
-    runs: np.ndarray
-
-
-def prepare_axis(pages: Sequence[FmIndex], reference: ReferenceText) -> MemsAxis:
+def prepare_axis(pages: Sequence[FmIndex], reference: PackedText) -> MemsAxis:
     """Return an axis for `find` from the indexes of all its pages, in order."""
     return MemsAxis(page_table(pages), pages, _prepare_text(reference))
 
 
-def _prepare_text(reference: ReferenceText) -> Text:
+def _prepare_text(reference: PackedText) -> Text:
     runs = np.ascontiguousarray(reference.runs, np.int64).reshape(-1, 2)
     blocks = np.arange(0, max(int(runs[-1, 1]) if len(runs) else 0, 1), 1 << BLOCK_SHIFT)
     closed = np.concatenate((runs, np.full((1, 2), np.iinfo(np.int64).max)))  # ends every search for a run
@@ -71,7 +59,7 @@ def _heads(words, runs):
     return heads
 
 
-def prepare_queries(queries: Queries) -> PackedQueries:
+def prepare_queries(queries: Queries) -> PackedText:
     """Return queries for `find`."""
     codes, offsets = queries
     known = codes <= 3
@@ -83,7 +71,7 @@ def prepare_queries(queries: Queries) -> PackedQueries:
     some = offsets[:-1] < offsets[1:]
     firsts, lasts = offsets[:-1][some], offsets[1:][some] - 1
     begins[firsts], ends[lasts] = known[firsts], known[lasts]
-    return PackedQueries(pack(padded), np.stack((np.flatnonzero(begins), np.flatnonzero(ends) + 1), axis=1))
+    return PackedText(pack(padded), np.stack((np.flatnonzero(begins), np.flatnonzero(ends) + 1), axis=1))
 
 
 def seed_length(min_length: int, axis_length: int) -> int:
@@ -97,7 +85,7 @@ def seed_length(min_length: int, axis_length: int) -> int:
 
 
 def find(
-    axis: MemsAxis, queries: PackedQueries, wanted: WantedMatches, begin: Cursor, end: int, limit: int
+    axis: MemsAxis, queries: PackedText, wanted: WantedMatches, begin: Cursor, end: int, limit: int
 ) -> tuple[Matches, Cursor]:
     """Find the first matches from a cursor on; see the package for the arguments and the result."""
     room = room_for(len(axis.arrays), limit)

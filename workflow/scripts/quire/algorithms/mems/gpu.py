@@ -20,7 +20,7 @@ import numpy as np
 
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
 from quire.algorithms.fm_index.gpu import CardPage, CardPages
-from quire.algorithms.mems import Cursor, Matches, Queries, ReferenceText, WantedMatches
+from quire.algorithms.mems import Cursor, Matches, PackedText, Queries, WantedMatches
 from quire.device.card import Card, CardArray, Kernel
 from quire.sequence.packing import BASES_PER_WORD
 
@@ -62,7 +62,7 @@ def kernel(card: Card, entry: str) -> Kernel:
     return card.kernel(QUERIES, entry, **DEFINES)
 
 
-def upload_reference(card: Card, reference: ReferenceText) -> CardRuns:
+def upload_reference(card: Card, reference: PackedText) -> CardRuns:
     """Copy the axis to a card."""
     length = int(reference.runs[-1, 1]) if len(reference.runs) else 0
     runs = np.asarray(reference.runs, np.int64).reshape(-1, 2)

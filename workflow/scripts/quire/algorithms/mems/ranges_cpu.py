@@ -39,7 +39,7 @@ class Text(NamedTuple):
     """The axis as kernels read it.
 
     Attributes:
-        words, runs: as in `ReferenceText`; a run of no bases follows all others.
+        words, runs: as in `PackedText`; a run of no bases follows all others.
         first_runs: int32[], for each 2^BLOCK_SHIFT bases of the axis the first run that ends after its first base.
         heads: uint64[r], sorted, HEAD bases from the start of each run on, even beyond its end, the first base highest.
         head_starts: int64[r], the starts of these runs.
@@ -57,7 +57,7 @@ class KernelSearch(NamedTuple):
 
     Attributes:
         pages: the table of the axis' pages (`page_table`).
-        words, runs: of `PackedQueries`.
+        words, runs: the queries, as in `PackedText`.
         min_length, unique: of `WantedMatches`.
         seed_length: bases of the k-mers that are looked up first.
         begin_start, begin_axis: the cursor; matches before it are left out.
