@@ -69,20 +69,17 @@ def plain_reference(source: Path, folder: Path) -> Path:
 
 
 def quire(task: Task) -> Work:
-    """Joint genotyping of one piece."""
-    output, request = task.folder / "quire.vcf.gz", task.folder / "quire.json"
-    given = {
-        "reference_directory": str(task.packed),
-        "gvcfs": [str(path) for path in task.gvcfs],
-        "intervals": [task.region],
-        "part": str(output),
-        "minimum_quality": 30.0,
-        "threads": task.threads,
-    }
-    request.write_text(json.dumps(given))
-    code = "import json, sys; from quire.rescore.joint import JointRequest, genotype_interval as call; "
-    code += "call(JointRequest(**json.load(open(sys.argv[1]))))"
-    return Work([f"{sys.executable} -c {shlex.quote(code)} {request}"], output, None)
+    """Import all gVCFs, then joint genotyping of one piece."""
+    output, store, paths = task.folder / "quire.vcf.gz", task.folder / "quire", task.folder / "quire.json"
+    paths.write_text(json.dumps([str(path) for path in task.gvcfs]))
+    common = "import json; from pathlib import Path; from quire.rescore.joint import JointRequest, genotype_interval; "
+    common += "from quire.rescore.joint.folder import add_gvcfs, stores_of; from quire.reference import Reference; "
+    common += f"folder, packed = Path({str(store)!r}), Path({str(task.packed)!r}); "
+    imported = f"{common}add_gvcfs(folder, packed, json.load(open({str(paths)!r})), {task.threads})"
+    genotyped = f"{common}stores = [store.path for store in stores_of(folder, Reference.open(packed))]; "
+    genotyped += f"genotype_interval(JointRequest(packed, stores, [{task.region!r}], {str(output)!r}, 30.0, "
+    genotyped += f"threads={task.threads}))"
+    return Work([f"{sys.executable} -c {shlex.quote(code)}" for code in (imported, genotyped)], output, store)
 
 
 def gatk(task: Task) -> Work:

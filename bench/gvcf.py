@@ -107,12 +107,14 @@ def call(mode: str, output: Path, packed: Path, fasta: Path, alignment: Path) ->
 
 def joint(output: Path, packed: Path, gvcfs: list[Path], all_sites: bool = False) -> Timing:
     """Genotype gVCFs together in a timed process."""
-    paths = output.with_suffix(".json")
-    paths.write_text(json.dumps([str(path) for path in gvcfs]))
-    code = "import json; from quire.rescore.joint import JointRequest, genotype_interval as call; "
-    code += f"call(JointRequest({str(packed)!r}, "
-    code += f"json.load(open({str(paths)!r})), [{(CONTIG, START, END)!r}], {str(output)!r}, 30.0, "
-    code += f"all_sites={all_sites!r}))"
+    paths, stores = output.with_suffix(".json"), output.with_suffix(".stores")
+    stores.mkdir(exist_ok=True)
+    paths.write_text(json.dumps([(str(path), f"{stores}/{number}") for number, path in enumerate(gvcfs)]))
+    code = "import json; from quire.rescore.joint import JointRequest, genotype_interval; "
+    code += "from quire.rescore.joint.store import import_gvcf; "
+    code += f"files = json.load(open({str(paths)!r})); [import_gvcf({str(packed)!r}, *each) for each in files]; "
+    code += f"genotype_interval(JointRequest({str(packed)!r}, [store for _, store in files], "
+    code += f"[{(CONTIG, START, END)!r}], {str(output)!r}, 30.0, all_sites={all_sites!r}))"
     return run(f'{sys.executable} -c "{code}"')
 
 

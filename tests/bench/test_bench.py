@@ -7,7 +7,19 @@ import pytest
 
 from bench.__main__ import MEASUREMENTS
 
-SHARED = {"arena_page", "cards", "common", "mapping_peers", "pairhmm_regions", "read_sets"}  # modules, not programs
+SHARED = {
+    "arena_page",
+    "cards",
+    "cohort_compare",
+    "cohort_haplotypes",
+    "cohort_peers",
+    "cohort_templates",
+    "cohort_text",
+    "common",
+    "mapping_peers",
+    "pairhmm_regions",
+    "read_sets",
+}  # modules, not programs
 MODULES = {path.stem for path in Path(__file__).parents[2].joinpath("bench").glob("[a-z]*.py")}
 
 

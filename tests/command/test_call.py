@@ -74,6 +74,35 @@ def test_commands_of_headers(tmp_path: Path, monkeypatch) -> None:
         assert {tuple(len(one["GT"]) for one in record.samples.values()) for record in stream} == {(1, 2)}
 
 
+def test_a_cohort_grows_and_shrinks(tmp_path: Path, monkeypatch, capsys) -> None:
+    cohort(tmp_path / "run")
+    monkeypatch.chdir(tmp_path / "run")
+    genome = ["--reference", "genome.fa"]
+    for name in ("a man", "woman"):
+        call([f"{name}.bam", *genome, "--gvcf", "--output", f"{name}.g.vcf.gz"])
+    output = ["--output", "joint.vcf.gz"]
+    joint(["a man.g.vcf.gz", "woman.g.vcf.gz", *genome, *output])
+    both = Path("joint.vcf.gz").read_bytes()
+    joint(["woman.g.vcf.gz", "--cohort", "kept", *genome, *output])
+    woman = Path("joint.vcf.gz").read_bytes()
+    joint(["a man.g.vcf.gz", "--cohort", "kept", *genome, *output])
+    assert Path("joint.vcf.gz").read_bytes() == both
+    joint(["--cohort", "kept", "--remove", "a man", *genome, *output])
+    assert Path("joint.vcf.gz").read_bytes() == woman != both
+    for arguments, sentence in (
+        ([], "no gVCF and no --cohort is given; name one."),
+        (
+            ["woman.g.vcf.gz", "--remove", "woman"],
+            "--remove takes samples out of a cohort; name its folder by --cohort.",
+        ),
+        (["--cohort", "kept", "--remove", "woman"], "kept: has no sample; give its gVCF."),
+        (["woman.g.vcf.gz"] * 2, "woman.g.vcf.gz: its sample 'woman' is in woman.g.vcf.gz too; leave one of them out."),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            joint([*arguments, *genome, *output])
+        assert str(ended.value) == f"quire: error: {sentence}"
+
+
 def test_values_of_each_file(tmp_path: Path, monkeypatch) -> None:
     cohort(tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import zlib
 from collections import Counter
+from itertools import dropwhile
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.reference import Reference
 from quire.report.known_variants import _read_genotypes, choose_sample, compare_files
-from quire.rescore.joint import genotype_span
-from quire.rescore.joint.inputs import Gvcf
+from quire.rescore.joint import JointRequest, genotype_interval
+from quire.rescore.joint.store import import_gvcf
+from quire.rescore.joint.window import Cohort
 from quire.run.contig_names import _contigs_of_table
 
 from tests.fuzz.indexed import STALE, change_number
@@ -147,46 +149,58 @@ class GvcfInput(IndexedVcf):
         self.lines = tuple(gvcf_lines("a", 1, GENOTYPED))
         fasta = write_fasta(folder / "genome.fa", SEQUENCES)
         reference_stage.build(fasta, folder / "reference", 1 << 20)
-        self._reference = Reference.open(folder / "reference")
-        self._other = folder / "other.vcf.gz"
-        self._other.write_bytes(bgzf("".join(gvcf_lines("b", 2, GENOTYPED)).encode()))
-        pysam.tabix_index(str(self._other), preset="vcf", force=True)
+        self._packed, self._stores = folder / "reference", [folder / f"{name}.records" for name in "ab"]
+        other = folder / self.neighbour
+        other.write_bytes(bgzf("".join(gvcf_lines("b", 2, GENOTYPED)).encode()))
+        import_gvcf(self._packed, other, self._stores[1])
         return super().valid(folder)
 
     def read(self, path: Path) -> object:
         """Return the records, after joint genotyping with and without all positions."""
-        self.index(path)
-        gvcfs = [Gvcf(path, LENGTHS), Gvcf(self._other, LENGTHS)]
-        try:
-            gvcfs[0].require_letters(self._reference.sequence)
-            for contig, size in LENGTHS.items():
-                for letters in (None, self._reference.sequence):
-                    list(genotype_span(gvcfs, contig, (0, size), 10.0, letters))
-            return [
-                (contig, record.start, record.reference, record.alternates)
-                for contig in LENGTHS
-                for record in gvcfs[0].records(contig, 0, EVERYWHERE)
-            ]
-        finally:
-            for gvcf in gvcfs:
-                gvcf.close()
+        import_gvcf(self._packed, path, self._stores[0])
+        pieces = [(name, 0, size) for name, size in LENGTHS.items()]
+        for all_sites in (False, True):
+            output = path.with_name("joint.vcf.gz")
+            genotype_interval(JointRequest(self._packed, self._stores, pieces, output, 10.0, all_sites=all_sites))
+        cohort = Cohort(self._stores[:1], Reference.open(self._packed))
+        found = []
+        for contig, size in LENGTHS.items():
+            window = cohort.window(contig, 0, size)
+            columns = window.columns
+            for row, spelling in enumerate(columns.spelling.tolist()):
+                first, count = columns.phred_first[row], columns.phred_count[row]
+                phreds = columns.phreds[first : first + count].tolist()
+                reference, _, alternates = window.spellings[spelling].partition("\t")
+                place = contig, int(columns.start[row]), int(columns.end[row])
+                found.append((*place, reference, tuple(alternates.split(",")), tuple(phreds)))
+        return found
 
     def judge(self, path: Path) -> object:
         """Return the records by plain Python."""
-        if not Path(f"{path}.tbi").exists():
-            raise Refused("no index")
-        lines = [line.split("\t") for line in text_of(path).decode(errors="surrogateescape").split("\n")]
-        lines = [fields for fields in lines if fields[0] in LENGTHS]
+        lines = text_of(path).decode(errors="surrogateescape").removesuffix("\n").split("\n")
         found = []
-        for fields, following in zip(lines, [*lines[1:], [""]], strict=False):
-            if len(fields) < 6 or not fields[1].isdigit():
-                raise Refused("fields")
-            plain = re.fullmatch("[A-Za-z]+", fields[3]) and re.fullmatch(ALTERNATES, fields[4])
-            counts = following[:2] != fields[:2]  # of records at the same position the last
-            if counts and (len(fields) != 10 or (fields[4] != "<NON_REF>" and not plain)):
-                raise Refused("fields or alleles")
-            found.append((fields[0], int(fields[1]) - 1, fields[3], tuple(fields[4].split(","))))
-        return sorted(found, key=lambda one: (list(LENGTHS).index(one[0]), one[1]))
+        for fields in (line.split("\t") for line in dropwhile(lambda line: line.startswith("#"), lines)):
+            if fields[0] not in LENGTHS or len(fields) != 10 or not fields[1].isdigit():
+                raise Refused("contig, fields or position")
+            if not (re.fullmatch("[A-Za-z]+", fields[3]) and re.fullmatch(ALTERNATES, fields[4])):
+                raise Refused("alleles")
+            start = int(fields[1]) - 1
+            values = dict(zip(fields[8].split(":"), fields[9].removesuffix("\r").split(":"), strict=False))
+            phreds = values.get("PL", ".")
+            try:
+                ends = [int(item[4:]) for item in fields[7].split(";") if item.startswith("END=")]
+                numbers = () if "." in phreds or not phreds.strip(",/|") else tuple(map(int, phreds.split(",")))
+            except ValueError as error:
+                raise Refused(str(error)) from None
+            alternates = tuple(fields[4].split(","))
+            found.append(
+                (fields[0], start, ends[-1] if ends else start + len(fields[3]), fields[3], alternates, numbers)
+            )
+        if [one[:2] for one in found] != sorted(
+            (one[:2] for one in found), key=lambda at: (at[0] != found[0][0], at[1])
+        ):
+            raise Refused("order")
+        return sorted(found, key=lambda one: list(LENGTHS).index(one[0]))
 
     def tolerated(self, path: Path, answer: object, reason: str) -> bool:
         """Accept a wrong number of bytes after a block with a right checksum; htslib does not read the number."""
@@ -221,11 +235,6 @@ class Tbi(Target):
     def _records(self) -> list[tuple[object, ...]]:
         genotypes = _read_genotypes(self._vcf, None, REGIONS, LENGTHS, sequence)
         found: list[tuple[object, ...]] = [(contig, *item) for contig in LENGTHS for item in genotypes[contig].items()]
-        gvcf = Gvcf(self._vcf, LENGTHS)
-        for contig, size in LENGTHS.items():
-            for at in range(0, size, 500):
-                found += [(contig, record.start, record.alternates) for record in gvcf.records(contig, at, at + 9)]
-        gvcf.close()
         return [*found, tuple(_contigs_of_table(str(self._vcf)))]
 
     def read(self, path: Path) -> object:

@@ -14,13 +14,14 @@ from typing import Any
 from quire.kernel_list import LIST, Entry
 from quire.simd import stamps
 
-from tests.kernel_list import calling, complete, mapping, mems, pairwise
+from tests.kernel_list import calling, complete, joint, mapping, mems, pairwise
 from tests.kernel_list.recorder import recorded
 
 # A stage's function and the options of `compile_stage` that it takes.
 RUNS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "align": (mapping.run, ("optical", "umis", "adapters", "poly_g", "alternate")),
     "rescore": (calling.run, ("gvcf", "dragen")),
+    "joint": (joint.run, ()),
     "complete": (complete.run, ()),
     "mems": (mems.run, ()),
     "pairwise": (pairwise.run, ()),

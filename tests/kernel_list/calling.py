@@ -14,7 +14,6 @@ from quire.rescore.dragen.cases_cpu import CASE
 from quire.rescore.dragen.estimation_cpu import estimate
 from quire.rescore.gvcf.records import header_lines
 from quire.rescore.job import Output, contigs_of, open_job
-from quire.rescore.joint import JointRequest, genotype_interval
 from quire.rescore.units import FIELDS_OF, call_unit
 
 # Kernels depend on the types of settings, not on their values: these are no defaults. The schema is not read here,
@@ -54,13 +53,11 @@ def run(gvcf: bool, dragen: bool) -> None:
             estimate(np.array([(1, 0, 20, 1)], CASE))
             settings, sample = settings | {"error_model": "dragen"}, sample | {"repeats": repeats}
         job = open_job(Output.GVCF if gvcf else Output.VARIANTS, root / "reference", [sample], settings)
-        lines, own = call_unit(job, piece).lines, root / "warm.g.vcf.gz"
+        lines = call_unit(job, piece).lines
         extras = header_lines() if gvcf else []
-        vcf.write_part(own, vcf.header(contigs_of(job.reference), ["warm"], FIELDS_OF[job.output], extras), lines)
-        if gvcf:
-            pysam.tabix_index(str(own), preset="vcf")
-            joint = root / "joint.vcf.gz"
-            genotype_interval(JointRequest(root / "reference", [own], piece, joint, settings["minimum_quality"]))
+        vcf.write_part(
+            root / "warm.vcf.gz", vcf.header(contigs_of(job.reference), ["warm"], FIELDS_OF[job.output], extras), lines
+        )
 
 
 def _write_reads(path: Path, genome: str, generator: random.Random) -> None:

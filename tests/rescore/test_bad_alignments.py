@@ -11,7 +11,6 @@ import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.rescore.job import Output, open_job
-from quire.rescore.joint.inputs import open_gvcfs
 
 from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
@@ -162,8 +161,5 @@ def test_more_samples_than_the_usual_limit_of_open_files(reference: Path, tmp_pa
         resource.setrlimit(resource.RLIMIT_NOFILE, few)
         samples = [{"sample": "A", "ploidy": 2, "bam": bam}] * 40
         assert len(open_job(Output.VARIANTS, reference, samples, SETTINGS | {"filters": {}}).samples) == 40
-        resource.setrlimit(resource.RLIMIT_NOFILE, few)
-        open_gvcfs([], {}, {})
-        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == limits[1]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)

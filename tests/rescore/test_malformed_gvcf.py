@@ -1,37 +1,32 @@
-"""gVCFs with wrong values, lines, columns or indexes are refused by one sentence that names file and record."""
+"""gVCFs with wrong values, lines or columns are refused by one sentence that names file and record."""
 
 from pathlib import Path
 
-import pysam
 import pytest
 from quire import reference as reference_stage
-from quire.errors import InputError
-from quire.reference import Reference
-from quire.rescore.joint import genotype_span
-from quire.rescore.joint.inputs import Gvcf
+from quire.errors import InputError, QuireError
+from quire.rescore.joint import JointRequest, genotype_interval
+from quire.rescore.joint.store import import_gvcf
 from quire.rescore.ploidy import HEADER_KEY
 
 from tests.fuzz.mutations import bgzf
 from tests.fuzz.variants import LENGTHS, SEQUENCES, gvcf_lines
 from tests.support.builders import write_fasta
+from tests.support.calling import genotype_gvcfs
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory) -> Reference:
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("reference")
     reference_stage.build(write_fasta(root / "genome.fa", SEQUENCES), root / "reference", 1 << 20)
-    return Reference.open(root / "reference")
+    return root / "reference"
 
 
-def genotype(path: Path, text: str, reference: Reference) -> int:
-    """Write a gVCF and genotype it at every position; return the number of items."""
+def genotype(path: Path, text: str, packed: Path) -> int:
+    """Write a gVCF and genotype it at every position; return the number of records."""
     path.write_bytes(bgzf(text.encode()))
-    pysam.tabix_index(str(path), preset="vcf", force=True)
-    gvcf = Gvcf(path, LENGTHS)
-    gvcf.require_letters(reference.sequence)
-    return sum(
-        1 for name, size in LENGTHS.items() for _ in genotype_span([gvcf], name, (0, size), 1.0, reference.sequence)
-    )
+    pieces = [(name, 0, size) for name, size in LENGTHS.items()]
+    return genotype_gvcfs(packed, [path], pieces, path.with_name("joint.vcf.gz"), 1.0, all_sites=True)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +43,13 @@ def genotype(path: Path, text: str, reference: Reference) -> int:
         (",<NON_REF>\t600", "|,<NON_REF>\t600", r"at position 20 has the allele '[ACGT]\|', which is no bases"),
         ("DP=", "DP=?", "at position 20 has a wrong value"),
         ("END=", "END=x", "at position 1 has a wrong value"),
-        ("0,50,700\n", "0,50,700\0", "cannot be read at one:1-"),
-        ("two\t1\t", "two\t+1\t", "cannot be read at two:1-"),
+        ("0,50,700\n", "0,50,700\0\n", "at position 1 has a wrong value .*700"),
+        ("two\t1\t", "two\t+1\t", r"has a record at position '\+1'"),
         ("0,50,700\n", "0,50,700\t0/0\n", "at position 1 does not have the columns of the header"),
         ("##ALT=", f"##{HEADER_KEY}=<Ploidy=two>\n##ALT=", "its header has a wrong line"),
     ],
 )
-def test_a_wrong_value_is_one_sentence(old: str, new: str, words: str, tmp_path: Path, reference: Reference) -> None:
+def test_a_wrong_value_is_one_sentence(old: str, new: str, words: str, tmp_path: Path, reference: Path) -> None:
     text = "".join(gvcf_lines("a", 1))
     assert genotype(tmp_path / "good.g.vcf.gz", text, reference) > 100
     assert old in text
@@ -62,26 +57,49 @@ def test_a_wrong_value_is_one_sentence(old: str, new: str, words: str, tmp_path:
         genotype(tmp_path / "x.g.vcf.gz", text.replace(old, new, 1), reference)
 
 
-def test_an_index_of_another_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.g.vcf.gz"
-    path.write_bytes(bgzf("".join(gvcf_lines("a", 1)).encode()))
-    pysam.tabix_index(str(path), preset="vcf", force=True)
-    index = Path(f"{path}.tbi")
-    plain = pysam.BGZFile(str(index), "rb", None).read()
-    for changed, words in (
-        (plain.replace(b"two\0", b"twx\0"), "its index has the contig 'twx'"),
-        (plain.replace(b"two\0", b"two2"), "is not a whole TBI or CSI index"),
-        (plain[:8] + b"\3" + plain[9:], "is not a whole TBI or CSI index"),
-        (plain[:50], "is not a whole TBI or CSI index; run bcftools index --tbi on"),
-        (b"TBI\1" + b"\xff" * 40, "is not a whole TBI or CSI index"),
-    ):
-        index.write_bytes(bgzf(changed))
-        with pytest.raises(InputError, match=words):
-            Gvcf(path, LENGTHS)
+@pytest.mark.parametrize(
+    ("tail", "words"),
+    [
+        ("two", "its last line has no end"),
+        ("two\n", "has a line without columns"),
+        ("two\t\n", "has a record at position ''"),
+        ("one\t5\n", "the records of one are not together"),
+        ("two\t5\n", "at position 5 does not have the columns"),
+        ("three\t5\n", "has a record on 'three', which is not in the reference"),
+        ("#two\t5\n", "has a record on '#two', which is not in the reference"),
+    ],
+)
+def test_a_wrong_last_line_is_one_sentence(tail: str, words: str, tmp_path: Path, reference: Path) -> None:
+    with pytest.raises(InputError, match=rf"x\.g\.vcf\.gz: {words}|x\.g\.vcf\.gz: the record {words}"):
+        genotype(tmp_path / "x.g.vcf.gz", "".join(gvcf_lines("a", 1)) + tail, reference)
 
 
-@pytest.mark.parametrize("cut", ["two", "two\t"])
-def test_a_last_line_without_a_position_is_one_sentence(cut: str, tmp_path: Path, reference: Reference) -> None:
-    """Htslib leaves such a line out of the index."""
-    with pytest.raises(InputError, match=r"x\.g\.vcf\.gz: has a line with fewer than 8 columns at its end \(b'two"):
-        genotype(tmp_path / "x.g.vcf.gz", "".join(gvcf_lines("a", 1)) + cut, reference)
+def test_records_out_of_order_are_one_sentence(tmp_path: Path, reference: Path) -> None:
+    *head, last = gvcf_lines("a", 1)
+    contig, position, rest = last.split("\t", 2)
+    moved = f"{contig}\t{int(position) - 300}\t{rest}"
+    with pytest.raises(InputError, match=r"x\.g\.vcf\.gz: the record at position \d+ of two is out of order"):
+        genotype(tmp_path / "x.g.vcf.gz", "".join([*head, moved]), reference)
+
+
+@pytest.mark.parametrize("at", [30, 60, -60, -10])
+def test_a_damaged_store_is_one_sentence(at: int, tmp_path: Path, reference: Path) -> None:
+    gvcf, store = tmp_path / "x.g.vcf.gz", tmp_path / "x.records"
+    gvcf.write_bytes(bgzf("".join(gvcf_lines("a", 1)).encode()))
+    import_gvcf(reference, gvcf, store)
+    content = bytearray(store.read_bytes())
+    content[at] ^= 1
+    store.write_bytes(content)
+    pieces = [(name, 0, size) for name, size in LENGTHS.items()]
+    request = JointRequest(reference, [store], pieces, tmp_path / "joint.vcf.gz", 1.0)
+    with pytest.raises(QuireError, match=r"x\.records: (cannot be read|is of another)"):
+        genotype_interval(request)
+
+
+def test_a_store_of_another_reference_is_refused(tmp_path: Path, reference: Path) -> None:
+    gvcf, store = tmp_path / "x.g.vcf.gz", tmp_path / "x.records"
+    gvcf.write_bytes(bgzf("".join(gvcf_lines("a", 1)).encode()))
+    import_gvcf(reference, gvcf, store)
+    reference_stage.build(write_fasta(tmp_path / "other.fa", {"one": "ACGT" * 600}), tmp_path / "other", 1 << 20)
+    with pytest.raises(QuireError, match=r"x\.records: is of another reference or version of Quire"):
+        genotype_interval(JointRequest(tmp_path / "other", [store], [("one", 0, 9)], tmp_path / "joint.vcf.gz", 1.0))

@@ -9,7 +9,7 @@ from quire.algorithms.pairhmm.cpu import log10_likelihoods
 from quire.align.insert_size import InsertSize
 from quire.align.parameters import COUNT_COST, LENGTH_FACTOR
 from quire.io.bgzf_cpu import compress_blocks
-from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.cohort_cpu import cohort_info
 from quire.rescore.haplotypes.likelihoods_cpu import pcr_gap_qualities
 from quire.rescore.long_indels.support import _dilution
 from quire.rescore.reference_confidence.model import base_table, indel_table
@@ -20,8 +20,8 @@ from tests.support.pairhmm_cases import region_of
 
 def _cohort() -> list[float]:
     generator = np.random.default_rng(4)
-    samples = [DiploidSample(generator.permutation([0, 7 * i, 11 * i + 5]), True) for i in range(1, 25)]
-    return [value for count in range(1, 25) for value in cohort_info(samples[:count], 2).values()]
+    phreds = np.array([generator.permutation([0, 7 * i, 11 * i + 5]) for i in range(1, 25)])
+    return [value for count in range(1, 25) for value in cohort_info(phreds[:count], True, 2).values()]
 
 
 def values() -> dict[str, Any]:

@@ -37,6 +37,7 @@ CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
 LOOK_FOR_NO_CARD = {
     "calibrate_repeats.py",
     "check_gvcfs.py",
+    "import_gvcf.py",
     "joint_genotype.py",
     "write_report.py",
 }

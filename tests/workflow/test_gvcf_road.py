@@ -36,7 +36,7 @@ def test_gvcfs_of_this_run_and_of_others(finished: Run, continued: Callable[[], 
     run.write()
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
-    assert {"rescore_sample", "gather_gvcf", "joint_genotype"} <= finished_rules(result.stdout)
+    assert {"rescore_sample", "gather_gvcf", "import_gvcf", "joint_genotype"} <= finished_rules(result.stdout)
     assert not finished_rules(result.stdout) & {"map_unit", "rescore_interval"}
     gvcf = run.output / "rescore/NA12878.g.vcf.gz"
     whole, calls = lines_of(gvcf), lines_of(run.output / "rescore/all.vcf.gz")

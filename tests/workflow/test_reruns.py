@@ -63,7 +63,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "rescore.long_indels": (False, CALLED),
     "rescore.gvcf": (
         True,
-        {"compile_kernels", "check_gvcfs", "rescore_sample", "gather_gvcf", "joint_genotype", *VARIANTS},
+        {"compile_kernels", "check_gvcfs", "rescore_sample", "gather_gvcf", "import_gvcf", "joint_genotype", *VARIANTS},
     ),
     "annotate.gff3": ("genes.gff3", {"annotate_variants", *REPORT}),
     "report.known_sites": ("sites.vcf", {"count_known_sites", *REPORT}),

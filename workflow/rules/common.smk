@@ -1,4 +1,5 @@
 # Shared by all stages: the checked configuration and the folders.
+import hashlib
 import json
 import math
 import os
@@ -147,6 +148,10 @@ ALL_ALIGNMENTS = 1000  # most jobs that read or write alignments at a time, whil
 ALIGNMENTS = {"alignments": 1}  # resource of these jobs
 # True: each sample is called to its own gVCF, and these are genotyped together. False: all samples are called at once.
 GVCF = SETTINGS["rescore"]["gvcf"]
+# The gVCFs that are genotyped together, by a name for files about them.
+GVCFS = {sample: str(RESCORE / f"{sample}.g.vcf.gz") for sample in SAMPLES}
+for path in SETTINGS["rescore"]["more_gvcfs"]:
+    GVCFS[f"{Path(path).name.removesuffix('.g.vcf.gz')}.{hashlib.sha256(path.encode()).hexdigest()[:8]}"] = path
 CLIPPING = {end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")}
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"
 REPEATS = str(RESCORE / "{sample}.repeats.txt")  # tables of repeats, which only DRAGEN's error models need

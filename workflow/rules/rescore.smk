@@ -144,15 +144,40 @@ if GVCF:
         script:
             "../scripts/gather_gvcf.py"
 
+    # Once for each gVCF: a sample that joins a finished cohort costs its own import and the genotyping of all.
+    rule import_gvcf:
+        input:
+            gvcf=lambda wildcards: GVCFS[wildcards.gvcf],
+            reference=REFERENCE,
+            kernels=OUTPUT / ".compiled/joint.done",
+        output:
+            store=RESCORE / "cohort/{gvcf}.records",
+        log:
+            LOGS / "import_gvcf/{gvcf}.log",
+        benchmark:
+            BENCHMARKS / "import_gvcf/{gvcf}.tsv"
+        wildcard_constraints:
+            gvcf=names_of(GVCFS),
+        priority: 10
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 1
+        resources:
+            mem_mb=growing(1500),
+            runtime=60,
+        params:
+            digest=sources.digest("import_gvcf.py"),
+        script:
+            "../scripts/import_gvcf.py"
+
     rule joint_genotype:
         input:
-            gvcfs=[*expand(RESCORE / "{sample}.g.vcf.gz", sample=SAMPLES), *SETTINGS["rescore"]["more_gvcfs"]],
-            indices=expand(RESCORE / "{sample}.g.vcf.gz.tbi", sample=SAMPLES),
+            stores=expand(RESCORE / "cohort/{gvcf}.records", gvcf=GVCFS),
             checked_gvcfs=OUTPUT / ".checks/gvcfs.done",
             reference=REFERENCE,
             fasta=FASTA,
             pieces=PIECES,
-            kernels=OUTPUT / ".compiled/rescore.done",
+            kernels=OUTPUT / ".compiled/joint.done",
         output:
             part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
         log:
@@ -163,7 +188,7 @@ if GVCF:
             "../../envs/rescore.yaml"
         threads: 16
         resources:
-            mem_mb=growing(lambda wildcards, input, threads: 1000 + threads * (100 + len(input.gvcfs))),
+            mem_mb=growing(lambda wildcards, input, threads: 1000 + threads * (150 + min(len(input.stores), 1000))),
             runtime=480,
         params:
             minimum_quality=SETTINGS["rescore"]["minimum_quality"],

@@ -10,7 +10,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     pieces = read_json(job.input.pieces)["pieces"]
     request = JointRequest(
         reference_directory=Path(job.input.reference).parent,
-        gvcfs=job.input.gvcfs,
+        stores=job.input.stores,
         intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
         part=job.output.part,
         minimum_quality=job.params.minimum_quality,

@@ -31,7 +31,8 @@ with loading():
     from quire.rescore.engines import DeviceSettings
     from quire.rescore.intervals import pieces_of
     from quire.rescore.job import CallingRequest, Output, open_job
-    from quire.rescore.joint import JointRequest, check_gvcfs, genotype_interval
+    from quire.rescore.joint import JointRequest, genotype_interval
+    from quire.rescore.joint.folder import add_gvcfs, remove_samples, stores_of
     from quire.rescore.why import explain
 
 _SAMPLES = read_schema(SCHEMAS / "samples.schema.yaml")
@@ -109,11 +110,16 @@ def joint(arguments: list[str]) -> None:
     """Genotype the gVCFs of all samples together.
 
         quire joint A.g.vcf.gz B.g.vcf.gz --reference genome.fa --output all.vcf.gz
+        quire joint C.g.vcf.gz --cohort cohort --reference genome.fa --output all.vcf.gz
+        quire joint --cohort cohort --remove A --reference genome.fa --output all.vcf.gz
 
-    The gVCFs are bgzip with an index, of this reference, Quire's or GATK's. --output has an index (.tbi) beside it.
+    The gVCFs are of this reference, Quire's or GATK's. A cohort is a folder that keeps what is read from them: later
+    calls add to it, and genotype all its samples, sorted by name. --output has an index (.tbi) beside it.
     """
     parser = CommandParser(joint)
-    parser.add_argument("gvcf", nargs="+", metavar="GVCF", help="gVCF of one or more samples.")
+    parser.add_argument("gvcf", nargs="*", metavar="GVCF", help="gVCF of one or more samples.")
+    parser.add_argument("--cohort", type=Path, help="Folder of the cohort to which the gVCFs are added.")
+    parser.add_argument("--remove", nargs="+", default=[], metavar="SAMPLE", help="Samples to take out of the cohort.")
     parser.add_reference()
     parser.add_output("VCF", ".vcf.gz")
     keys = parser.schema["rescore"]["properties"]
@@ -125,15 +131,28 @@ def joint(arguments: list[str]) -> None:
         settings = parser.settings(given, "rescore")["rescore"]
         for path in given.gvcf:
             require_file(path, "gVCF")
+        if not (given.gvcf or given.cohort):
+            raise InputError("no gVCF and no --cohort is given; name one.")
+        if given.remove and not given.cohort:
+            raise InputError("--remove takes samples out of a cohort; name its folder by --cohort.")
         require_apart([given.output], [*given.gvcf, given.reference])
         with _work(parser, given, settings) as (work, reference, pieces):
-            check_gvcfs(reference, given.gvcf, ())
+            compile_stage("joint", given.threads)
+            cohort = given.cohort or work / "cohort"
+            if given.remove:
+                remove_samples(cohort, Reference.open(reference), given.remove)
+            add_gvcfs(cohort, reference, given.gvcf, given.threads)
+            stores = stores_of(cohort, Reference.open(reference))
+            if not stores:
+                raise InputError(f"{cohort}: has no sample; give its gVCF.")
+            if not given.cohort:
+                stores.sort(key=lambda store: given.gvcf.index(store.gvcf))
             parts = [work / f"{number}.vcf.gz" for number in range(len(pieces))]
             for part, piece in zip(parts, pieces, strict=True):
                 genotype_interval(
                     JointRequest(
                         reference_directory=reference,
-                        gvcfs=given.gvcf,
+                        stores=[store.path for store in stores],
                         intervals=piece,
                         part=part,
                         minimum_quality=settings["minimum_quality"],

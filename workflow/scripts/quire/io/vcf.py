@@ -8,7 +8,8 @@ from pathlib import Path
 import pysam
 
 from quire.errors import QuireError
-from quire.io.files import atomic_path, htslib_path, open_input, read_errors
+from quire.io.bgzf_cpu import compress_blocks
+from quire.io.files import BGZF_END, atomic_path, htslib_path, open_input, read_errors
 
 PASS = "PASS"
 SPANNING_DELETION = "*"
@@ -159,6 +160,18 @@ def write_part(path: str | Path, head: str, lines: Iterable[str]) -> int:
             for line in lines:
                 stream.write(line.encode())
                 count += 1
+    return count
+
+
+def write_part_of_blocks(path: str | Path, head: str, parts: Iterable[tuple[int, bytes]]) -> int:
+    """Write a bgzip VCF from numbers of records with their blocks, and return the sum of the numbers."""
+    count = 0
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+        out.write(compress_blocks(head.encode()).tobytes())
+        for number, blocks in parts:
+            count += number
+            out.write(blocks)
+        out.write(BGZF_END)
     return count
 
 

@@ -22,7 +22,7 @@ FIELDS = (
 )
 PHASE_KEYS = tuple(field.key for field in FIELDS)
 PHASED_PLOIDY = 2
-FIRST, SECOND, BOTH = "1|0", "0|1", "1|1"
+FIRST, SECOND = "1|0", "0|1"
 """The haplotypes that have the alternate (PGT)."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from quire.io.vcf import SPANNING_DELETION, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping import NO_CALL, Call
-from quire.rescore.genotyping.cohort import FIELDS as COHORT_FIELDS
+from quire.rescore.genotyping.cohort_cpu import FIELDS as COHORT_FIELDS
 from quire.rescore.genotyping.rank_sums_cpu import FIELDS as RANK_SUM_FIELDS
 from quire.rescore.genotyping.sites import SPANNING
 from quire.sequence.codes import LETTERS

@@ -8,7 +8,7 @@ import numpy as np
 
 from quire.io.vcf import Value
 from quire.rescore.genotyping import NO_CALL, Call, best_alleles
-from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.cohort_cpu import cohort_info
 from quire.simd import powers_of_ten
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten import LN_OF_10
@@ -30,6 +30,9 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
     alleles = range(1, len(call.kept))
     called = [allele for genotype in call.genotypes for allele in genotype if allele != NO_CALL]
     counts = [called.count(a) for a in alleles]
+    diploid = [s for s, genotype in enumerate(call.genotypes) if len(genotype) == 2]
+    genotypes = len(call.kept) * (len(call.kept) + 1) // 2
+    phreds = np.array([call.phreds[s] for s in diploid], np.int64).reshape(len(diploid), genotypes)
     table = strand_table(call, sample, reverse)
     info: dict[str, Value] = {
         "AC": counts,
@@ -38,14 +41,7 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         "DP": len(sample),
         "FS": fisher_strand(sum_of_rows(table, 2)),
         **likeliest_frequencies(call.likeliest_counts, len(called)),
-        **cohort_info(
-            [
-                DiploidSample(phreds, NO_CALL not in genotype)
-                for phreds, genotype in zip(call.phreds, call.genotypes, strict=True)
-                if len(genotype) == 2
-            ],
-            len(call.kept),
-        ),
+        **cohort_info(phreds, any(NO_CALL not in call.genotypes[s] for s in diploid), len(call.kept)),
     }
     if len(mapping_quality):
         info["MQ"] = root_mean_square(mapping_quality)

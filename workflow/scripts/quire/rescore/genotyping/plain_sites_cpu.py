@@ -37,7 +37,7 @@ from quire.rescore.genotyping.annotations_cpu import (
     strand_odds_ratio,
     sum_of_rows,
 )
-from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.cohort_cpu import cohort_info
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS, PlacedReads, allele_groups, quantiles, tests_of
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
@@ -285,4 +285,4 @@ def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) 
 @lru_cache(1 << 16)
 def _cohort_info(phreds: tuple[int, ...], is_called: bool) -> Mapping[str, float]:
     """Return `cohort_info` of one diploid sample."""
-    return cohort_info([DiploidSample(np.array(phreds, np.int64), is_called)], 2)
+    return cohort_info(np.array([phreds], np.int64), is_called, 2)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping import NO_CALL
 from quire.rescore.genotyping.annotations_cpu import likeliest_frequencies
-from quire.rescore.genotyping.cohort import DiploidSample, cohort_info
+from quire.rescore.genotyping.cohort_cpu import cohort_info
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
 from quire.rescore.gvcf.blocks_cpu import band_lines
 from quire.rescore.gvcf.variants_cpu import GvcfCall
@@ -51,7 +51,7 @@ def gvcf_record(contig: str, call: GvcfCall, rank_sums: Mapping[str, float], pha
         **likeliest_frequencies(call.likeliest_counts, len(called)),
     }
     if len(genotype) == 2:
-        info |= cohort_info([DiploidSample(call.phreds, bool(called))], len(alleles) + 1)
+        info |= cohort_info(call.phreds[None], bool(called), len(alleles) + 1)
     values: dict[str, Value] = {
         "GT": ("|" if phase else "/").join("." if allele == NO_CALL else str(allele) for allele in genotype),
         "AD": [*depths, 0],

@@ -5,128 +5,99 @@ more likely than anything else, from the likelihoods of all alleles. GATK writes
 whatever that genotype was.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
-from quire.rescore.genotyping.allele_frequency_cpu import genotype_counts
-from quire.rescore.joint.inputs import Gvcf, GvcfRecord, Span, integers
+from quire.io.vcf import NON_REFERENCE, Field
+from quire.ragged import offsets_from_lengths
+from quire.rescore.joint.all_sites_cpu import reference_values
+from quire.rescore.joint.merge_cpu import Picked
+from quire.rescore.joint.text_cpu import write_references
+from quire.rescore.joint.window import CohortWindow
 
 LOW_QUALITY = "LowQual"
 LOW_QUALITY_LINE = f'##FILTER=<ID={LOW_QUALITY},Description="QUAL below rescore.minimum_quality">'
 REFERENCE_QUALITY = Field("RGQ", "1", "Integer", "Phred probability that a genotype without variant is wrong")
-_LARGEST_QUALITY = 99
-Letters = Callable[[str, int, int], bytes]
-"""Returns the reference's letters of a span of a contig."""
-SiteRecord = Callable[[int, Sequence[GvcfRecord | None], str], VariantRecord | None]
-"""Returns the record of a variant at a position or None, given the records that span it and the reference's letter."""
+_RUNS = 500  # whose records are held at a time
 
 
 class ReferenceRun(NamedTuple):
-    """Consecutive positions, one for each letter, with the values of the first one's record and no variant."""
+    """Consecutive positions of which all samples have the same values.
 
-    record: VariantRecord
-    letters: str
-
-    def lines(self, fields: Fields) -> Iterator[str]:
-        """Yield one line of the VCF for each position."""
-        contig, start, identifier, _, rest = self.record.line(fields).split("\t", 4)
-        for position, letter in enumerate(self.letters, int(start)):
-            yield f"{contig}\t{position}\t{identifier}\t{letter}\t{rest}"
-
-
-def between_variants(
-    contig: str, span: Span, within: tuple[int, int], gvcfs: Sequence[Gvcf], letters: Letters, deletion_at: SiteRecord
-) -> Iterator[VariantRecord | ReferenceRun]:
-    """Yield all positions `within` a part of a span in which no variant starts.
-
-    `deletion_at` makes the record of a position that a deletion removes in a sample.
+    Attributes:
+        start, end: 0-based, half-open.
+        picked: int32[files], the record of each file, -1 for none.
+        is_deleted: True if a record from before `start` may delete the positions.
     """
-    for first, after in pairwise(_borders(contig, span, within, gvcfs)):
-        reaching = span.reaching(first)
-        bases = letters(contig, first, after).decode()
-        if not any(record is not None and record.start < first and _deletes(record) for record in reaching):
-            yield ReferenceRun(_reference_record(contig, first, reaching, gvcfs), bases)
-            continue
-        for position, base in enumerate(bases, first):
-            record = deletion_at(position, reaching, base)
-            yield record or ReferenceRun(_reference_record(contig, position, reaching, gvcfs), base)
+
+    start: int
+    end: int
+    picked: NDArray[np.int32]
+    is_deleted: bool
 
 
-def _borders(contig: str, span: Span, within: tuple[int, int], gvcfs: Sequence[Gvcf]) -> list[int]:
-    """Return the positions of a span, ends included, at which the values of a sample may change."""
-    start, end = within
-    borders = [start, end]
-    for record in (*span.current, *span.deletions):
-        if record is not None:
-            borders.append(record.end)
-            if record.alternates != (NON_REFERENCE,):
-                borders.append(record.start + 1)
-    for gvcf in gvcfs:
-        borders += gvcf.ploidies.borders.get(contig, ())
-    return sorted({border for border in borders if start <= border <= end})
+class ReferenceGenotypes(NamedTuple):
+    """Values of all samples: int64[columns] each; DP and RGQ are MISSING without reads."""
+
+    ploidies: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    quality: NDArray[np.int64]
 
 
-def _deletes(record: GvcfRecord) -> bool:
-    return any(a != NON_REFERENCE and len(a) < len(record.reference) for a in record.alternates)
+def reference_runs(window: CohortWindow, start: int, end: int) -> Iterator[ReferenceRun]:
+    """Yield the runs of [start, end) in order; a run in which a deletion may reach has one position."""
+    columns = window.columns
+    is_plain = np.array([alleles[1:] == [NON_REFERENCE] for alleles in window.alleles], np.bool_)[columns.spelling]
+    borders = [columns.start, columns.end, columns.start[~is_plain] + 1, window.cohort.ploidy_borders(window.contig)]
+    every = np.unique(np.concatenate([*borders, [start, end]])).astype(np.int64)
+    every = every[(every >= start) & (every <= end)]
+    for at in range(0, len(every) - 1, _RUNS):
+        own = every[at : at + _RUNS + 1]
+        picked = window.pick(own[:-1])
+        for number, (first, after) in enumerate(pairwise(own.tolist())):
+            records = picked[number][picked[number] >= 0]
+            if (window.deletes[records] & (columns.start[records] < first)).any():
+                for position in range(first, after):
+                    yield ReferenceRun(position, position + 1, picked[number], True)
+            else:
+                yield ReferenceRun(first, after, picked[number], False)
 
 
-def _reference_record(
-    contig: str, position: int, reaching: Sequence[GvcfRecord | None], gvcfs: Sequence[Gvcf]
-) -> VariantRecord:
-    """Return the record of a position without a variant; its reference allele is a placeholder."""
-    samples: list[dict[str, Value]] = []
-    depth = 0
-    for record, gvcf in zip(reaching, gvcfs, strict=True):
-        if record is None:
-            samples += [_nothing(gvcf.ploidies.at(contig, position)) for _ in gvcf.samples]
-            continue
-        own = [_sample(record, column, position) for column in range(len(gvcf.samples))]
-        samples += own
-        depth += int(record.info["DP"]) if "DP" in record.info else sum(int(str(one["DP"] or 0)) for one in own)
-    known = any(one["DP"] is not None for one in samples)
-    return VariantRecord(
-        contig=contig,
-        start=position,
-        alleles=("N",),
-        quality=None,
-        filters=(),
-        info={"DP": depth} if depth else {},
-        samples=samples if known else [{"GT": one["GT"]} for one in samples],
-    )
+class ReferenceLines:
+    """Writes the lines of positions without a variant of a window."""
 
+    def __init__(self, window: CohortWindow) -> None:
+        """Note which alleles leave the positions after their first unchanged."""
+        self._window = window
+        keeps = [
+            [a == 0 or (allele != NON_REFERENCE and len(allele) >= len(own[0])) for a, allele in enumerate(own)]
+            for own in window.alleles
+        ]
+        self._keeps_first = offsets_from_lengths([len(own) for own in keeps])
+        self._keeps = np.array([kept for own in keeps for kept in own], np.bool_)
 
-def _nothing(ploidy: int) -> dict[str, Value]:
-    return {"GT": "/".join("." * ploidy) or ".", "DP": None, "RGQ": None}
-
-
-def _sample(record: GvcfRecord, column: int, position: int) -> dict[str, Value]:
-    """Return FORMAT of a sample: the reference if it is more likely than anything else, otherwise no call."""
-    values = record.samples[column]
-    ploidy = record.genotypes[column].replace("|", "/").count("/") + 1
-    depth = int(values.get("MIN_DP", values.get("DP", 0)))
-    quality = _reference_quality(record, column, position, ploidy)
-    if not depth or quality is None:
-        return _nothing(ploidy)
-    return {"GT": "/".join(("0" if quality else ".") * ploidy), "DP": depth, "RGQ": quality}
-
-
-def _reference_quality(record: GvcfRecord, column: int, position: int, ploidy: int) -> int | None:
-    """Return the phred by which genotypes that keep the position are more likely (at least 0); None without data."""
-    values = record.samples[column]
-    phreds = integers(values.get("PL"))
-    if not phreds:
-        is_reference = set(record.genotypes[column]) <= set("0/|")
-        return None if "GQ" not in values else int(values["GQ"]) if is_reference else 0
-    # In a record that starts before the position, only deletions change the position.
-    keeps = [
-        a == 0 or (position > record.start and allele != NON_REFERENCE and len(allele) >= len(record.reference))
-        for a, allele in enumerate((record.reference, *record.alternates))
-    ]
-    counts = genotype_counts(ploidy, len(keeps))
-    unchanged = counts[:, keeps].sum(axis=1) == ploidy
-    likelihoods = np.array(phreds)
-    return int(min(max(likelihoods[~unchanged].min() - likelihoods[unchanged].min(), 0), _LARGEST_QUALITY))
+    def lines(self, run: ReferenceRun, letters: bytes) -> bytes:
+        """Return a line for each position of a run; `letters` are the reference's."""
+        window, cohort = self._window, self._window.cohort
+        nothing = np.empty((0, 0), np.int64)
+        ways = np.empty(0, np.int32)
+        picked = Picked(
+            run.picked[cohort.column_file],
+            cohort.column_sample,
+            cohort.ploidies(window.contig, run.start),
+            ways,
+            nothing,
+            nothing,
+            -1,
+        )
+        *values, depth = reference_values(window.columns, run.start, picked, self._keeps_first, self._keeps)
+        genotypes = ReferenceGenotypes(*values)
+        keys = "GT:DP:RGQ" if (genotypes.depth >= 0).any() else "GT"
+        rest = f"\t.\t.\tPASS\t{f'DP={depth}' if depth else '.'}\t{keys}".encode()
+        rest += write_references(genotypes).tobytes() + b"\n"
+        contig, places = window.contig.encode(), enumerate(letters, run.start + 1)
+        return b"".join(b"%b\t%d\t.\t%c%b" % (contig, position, letter, rest) for position, letter in places)

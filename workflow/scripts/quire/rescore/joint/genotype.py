@@ -3,54 +3,53 @@
 Follows GenotypingEngine.calculateGenotypes and AlleleSubsettingUtils as GenotypeGVCFs runs them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import SPANNING_DELETION
-from quire.rescore.genotyping import NO_CALL, likeliest_alleles, pseudocounts, whole_counts
+from quire.rescore.genotyping import likeliest_alleles, pseudocounts, whole_counts
 from quire.rescore.genotyping.allele_frequency_cpu import no_variant_log10
-from quire.rescore.gvcf.variants_cpu import likeliest_call, subset_phreds
-from quire.rescore.joint.merge import JointSite, SampleAtSite
+from quire.rescore.joint import genotype_cpu
+from quire.rescore.joint.merge import JointSite
 from quire.rescore.parameters import MAXIMUM_ALTERNATE_ALLELES
-from quire.rescore.phasing import Phase
 
 
-@dataclass(frozen=True)
-class JointGenotype:
-    """The genotype of a sample.
+class Genotypes(NamedTuple):
+    """The genotypes of all samples of a site, for the alleles that are written.
 
     Attributes:
-        alleles: numbers of its alleles, sorted; all NO_CALL without a call.
-        phreds: int64[genotypes]; None if unknown.
-        quality, depth: GQ and DP; None without a call, or if unknown.
-        allele_depths: AD; empty if unknown.
-        source: the sample as it was merged.
+        ploidies: int64[columns].
+        offsets, phreds: int64[columns + 1] and int64[], PL.
+        has_phreds: bool[columns], False for a sample whose PL is not written.
+        alleles: int16[columns, largest ploidy], numbers of the alleles, ascending; NO_CALL without a call, and after
+            the sample's last.
+        quality, depth: int64[columns], GQ and DP, or MISSING.
+        depths, has_depths: int64[columns, alleles] and bool[columns], AD.
     """
 
-    alleles: tuple[int, ...]
-    phreds: NDArray[np.int64] | None
-    quality: int | None
-    allele_depths: tuple[int, ...]
-    depth: int | None
-    source: SampleAtSite
+    ploidies: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    phreds: NDArray[np.int64]
+    has_phreds: NDArray[np.bool_]
+    alleles: NDArray[np.int16]
+    quality: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    has_depths: NDArray[np.bool_]
 
     @property
-    def is_called(self) -> bool:
-        """True if the sample has a genotype."""
-        return bool(self.alleles) and NO_CALL not in self.alleles
-
-    @property
-    def phase(self) -> Phase | None:
-        """The phase in the sample's own record; None without reads."""
-        return None if self.phreds is None else self.source.phase
+    def is_called(self) -> NDArray[np.bool_]:
+        """True for a sample with a genotype."""
+        called: NDArray[np.bool_] = (self.alleles[:, 0] >= 0) & (self.ploidies > 0)
+        return called
 
 
 @dataclass(frozen=True)
 class JointCall:
-    """A called site with the alleles that are written, and genotypes in the order of the columns.
+    """A called site with the alleles that are written.
 
     `likeliest_counts` are the copies of each written alternate by expectation maximisation, rounded (MLEAC).
     """
@@ -58,13 +57,13 @@ class JointCall:
     site: JointSite
     alleles: tuple[str, ...]
     quality: float
-    genotypes: Sequence[JointGenotype]
+    genotypes: Genotypes
     likeliest_counts: list[int]
 
     @property
     def is_polymorphic(self) -> bool:
         """True if a sample has an alternate allele."""
-        return any(allele > 0 for genotype in self.genotypes for allele in genotype.alleles)
+        return bool((self.genotypes.alleles > 0).any())
 
 
 def call_joint_site(
@@ -76,16 +75,15 @@ def call_joint_site(
     deletion spans the site, so that '*' may be written. With `deletions_alone`, sites with '*' as the only alternate
     are also returned, whatever their QUAL.
     """
-    known = [(sample.ploidy, sample.phreds) for sample in site.samples if sample.phreds is not None]
-    if len(site.alleles) < 2 or not known or not site.depth:
+    samples, number = site.samples, len(site.alleles)
+    known = np.diff(samples.offsets) > 0
+    if number < 2 or not known.any() or not site.depth:
         return None
-    number = len(site.alleles)
-    ploidies = np.array([ploidy for ploidy, _ in known], np.int64)
+    ploidies, phreds = samples.ploidies[known], samples.phreds
     considered = list(range(number))
-    phreds = np.concatenate([own for _, own in known])
     if number - 1 > MAXIMUM_ALTERNATE_ALLELES:
         considered = likeliest_alleles(phreds, ploidies, number)
-        phreds = np.concatenate([subset_phreds(own, ploidy, number, considered) for ploidy, own in known])
+        _, phreds = genotype_cpu.subset(samples.offsets, phreds, samples.ploidies, np.array(considered))
     alleles = [site.alleles[a] for a in considered]
     spanning = alleles.index(SPANNING_DELETION) if SPANNING_DELETION in alleles else -1
     nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
@@ -100,21 +98,9 @@ def call_joint_site(
     is_deletion = [site.alleles[a] for a in kept] == [SPANNING_DELETION]
     if not kept or (not deletions_alone if is_deletion else quality < minimum_quality):
         return None
-    genotypes = [_genotype(sample, number, [0, *kept]) for sample in site.samples]
+    written = np.array([0, *kept])
+    offsets, subset = genotype_cpu.subset(samples.offsets, samples.phreds, samples.ploidies, written)
+    values = genotype_cpu.genotype(site.window.columns, samples, offsets, subset, written)
+    genotypes = Genotypes(samples.ploidies, offsets, subset, *values)
     counts = whole_counts(expected[[considered.index(a) for a in kept]])
     return JointCall(site, tuple(site.alleles[a] for a in (0, *kept)), quality, genotypes, counts)
-
-
-def _genotype(sample: SampleAtSite, alleles: int, kept: Sequence[int]) -> JointGenotype:
-    """Genotype a sample; equal likelihoods give no call, and without reads PL, GQ and AD are empty."""
-    no_call = (NO_CALL,) * sample.ploidy
-    if sample.phreds is None:
-        return JointGenotype(no_call, None, None, (), sample.depth, sample)
-    if sample.is_reference and sample.quality == 0 and not sample.depth:
-        return JointGenotype(no_call, None, None, (), None, sample)
-    phreds = subset_phreds(sample.phreds, sample.ploidy, alleles, kept)
-    members, quality = likeliest_call(phreds, sample.ploidy, len(kept))
-    depths = tuple(sample.allele_depths[a] for a in kept) if sample.allele_depths else ()
-    if not depths and sample.depth:
-        depths = (sample.depth, *[0] * (len(kept) - 1))
-    return JointGenotype(members, phreds, None if NO_CALL in members else quality, depths, sample.depth, sample)

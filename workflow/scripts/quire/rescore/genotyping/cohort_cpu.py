@@ -4,13 +4,11 @@ Follows ExcessHet, InbreedingCoeff and GenotypeUtils.computeDiploidGenotypeCount
 is written if at least one of them is called, InbreedingCoeff if at least ten have likelihoods.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import Field
+from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
 FEWEST_FOR_INBREEDING = 10  # samples with likelihoods (InbreedingCoeff.MIN_SAMPLES)
@@ -21,32 +19,19 @@ FIELDS = (
 )
 
 
-class DiploidSample(NamedTuple):
-    """A sample of ploidy 2.
+def cohort_info(phreds: NDArray[np.int64], is_called: bool, alleles: int) -> dict[str, float]:
+    """Return ExcessHet and InbreedingCoeff, if the samples allow them, at a site with `alleles` alleles.
 
-    Attributes:
-        phreds: int64[genotypes], PL.
-        is_called: True if it has a genotype.
+    `phreds` (int64[samples, genotypes]) are PL of the diploid samples, `is_called` says if one of them has a genotype.
     """
-
-    phreds: NDArray[np.int64]
-    is_called: bool
-
-
-def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, float]:
-    """Return ExcessHet and InbreedingCoeff, if the samples allow them, at a site with `alleles` alleles."""
-    likely = [three_classes(sample.phreds, alleles) for sample in samples]
+    likely = three_classes(phreds, alleles)
     info = {}
-    if any(sample.is_called for sample in samples):
-        references = heterozygous = others = 0
-        for reference, het, other in likely:
-            references += int(reference + 0.5)
-            heterozygous += int(het + 0.5) if reference != het else 0
-            others += int(other + 0.5) if other != het else 0
+    if is_called:
+        references, heterozygous, others = count_classes(likely)
         p = excess_heterozygosity(heterozygous, references, others)
         info["ExcessHet"] = -10 * log10(p if p >= 10e-60 else _SMALLEST_P) + 0.0
     if len(likely) >= FEWEST_FOR_INBREEDING:
-        sums = np.array(likely).sum(axis=0)
+        sums = likely.sum(axis=0)
         p = (2 * sums[0] + sums[1]) / (2 * sums.sum())
         expected = 2 * p * (1 - p) * len(likely)
         if expected > 0:
@@ -54,23 +39,47 @@ def cohort_info(samples: Sequence[DiploidSample], alleles: int) -> dict[str, flo
     return info
 
 
-def three_classes(phreds: NDArray[np.int64], alleles: int) -> tuple[float, float, float]:
-    """Return the probabilities of two, one and no copy of the reference.
+@compiled
+def three_classes(phreds, alleles):
+    """Return each sample's probabilities of two, one and no copy of the reference (float64[samples, 3]).
 
     With several alternates, only the one of the likeliest genotype 0/a counts. If the best genotype is without the
     reference, the third probability is 1.
     """
-    shares = [power_of_ten(phred / -10.0) for phred in phreds.tolist()]
-    het, other = 1, 2
-    if alleles > 2:
-        firsts = [a * (a + 1) // 2 for a in range(1, alleles)]  # number of the genotype 0/a
-        best = shares.index(max(shares))
-        if best and best not in firsts:
-            return 0.0, 0.0, 1.0
-        het = max(firsts, key=lambda g: shares[g])
-        other = het + firsts.index(het) + 1
-    total = shares[0] + shares[het] + shares[other]
-    return shares[0] / total, shares[het] / total, shares[other] / total
+    result = np.empty((len(phreds), 3))
+    shares = np.empty(phreds.shape[1])
+    for s in range(len(phreds)):
+        for g in range(len(shares)):
+            shares[g] = power_of_ten(phreds[s, g] / -10.0)
+        het, other = 1, 2
+        if alleles > 2:
+            best, chosen = shares.argmax(), 1
+            is_first = best == 0
+            for a in range(1, alleles):
+                first = a * (a + 1) // 2  # number of the genotype 0/a
+                is_first = is_first or first == best
+                if shares[first] > shares[chosen * (chosen + 1) // 2]:
+                    chosen = a
+            if not is_first:
+                result[s] = 0.0
+                result[s, 2] = 1.0
+                continue
+            het = chosen * (chosen + 1) // 2
+            other = het + chosen
+        total = shares[0] + shares[het] + shares[other]
+        result[s, 0], result[s, 1], result[s, 2] = shares[0] / total, shares[het] / total, shares[other] / total
+    return result
+
+
+@compiled
+def count_classes(likely):
+    """Return the samples with two, one and no copy of the reference, by rounded probabilities."""
+    references, heterozygous, others = 0, 0, 0
+    for s in range(len(likely)):
+        references += int(likely[s, 0] + 0.5)
+        heterozygous += int(likely[s, 1] + 0.5) if likely[s, 0] != likely[s, 1] else 0
+        others += int(likely[s, 2] + 0.5) if likely[s, 2] != likely[s, 1] else 0
+    return references, heterozygous, others
 
 
 def excess_heterozygosity(heterozygous: int, references: int, others: int) -> float:
@@ -82,6 +91,13 @@ def excess_heterozygosity(heterozygous: int, references: int, others: int) -> fl
     rare = 2 * min(references, others) + heterozygous
     if not rare:
         return 1.0
+    weights = _weights(samples, rare)
+    return float(min(1.0, weights[heterozygous:].sum() / weights.sum()))
+
+
+@compiled
+def _weights(samples, rare):
+    """Return the relative probability of each number of heterozygous samples, given the copies of the rarer allele."""
     weights = np.zeros(rare + 1)
     middle = rare * (2 * samples - rare) // (2 * samples - 1)
     middle += (middle - rare) % 2
@@ -100,4 +116,4 @@ def excess_heterozygosity(heterozygous: int, references: int, others: int) -> fl
                 weights[now + step] = 0.0
                 break
             now += step
-    return float(min(1.0, weights[heterozygous:].sum() / weights.sum()))
+    return weights

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pysam
-
 from quire.errors import InputError
 from quire.io.bam.index import open_index, require_whole_lines
 from quire.io.files import htslib_path, lacks_bgzip_end

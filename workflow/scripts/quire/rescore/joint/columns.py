@@ -1,0 +1,211 @@
+"""Records of gVCFs as columns: flat arrays, for storage and for compiled kernels.
+
+A record has numbers of its own, and some for each sample of its file. A record that is more than a block also has a row
+in the tables of details. Texts are numbers of entries of two lists: spellings (REF and ALT with a tab between them) and
+phases (PGT:PID:PS).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.ragged import offsets_from_lengths
+from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
+from quire.rescore.joint.gvcf import MISSING, RecordValues
+
+HAS_VARIANT, IS_CALLED = 1, 2
+"""Bits of `RecordColumns.flags`."""
+STRANDS = 4
+
+
+class RecordColumns(NamedTuple):
+    """n records with s samples in all, e of them with details, which have d samples in all.
+
+    Attributes:
+        start, end: int32[n], positions that a record covers, 0-based, half-open.
+        spelling: int32[n], number in the list of spellings.
+        depth: int32[n], DP of INFO, or MISSING.
+        first_sample: int32[n], the record's first row in the arrays of samples.
+        details: int32[n], the record's row in the tables of details, or MISSING.
+        ploidy, flags: uint8[s].
+        quality, sample_depth: int32[s], GQ; MIN_DP, or DP without it; or MISSING.
+        phred_first, phred_count, phreds: int32[s], int32[s] and int32[], PL: a span of `phreds`.
+        squares: int64[e, 2], RAW_MQandDP; zeros if missing.
+        rank_sums: float64[e, 3], RANK_SUMS; NaN if missing.
+        detail_sample: int32[e], the record's first row in the arrays below.
+        strands: int32[d, 4], SB; MISSING in all four if missing.
+        phase: int32[d], number in the list of phases, or MISSING.
+        depth_first, depth_count, depths: int32[d], int32[d] and int32[], AD: a span of `depths`.
+    """
+
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    spelling: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    first_sample: NDArray[np.int32]
+    details: NDArray[np.int32]
+    ploidy: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    quality: NDArray[np.int32]
+    sample_depth: NDArray[np.int32]
+    phred_first: NDArray[np.int32]
+    phred_count: NDArray[np.int32]
+    phreds: NDArray[np.int32]
+    squares: NDArray[np.int64]
+    rank_sums: NDArray[np.float64]
+    detail_sample: NDArray[np.int32]
+    strands: NDArray[np.int32]
+    phase: NDArray[np.int32]
+    depth_first: NDArray[np.int32]
+    depth_count: NDArray[np.int32]
+    depths: NDArray[np.int32]
+
+
+class RecordPart(NamedTuple):
+    """RecordColumns with the texts that they number."""
+
+    columns: RecordColumns
+    spellings: Sequence[str]
+    phases: Sequence[str]
+
+
+def part_of(records: Sequence[RecordValues]) -> RecordPart:
+    """Return records as columns, each with a row of details."""
+    spellings = {text: n for n, text in enumerate(dict.fromkeys(record.spelling for record in records))}
+    samples = [sample for record in records for sample in record.samples]
+    phases = {text: n for n, text in enumerate(dict.fromkeys(one.phase for one in samples if one.phase))}
+    first = offsets_from_lengths([len(record.samples) for record in records])[:-1]
+
+    def numbers(values: Sequence[int]) -> NDArray[np.int32]:
+        return np.array(values, np.int32)
+
+    def ragged(values: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        lengths = [len(own) for own in values]
+        return (
+            offsets_from_lengths(lengths)[:-1].astype(np.int32),
+            numbers(lengths),
+            numbers([value for own in values for value in own]),
+        )
+
+    return RecordPart(
+        RecordColumns(
+            numbers([record.start for record in records]),
+            numbers([record.end for record in records]),
+            numbers([spellings[record.spelling] for record in records]),
+            numbers([record.depth for record in records]),
+            first.astype(np.int32),
+            np.arange(len(records), dtype=np.int32),
+            np.array([one.ploidy for one in samples], np.uint8),
+            np.array([HAS_VARIANT * one.has_variant + IS_CALLED * one.is_called for one in samples], np.uint8),
+            numbers([one.quality for one in samples]),
+            numbers([one.depth for one in samples]),
+            *ragged([one.phreds for one in samples]),
+            np.array([record.squares or (0, 0) for record in records], np.int64).reshape(-1, 2),
+            np.array([record.rank_sums for record in records], np.float64).reshape(-1, len(RANK_SUMS)),
+            first.astype(np.int32),
+            np.array([one.strands or (MISSING,) * STRANDS for one in samples], np.int32).reshape(-1, STRANDS),
+            numbers([phases[one.phase] if one.phase else MISSING for one in samples]),
+            *ragged([one.depths for one in samples]),
+        ),
+        list(spellings),
+        list(phases),
+    )
+
+
+def take(part: RecordPart, rows: NDArray[np.int64]) -> RecordPart:
+    """Return some records of one file, in the order of `rows`, and only their texts."""
+    old = part.columns
+    sample_counts = _counts(old.first_sample, len(old.ploidy))
+    samples, first_sample = spans(old.first_sample[rows], sample_counts[rows])
+    phreds, phred_first = spans(old.phred_first[samples], old.phred_count[samples])
+    has_details = old.details[rows] != MISSING
+    details = old.details[rows][has_details]
+    detail_counts = _counts(old.detail_sample, len(old.phase))
+    detail_samples, detail_sample = spans(old.detail_sample[details], detail_counts[details])
+    depths, depth_first = spans(old.depth_first[detail_samples], old.depth_count[detail_samples])
+    spelling, spellings = _used(old.spelling[rows], part.spellings)
+    phase, phases = _used(old.phase[detail_samples], part.phases)
+    return RecordPart(
+        RecordColumns(
+            old.start[rows],
+            old.end[rows],
+            spelling,
+            old.depth[rows],
+            first_sample,
+            np.where(has_details, np.cumsum(has_details) - 1, MISSING).astype(np.int32),
+            old.ploidy[samples],
+            old.flags[samples],
+            old.quality[samples],
+            old.sample_depth[samples],
+            phred_first,
+            old.phred_count[samples],
+            old.phreds[phreds],
+            old.squares[details],
+            old.rank_sums[details],
+            detail_sample,
+            old.strands[detail_samples],
+            phase,
+            depth_first,
+            old.depth_count[detail_samples],
+            old.depths[depths],
+        ),
+        spellings,
+        phases,
+    )
+
+
+def join(parts: Sequence[RecordPart]) -> RecordPart:
+    """Return the records of all parts, one after another."""
+    spellings: dict[str, int] = {}
+    phases: list[str] = []
+    shifts: dict[str, list[NDArray[np.int32]]] = {name: [] for name in RecordColumns._fields}
+    base = dict.fromkeys(("samples", "details", "detail_samples", "phreds", "depths", "phases"), 0)
+    for own, texts, own_phases in parts:
+        numbers = np.array([spellings.setdefault(text, len(spellings)) for text in texts], np.int32)
+        shifts["spelling"].append(numbers[own.spelling])
+        for name, kind in _NUMBERS_OF.items():
+            values = getattr(own, name)
+            shifts[name].append(np.where(values == MISSING, MISSING, values + np.int32(base[kind])))
+        base["samples"] += len(own.ploidy)
+        base["details"] += len(own.squares)
+        base["detail_samples"] += len(own.phase)
+        base["phreds"] += len(own.phreds)
+        base["depths"] += len(own.depths)
+        base["phases"] += len(own_phases)
+        phases += own_phases
+    joined = (
+        np.concatenate(shifts[name] or [getattr(part.columns, name) for part in parts])
+        for name in RecordColumns._fields
+    )
+    return RecordPart(RecordColumns(*joined), list(spellings), phases)
+
+
+# RecordColumns that are row numbers, and what they number.
+_NUMBERS_OF = {
+    "first_sample": "samples",
+    "details": "details",
+    "phred_first": "phreds",
+    "detail_sample": "detail_samples",
+    "phase": "phases",
+    "depth_first": "depths",
+}
+
+
+def spans(first: NDArray[np.int32], counts: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the rows first, ..., first + count - 1 of all items (int64[]), and where each item then begins."""
+    offsets = offsets_from_lengths(counts)
+    rows = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
+    return rows, offsets[:-1].astype(np.int32)
+
+
+def _counts(first: NDArray[np.int32], total: int) -> NDArray[np.int32]:
+    return np.diff(first, append=np.int32(total))
+
+
+def _used(numbers: NDArray[np.int32], texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """Return new numbers, and only the texts that are used."""
+    used = np.unique(numbers[numbers != MISSING])
+    renumbered = np.where(numbers == MISSING, MISSING, np.searchsorted(used, numbers)).astype(np.int32)
+    return renumbered, [texts[number] for number in used.tolist()]
