@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from quire import index, reference
-from quire.algorithms.fm_index import prefix_length_of, words_of_distance
+from quire.algorithms.fm_index import FmIndex, prefix_length_of, words_of_distance
 from quire.algorithms.fm_index.construction import first_rows
 from quire.algorithms.fm_index.construction import gpu as construction
-from quire.algorithms.fm_index.gpu import CardPage, upload_page
+from quire.algorithms.fm_index.gpu import upload_page
 from quire.algorithms.mems import Cursor, Matches, PackedText, Queries, WantedMatches
 from quire.algorithms.mems.gpu import (
     CardRuns,
@@ -96,7 +96,7 @@ def indexed(card: Card, fasta: Path, folder: Path) -> MemsCardAxis:
     return MemsCardAxis([upload_page(card, page)], text)
 
 
-def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distance: int = 64) -> CardPage:
+def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distance: int = 64) -> FmIndex:
     """Index a whole axis (packed, with padding) as one page on the card."""
     text = upload_text(card, words, 0, length)
     rows = suffix_array(card, text)
@@ -104,7 +104,7 @@ def page_of(card: Card, words: NDArray[np.uint64], length: int, sampling_distanc
     blocks, counts, primary = construction.occurrence_blocks(card, text, rows, words_per_block)
     table = construction.prefix_intervals(card, text, rows, prefix_length).reshape(-1)
     unowned = construction.rows_from(card, rows, length)
-    return CardPage(
+    return FmIndex(
         blocks, words_per_block, card.upload(first_rows(counts)), primary, table, prefix_length, rows, 1,
         card.empty(0, np.uint64), unowned, len(unowned), 0, length,
     )  # fmt: skip

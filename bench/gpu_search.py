@@ -14,8 +14,7 @@ from functools import partial
 from statistics import median
 
 import numpy as np
-from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
 from quire.device.card import THREADS, Card, CardArray, Kernel
 
 from bench.cards import REPEATS, Clock, copy_bandwidth, first_card, profiled, resources, seconds_by_events
@@ -32,7 +31,7 @@ def kernel(card: Card, entry: str, words_per_block: int) -> Kernel:
     return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=words_per_block, THREADS=THREADS, RESIDENT=resident)
 
 
-def random_page(card: Card, rows: int, sampling_distance: int, seed: int = 1) -> CardPage:
+def random_page(card: Card, rows: int, sampling_distance: int, seed: int = 1) -> FmIndex:
     """Make a page of random cyclic texts: its blocks and C are those of an FM-index, and no row can be located.
 
     Args:
@@ -58,17 +57,17 @@ def random_page(card: Card, rows: int, sampling_distance: int, seed: int = 1) ->
     C = np.concatenate(([1], 1 + np.cumsum(counts))).astype(np.int64)
     whole = card.upload(np.array([0, rows], np.uint32))  # the prefix table for prefixes of length 0
     nothing, no_rows = card.empty(0, np.uint64), card.empty(0, np.uint32)
-    return CardPage(blocks, words, card.upload(C), primary, whole, 0, no_rows, 1, nothing, no_rows, 0, 0, rows - 1)
+    return FmIndex(blocks, words, card.upload(C), primary, whole, 0, no_rows, 1, nothing, no_rows, 0, 0, rows - 1)
 
 
-def sample_queries(card: Card, page: CardPage, length: int, count: int, seed: int = 1) -> CardArray:
+def sample_queries(card: Card, page: FmIndex, length: int, count: int, seed: int = 1) -> CardArray:
     """Draw queries from random places of a page's text: uint64[count], base i in bits 2i and 2i + 1."""
     queries = card.empty(count, np.uint64)
     kernel(card, "sample_queries", page.words_per_block).for_each(count, page, length, count, seed, queries)
     return queries
 
 
-def search_packed(card: Card, page: CardPage, queries: CardArray, length: int) -> CardArray:
+def search_packed(card: Card, page: FmIndex, queries: CardArray, length: int) -> CardArray:
     """Return the intervals of queries (`sample_queries`) of 1 to 32 bases: int64[m, 2], (low, high)."""
     found = card.empty((len(queries), 2), np.int64)
     search = kernel(card, "search_packed", page.words_per_block)
@@ -76,7 +75,7 @@ def search_packed(card: Card, page: CardPage, queries: CardArray, length: int) -
     return found
 
 
-def visits(card: Card, page: CardPage, queries: CardArray, length: int) -> int:
+def visits(card: Card, page: FmIndex, queries: CardArray, length: int) -> int:
     """Count the distinct blocks that each step of a search visits; the last base of a query needs none."""
     visited = card.empty(len(queries), np.int64)
     count = kernel(card, "count_visits", page.words_per_block)
@@ -84,7 +83,7 @@ def visits(card: Card, page: CardPage, queries: CardArray, length: int) -> int:
     return int(visited.sum())
 
 
-def reader_of_blocks(card: Card, page: CardPage, count: int) -> tuple[Callable[[], None], int]:
+def reader_of_blocks(card: Card, page: FmIndex, count: int) -> tuple[Callable[[], None], int]:
     """Return a launch that reads at least `count` random, independent blocks of an index, and their number."""
     units, reads = page.words_per_block // 2, 64
     groups = -(-count // reads)

@@ -38,6 +38,7 @@ def build_index(
     if sa_sampling > 1:
         kept, sampled_rows = construction_cpu.sample_suffix_array(rows, sa_sampling)
     owned_length = text.size if owned_length is None else owned_length
+    unowned_rows = construction_cpu.rows_from(rows, owned_length)
     index = FmIndex(
         blocks=blocks,
         words_per_block=words_per_block,
@@ -48,7 +49,8 @@ def build_index(
         suffix_array=kept,
         sa_sampling=sa_sampling,
         sampled_rows=sampled_rows,
-        unowned_rows=construction_cpu.rows_from(rows, owned_length),
+        unowned_rows=unowned_rows,
+        unowned_count=len(unowned_rows),
         start=0,
         owned_length=owned_length,
     )

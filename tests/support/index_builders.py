@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from quire.algorithms.fm_index import FmIndex
-from quire.algorithms.fm_index.gpu import CardPage, upload_page
+from quire.algorithms.fm_index.gpu import upload_page
 from quire.device.card import Card
 
 # Default parameters of `quire.index.build` in tests.
@@ -54,12 +54,13 @@ def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_
         sa_sampling=sa_sampling,
         sampled_rows=np.empty(0, np.uint64) if sa_sampling == 1 else _sampled_rows(len(rows), kept),
         unowned_rows=unowned.astype(np.uint32),
+        unowned_count=len(unowned),
         start=start,
         owned_length=owned_length,
     )  # fmt: skip
 
 
-def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[CardPage]:
+def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[FmIndex]:
     """Cut an axis into pages on a card.
 
     Args:

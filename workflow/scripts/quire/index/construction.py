@@ -113,6 +113,7 @@ def open_page(directory: str | Path, reference: Reference, verify: bool = True) 
         primary=manifest["primary"],
         prefix_length=manifest["prefix_length"],
         sa_sampling=manifest["parameters"]["sa_sampling"],
+        unowned_count=len(arrays["unowned_rows"]),
         start=page.start,
         owned_length=page.owned_end - page.start,
         **{name: array.reshape(-1) for name, array in arrays.items()},

@@ -14,13 +14,14 @@ from quire.algorithms.complete.trie import gpu as trie
 from quire.algorithms.complete.windows import MOST_ORIENTED, ORIENTED_SHIFT
 from quire.algorithms.complete.windows.gpu import CardAxis, windows_of
 from quire.algorithms.complete.windows.gpu import find_ends as ends_of_windows
-from quire.algorithms.fm_index.gpu import CardPage, CardPages
+from quire.algorithms.fm_index import FmIndex
+from quire.algorithms.fm_index.gpu import CardPages
 from quire.device.card import Card, CardArray, OutOfDeviceMemory
 from quire.reads.gpu import CardReads
 
 
 def find_ends(
-    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, max_differences: int, room: int
+    card: Card, pages: list[FmIndex] | CardPages, reads: CardReads, axis: CardAxis, max_differences: int, room: int
 ) -> Iterator[Ends]:
     """Find all ends of reads, as arrays on the card, with the arguments of `quire.algorithms.complete.cpu.find_ends`.
 
@@ -50,7 +51,7 @@ def find_ends(
 
 
 def _candidates(
-    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, differences: int
+    card: Card, pages: list[FmIndex] | CardPages, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Return the candidates of reads in all pages: uint64[] each."""
     lengths, bases = np.diff(card.download(reads.offsets)), int(axis.islands[-1])

@@ -42,6 +42,7 @@ class FmIndex(NamedTuple):
         sa_sampling: 1 for a whole suffix array.
         sampled_rows: uint64[2 * (n // 64 + 1)], empty for a whole suffix array.
         unowned_rows: uint32[m].
+        unowned_count: their number, m; kernels for cards know no lengths of arrays.
         start: first axis position of the page; axis position = start + position in the page.
         owned_length: position in the page from which on hits belong to the next page.
     """
@@ -56,6 +57,7 @@ class FmIndex(NamedTuple):
     sa_sampling: int
     sampled_rows: np.ndarray
     unowned_rows: np.ndarray
+    unowned_count: int
     start: int
     owned_length: int
 

@@ -162,7 +162,7 @@ def page_of(table, number):
     row = table[number]
     first_rows = carray(_pointer(row[2, 0], np.int64), row[2, 1])
     return FmIndex(_words(row[0]), row[1, 0], first_rows, row[3, 0], _halves(row[4]), row[5, 0], _halves(row[6]),
-                      row[7, 0], _words(row[8]), _halves(row[9]), row[10, 0], row[11, 0])  # fmt: skip
+                      row[7, 0], _words(row[8]), _halves(row[9]), row[10, 0], row[11, 0], row[12, 0])  # fmt: skip
 
 
 @inlined

@@ -6,7 +6,7 @@
 #pragma once
 #include "quire/device/types.cuh"
 
-// As quire.algorithms.fm_index.gpu.CardPage lays it out.
+// As quire.algorithms.fm_index.FmIndex lays it out.
 struct Page {
     const u64* blocks;
     i64 words_per_block;

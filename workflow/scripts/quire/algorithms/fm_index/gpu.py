@@ -6,7 +6,7 @@ Kernels search them with the functions of fm_index.cuh.
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,47 +18,26 @@ log = logging.getLogger("quire.align")
 Text = TypeVar("Text")
 
 
-class CardPage(NamedTuple):
-    """The arrays of an `FmIndex` on a card and the place of its page on the axis (fm_index.cuh: Page)."""
-
-    blocks: CardArray
-    words_per_block: int
-    C: CardArray
-    primary: int
-    prefix_table: CardArray
-    prefix_length: int
-    suffix_array: CardArray
-    sa_sampling: int
-    sampled_rows: CardArray
-    unowned_rows: CardArray
-    unowned_count: int
-    start: int
-    owned_length: int
-
-
 def arrays_of(index: FmIndex) -> list[np.ndarray]:
     """Return the arrays of an index, in the order in which `page_on_card` takes them."""
     return [member for member in index if isinstance(member, np.ndarray)]
 
 
-def upload_page(card: Card, index: FmIndex) -> CardPage:
+def upload_page(card: Card, index: FmIndex) -> FmIndex:
     """Copy an index to a card."""
     return page_on_card(index, [card.upload(array) for array in arrays_of(index)])
 
 
-def page_on_card(index: FmIndex, arrays: list[CardArray]) -> CardPage:
-    """Return a page whose arrays are already on the card."""
-    blocks, C, prefix_table, suffix_array, sampled_rows, unowned_rows = arrays
-    return CardPage(
-        blocks, index.words_per_block, C, index.primary, prefix_table, index.prefix_length, suffix_array,
-        index.sa_sampling, sampled_rows, unowned_rows, len(index.unowned_rows), index.start, index.owned_length,
-    )  # fmt: skip
+def page_on_card(index: FmIndex, arrays: list[CardArray]) -> FmIndex:
+    """Return an index whose arrays are already on the card (fm_index.cuh: Page)."""
+    uploaded = iter(arrays)
+    return FmIndex._make(next(uploaded) if isinstance(member, np.ndarray) else member for member in index)
 
 
-def page_table(pages: list[CardPage], most: int) -> tuple[CardArray | int, ...]:
+def page_table(pages: list[FmIndex], most: int) -> tuple[CardArray | int, ...]:
     """Return pages that are all on the card as one argument of a kernel: a struct of an array of `most` pages."""
     members = [member for page in pages for member in page]
-    return tuple(members + [0] * (most * len(CardPage._fields) - len(members)))
+    return tuple(members + [0] * (most * len(FmIndex._fields) - len(members)))
 
 
 class CardPages:
@@ -101,7 +80,7 @@ class CardPages:
     def __len__(self) -> int:
         return len(self.resident) + len(self.cycled)
 
-    def __iter__(self) -> Iterator[CardPage]:
+    def __iter__(self) -> Iterator[FmIndex]:
         yield from self.resident
         uploads: list[Upload] = []
         for index, following in zip_longest(self.cycled, self.cycled[1:]):
@@ -121,7 +100,7 @@ class CardPages:
 
 def upload_index(
     card: Card, upload_text: Callable[[], Text], indexes: Sequence[FmIndex], share: float
-) -> tuple[Text, list[CardPage] | CardPages]:
+) -> tuple[Text, list[FmIndex] | CardPages]:
     """Upload the text of an axis, then the indexes of its pages to at most a share of the memory that is left.
 
     Return both, the pages as a list if all stay on the card. Raise QuireError if they do not fit.

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, CardPages
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPages
 from quire.algorithms.mems import Cursor, Matches, PackedText, Queries, WantedMatches
 from quire.device.card import Card, CardArray, Kernel
 from quire.sequence.packing import BASES_PER_WORD
@@ -105,7 +105,7 @@ class MemsCardAxis(NamedTuple):
         text: the packed axis (`upload_reference`).
     """
 
-    pages: list[CardPage] | CardPages
+    pages: list[FmIndex] | CardPages
     text: CardRuns
 
 
@@ -246,7 +246,7 @@ class _Search:
             stop = self._earlier(begin, stop, chosen.stop, limit / total)
         return self._give(listed, total), stop
 
-    def _search(self, page: CardPage) -> _Hits:
+    def _search(self, page: FmIndex) -> _Hits:
         card, count = self.card, self.window.number
         low, counts = card.empty(count, np.uint32), card.empty(count, np.uint32)
         search = card.kernel(SEARCH, "search_seeds", WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
@@ -286,7 +286,7 @@ class _Search:
         return listed, total
 
     def _list_page(
-        self, page: CardPage, held: _Hits, chosen: _Chosen, wanted: _Range, room: int
+        self, page: FmIndex, held: _Hits, chosen: _Chosen, wanted: _Range, room: int
     ) -> tuple[_Listed | None, int]:
         """Return the matches of a page, and their number; None if there are none or more than `room`."""
         card, number, hits, offsets = self.card, chosen.seeds, chosen.hits, self.offsets

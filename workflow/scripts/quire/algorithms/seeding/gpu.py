@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, CardPages, page_table
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPages, page_table
 from quire.algorithms.seeding import (
     DIAGONAL_BIAS,
     FEW_HITS,
@@ -96,7 +96,7 @@ class _Rarest(NamedTuple):
 
 def find_hits(
     card: Card,
-    pages: list[CardPage] | CardPages,
+    pages: list[FmIndex] | CardPages,
     reads: CardReads,
     text: CardArray,
     parameters: SeedingParameters,
@@ -171,7 +171,7 @@ class _Kernels:
     card: Card
     seed_length: int
 
-    def __call__(self, entry: str, page: CardPage | None = None) -> Kernel:
+    def __call__(self, entry: str, page: FmIndex | None = None) -> Kernel:
         """Return a kernel; those that read a page are compiled for its size of occurrence blocks, to save registers."""
         defines = _defines(self.seed_length)
         if page is None:
@@ -198,7 +198,7 @@ def _lay_seeds(kernels: _Kernels, reads: CardReads, parameters: SeedingParameter
 
 
 def _search_pages(
-    kernels: _Kernels, pages: list[CardPage], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
+    kernels: _Kernels, pages: list[FmIndex], reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
     """Fill chosen (uint64[room]) as `_choose_depths` does; return the intervals on all pages: uint64[pages, room]."""
     room = len(chosen)
@@ -210,7 +210,7 @@ def _search_pages(
 
 def _choose_depths(
     kernels: _Kernels,
-    pages: list[CardPage] | CardPages,
+    pages: list[FmIndex] | CardPages,
     reads: CardReads,
     seeds: CardSeeds,
     text: CardArray,
@@ -228,7 +228,7 @@ def _choose_depths(
 
 
 def _search_chosen(
-    kernels: _Kernels, page: CardPage, reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
+    kernels: _Kernels, page: FmIndex, reads: CardReads, seeds: CardSeeds, text: CardArray, chosen: CardArray
 ) -> CardArray:
     """Return the interval of each seed on a page at its chosen depth (seeding.cuh: Found): uint64[room]."""
     found = kernels.card.empty(len(chosen), np.uint64)
@@ -238,7 +238,7 @@ def _search_chosen(
 
 def _locate_rarest(
     kernels: _Kernels,
-    page: CardPage,
+    page: FmIndex,
     reads: CardReads,
     seeds: CardSeeds,
     rarest: _Rarest,

@@ -21,7 +21,7 @@ BYTES_PER_READ, BYTES_PER_BASE = 680, 4
 
 
 def steps_on(card: Card, plentiful: bool = False) -> Steps:
-    """Return the steps on a card, where all arrays are; pages are a list of `CardPage`s or a `CardPages`.
+    """Return the steps on a card, where all arrays are; pages are a list of `FmIndex` or a `CardPages`.
 
     If the card is not `plentiful`, so that half of the free memory may not suffice for the matrices of extension, each
     extension asks the driver for the free memory.

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.algorithms.complete.windows.gpu import DEFINES, NO_CANDIDATE, CardAxis
-from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, CardPages
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPages
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
@@ -27,7 +27,7 @@ class _FoundPieces(NamedTuple):
 
 
 def candidates_of(
-    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, differences: int
+    card: Card, pages: list[FmIndex] | CardPages, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Return the candidates of reads in all pages: uint64[] each."""
     candidates = []
@@ -45,11 +45,11 @@ def candidates_of(
     return candidates
 
 
-def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
+def _kernel(card: Card, entry: str, page: FmIndex) -> Kernel:
     return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
 
 
-def _search(card: Card, page: CardPage, reads: CardReads, differences: int) -> _FoundPieces:
+def _search(card: Card, page: FmIndex, reads: CardReads, differences: int) -> _FoundPieces:
     count = 2 * len(reads) * (differences + 1)
     found = _FoundPieces(card.empty(count, np.uint32), card.empty(count, np.int32), card.empty(count, np.int32))
     _kernel(card, "search_pieces", page).for_each(count, page, reads, differences, count, found)

@@ -17,8 +17,8 @@ import numpy as np
 from quire.algorithms.complete.pieces import lay_pieces
 from quire.algorithms.complete.windows.gpu import DEFINES as WINDOW_DEFINES
 from quire.algorithms.complete.windows.gpu import NO_CANDIDATE, CardAxis
-from quire.algorithms.fm_index import SAMPLING_DISTANCES, words_of_distance
-from quire.algorithms.fm_index.gpu import CardPage, CardPages
+from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
+from quire.algorithms.fm_index.gpu import CardPages
 from quire.device.card import Card, CardArray, Kernel
 from quire.reads.gpu import CardReads
 
@@ -71,7 +71,7 @@ class _TrieWalk(NamedTuple):
 
 
 def candidates_of(
-    card: Card, pages: list[CardPage] | CardPages, reads: CardReads, axis: CardAxis, differences: int
+    card: Card, pages: list[FmIndex] | CardPages, reads: CardReads, axis: CardAxis, differences: int
 ) -> list[CardArray]:
     """Return the candidates (uint64[] each) in all pages of reads cut by `pieces_of`."""
     laid = lay_pieces(card.download(reads.offsets), int(axis.islands[-1]), differences)
@@ -96,11 +96,11 @@ def candidates_of(
     return candidates
 
 
-def _kernel(card: Card, entry: str, page: CardPage) -> Kernel:
+def _kernel(card: Card, entry: str, page: FmIndex) -> Kernel:
     return card.kernel(SOURCE, entry, WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
 
 
-def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) -> CardPieces:
+def _sorted(card: Card, page: FmIndex, reads: CardReads, pieces: CardPieces) -> CardPieces:
     """Return pieces sorted by their last bases, with their bounds in a page."""
     keys = card.empty(pieces.piece_count, np.uint64)
     _kernel(card, "last_bases", page).for_each(pieces.piece_count, reads, pieces, keys)
@@ -114,7 +114,7 @@ def _sorted(card: Card, page: CardPage, reads: CardReads, pieces: CardPieces) ->
 
 
 def _walk(
-    card: Card, page: CardPage, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
+    card: Card, page: FmIndex, reads: CardReads, axis: CardAxis, pieces: CardPieces, walk: _TrieWalk
 ) -> list[CardArray]:
     """Return the candidates of pieces in a page: uint64[] each."""
     items = _room(card, max(pieces.piece_count, 1))
