@@ -195,7 +195,7 @@ rule list_low_coverage:
     threads: 4
     resources:
         **ALIGNMENTS,
-        mem_mb=growing(2000),
+        mem_mb=growing(counting_memory),
         runtime=120,
     params:
         low_depth=SETTINGS["align"]["low_depth"],
@@ -226,7 +226,7 @@ if SETTINGS["rescore"]["intervals"]:
         threads: 4
         resources:
             **ALIGNMENTS,
-            mem_mb=growing(2000),
+            mem_mb=growing(counting_memory),
             runtime=120,
         params:
             low_depth=SETTINGS["align"]["low_depth"],
@@ -255,7 +255,7 @@ if SETTINGS["report"]["known_sites"]:
         threads: 4
         resources:
             **ALIGNMENTS,
-            mem_mb=growing(2000),
+            mem_mb=growing(counting_memory),
             runtime=120,
         params:
             digest=sources.digest("count_known_sites.py"),

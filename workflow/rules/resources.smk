@@ -98,6 +98,11 @@ def finishing_disk(wildcards, input):
     return int(0.75 * sum(map(size, input.units)))
 
 
+def counting_memory(wildcards, input, threads):
+    """Return the megabytes for counting finished alignments: records that wait, text, and samtools for CRAM."""
+    return SNAKEMAKE + 620 + packed_reference()["axis_length"] / 4e6 + 800 * (FORMAT == "cram")
+
+
 def pair_memory(wildcards, input, threads):
     """Return the megabytes for aligning a pair."""
     return 4000 + 3000 * MAYBE_CARDS
@@ -131,13 +136,14 @@ def calling_memory(wildcards, input, threads):
     """Return the megabytes for calling a piece: shared memory, what each process holds, and CUDA's own.
 
     A process holds the reads of a unit, but at most 250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB
-    each for 10,000 reads, 54 for 25,000, 90 for 50,000, 198 for 250,000. A card takes larger batches.
+    each for 10,000 reads, 54 for 25,000, 90 for 50,000, 198 for 250,000. A card takes larger batches, and lines of a gVCF wait in the parent.
     """
     units, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
     samples = [wildcards.sample] if "sample" in wildcards.keys() else SAMPLES
     reads = 250_000 * min(1, sum(map(reads_of, samples)) / bases)
     processes = min(threads, units[int(wildcards.piece)])
-    return SNAKEMAKE + 1.08 * (200 + processes * 0.4 * reads**0.5) + (1000 + 215 * processes) * MAYBE_CARDS
+    own = 0.4 * reads**0.5 + 40 * GVCF
+    return SNAKEMAKE + len(samples) + 1.08 * (200 + processes * own) + (1000 + 215 * processes) * MAYBE_CARDS
 
 
 def gathering_memory(wildcards, input, threads):
@@ -145,7 +151,7 @@ def gathering_memory(wildcards, input, threads):
     return (
         SNAKEMAKE
         + 200
-        + min(40 * sum(map(size, input.parts)), 300 + 120 * threads)
+        + min(40 * sum(map(size, input.parts)), 900 + 150 * threads)
         + 5e-5 * len(SAMPLES) ** 2 * (threads + 1)
     )
 
