@@ -8,7 +8,7 @@ from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.reference import Reference
 from quire.rescore.joint import JointRequest, genotype_interval
-from quire.rescore.joint.folder import add_gvcfs, remove_samples, stores_of
+from quire.rescore.joint.folder import add_gvcfs, changed_cohort, stores_of, stores_to_remove
 
 from tests.rescore.test_joint_oracle import gvcf_lines
 from tests.support.builders import write_fasta
@@ -70,20 +70,42 @@ def test_only_a_new_gvcf_is_read(world: Path, tmp_path: Path) -> None:
 
 
 def test_a_sample_that_is_taken_out_leaves_no_trace(world: Path, tmp_path: Path) -> None:
-    reference = Reference.open(world / "reference")
     add(world, tmp_path / "fewer", "a c e")
     add(world, tmp_path / "cohort", "a b c d e two")
-    remove_samples(tmp_path / "cohort", reference, ["b", "y", "d", "x"])
+    with changed_cohort(tmp_path / "cohort", world / "reference", [], ["b", "y", "d", "x"], 1) as stores:
+        assert [store.samples for store in stores] == [["a"], ["c"], ["e"]]
     assert joint(world, tmp_path / "cohort") == joint(world, tmp_path / "fewer")
+
+
+def test_a_failed_change_takes_nothing_out(world: Path, tmp_path: Path) -> None:
+    add(world, tmp_path / "cohort", "a b")
+    before = {path: path.read_bytes() for path in (tmp_path / "cohort").iterdir()}
+    (tmp_path / "bad.g.vcf.gz").write_bytes((world / "c.g.vcf.gz").read_bytes()[:-100])
+    for gvcfs, removed in (([tmp_path / "bad.g.vcf.gz"], ["a"]), ([], ["a", "b"])):
+        with (
+            pytest.raises(InputError, match=r"is truncated|has no sample"),
+            changed_cohort(tmp_path / "cohort", world / "reference", gvcfs, removed, 1),
+        ):
+            pass
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_sample_that_is_replaced(world: Path, tmp_path: Path) -> None:
+    add(world, tmp_path / "cohort", "a b")
+    other = write_gvcf(tmp_path / "a.g.vcf.gz", ["a"], LENGTHS, [])
+    with changed_cohort(tmp_path / "cohort", world / "reference", [other], ["a"], 1) as stores:
+        assert [Path(str(store.state[0])).parent for store in stores] == [tmp_path, world]
+    with pytest.raises(InputError, match=r"its samples are in the cohort .* take them out with --remove"):
+        add(world, tmp_path / "cohort", "a")
 
 
 def test_each_mistake_is_one_sentence(world: Path, tmp_path: Path) -> None:
     reference, cohort = Reference.open(world / "reference"), tmp_path / "cohort"
     add(world, cohort, "a two")
     with pytest.raises(InputError, match=r"--remove: 'q' is not in the cohort"):
-        remove_samples(cohort, reference, ["q"])
+        stores_to_remove(cohort, reference, ["q"])
     with pytest.raises(InputError, match=r"--remove: 'x' shares the gVCF .*two\.g\.vcf\.gz with y; name them all"):
-        remove_samples(cohort, reference, ["a", "x"])
+        stores_to_remove(cohort, reference, ["a", "x"])
     assert [store.samples for store in stores_of(cohort, reference)] == [["a"], ["x", "y"]]
     copy = write_gvcf(tmp_path / "copy.g.vcf.gz", ["a"], LENGTHS, [])
     with pytest.raises(InputError, match=r"copy\.g\.vcf\.gz: its samples are in the cohort .* from .*a\.g\.vcf\.gz"):

@@ -218,6 +218,32 @@ def test_a_piece_may_begin_within_a_chain_of_deletions(world: Path, tmp_path: Pa
             assert genotyped(90, cut, all_sites) + genotyped(cut, 140, all_sites) == whole
 
 
+def test_a_block_around_other_records_counts_after_them(world: Path, tmp_path: Path) -> None:
+    contigs = {"c": 300, "d": 300}
+    variant = "500 . DP=20 GT:AD:DP:GQ:PL 0/1:10,10,0:20:99:400,0,400,430,430,860"
+    around = ["c 1 . A <NON_REF> . . END=290 GT:DP:GQ:PL 0/0:30:60:0,60,900", f"c 50 . C T,<NON_REF> {variant}"]
+    first = write_gvcf(tmp_path / "1.g.vcf.gz", ["around"], contigs, around)
+    second = write_gvcf(tmp_path / "2.g.vcf.gz", ["other"], contigs, [f"c 200 . C T,<NON_REF> {variant}"])
+    found = []
+    for start in (0, 150):
+        genotype_gvcfs(world / "small", [first, second], [("c", start, 300)], tmp_path / "all.vcf.gz", 30.0)
+        found.append(lines_of(tmp_path / "all.vcf.gz")[-1])
+    assert found[0] == found[1]
+    assert sample_of(found[0], 0)["PL"] == "0,60,900"
+
+
+def test_lower_case_letters_are_letters(world: Path, tmp_path: Path) -> None:
+    contigs = {"c": 300, "d": 300}
+    variant = "500 . DP=20 GT:AD:DP:GQ:PL 0/1:10,10,0:20:99:400,0,400,430,430,860"
+    lines = [[f"c 50 . {letters} {variant}"] for letters in ("C T,<NON_REF>", "c t,<NON_REF>")]
+    lines.append(["c 50 . c <NON_REF> . . END=60 GT:DP:GQ:PL 0/0:30:60:0,60,900"])
+    gvcfs = [write_gvcf(tmp_path / f"{n}.g.vcf.gz", [f"s{n}"], contigs, own) for n, own in enumerate(lines)]
+    genotype_gvcfs(world / "small", gvcfs, [("c", 0, 300)], tmp_path / "all.vcf.gz", 30.0)
+    (only,) = lines_of(tmp_path / "all.vcf.gz")
+    assert only[3:5] == ["C", "T"]
+    assert [sample_of(only, n)["GT"] for n in range(3)] == ["0/1", "0/1", "0/0"]
+
+
 def test_blocks_with_a_quality_alone_and_other_ploidies(world: Path, tmp_path: Path) -> None:
     contigs = {"c": 300, "d": 300}
     first = write_gvcf(

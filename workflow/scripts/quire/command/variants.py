@@ -32,7 +32,7 @@ with loading():
     from quire.rescore.intervals import pieces_of
     from quire.rescore.job import CallingRequest, Output, open_job
     from quire.rescore.joint import JointRequest, genotype_interval
-    from quire.rescore.joint.folder import add_gvcfs, remove_samples, stores_of
+    from quire.rescore.joint.folder import changed_cohort
     from quire.rescore.why import explain
 
 _SAMPLES = read_schema(SCHEMAS / "samples.schema.yaml")
@@ -139,31 +139,26 @@ def joint(arguments: list[str]) -> None:
         with _work(parser, given, settings) as (work, reference, pieces):
             compile_stage("joint", given.threads)
             cohort = given.cohort or work / "cohort"
-            if given.remove:
-                remove_samples(cohort, Reference.open(reference), given.remove)
-            add_gvcfs(cohort, reference, given.gvcf, given.threads)
-            stores = stores_of(cohort, Reference.open(reference))
-            if not stores:
-                raise InputError(f"{cohort}: has no sample; give its gVCF.")
-            if not given.cohort:
-                stores.sort(key=lambda store: given.gvcf.index(store.gvcf))
-            parts = [work / f"{number}.vcf.gz" for number in range(len(pieces))]
-            for part, piece in zip(parts, pieces, strict=True):
-                genotype_interval(
-                    JointRequest(
-                        reference_directory=reference,
-                        stores=[store.path for store in stores],
-                        intervals=piece,
-                        part=part,
-                        minimum_quality=settings["minimum_quality"],
-                        backend=given.backend,
-                        fasta=given.reference,
-                        threads=given.threads,
-                        filters=settings["filters"],
-                        all_sites=settings["emit"] == "all_sites",
-                        regions=settings["intervals"],
+            with changed_cohort(cohort, reference, given.gvcf, given.remove, given.threads) as stores:
+                if not given.cohort:
+                    stores.sort(key=lambda store: given.gvcf.index(store.gvcf))
+                parts = [work / f"{number}.vcf.gz" for number in range(len(pieces))]
+                for part, piece in zip(parts, pieces, strict=True):
+                    genotype_interval(
+                        JointRequest(
+                            reference_directory=reference,
+                            stores=[store.path for store in stores],
+                            intervals=piece,
+                            part=part,
+                            minimum_quality=settings["minimum_quality"],
+                            backend=given.backend,
+                            fasta=given.reference,
+                            threads=given.threads,
+                            filters=settings["filters"],
+                            all_sites=settings["emit"] == "all_sites",
+                            regions=settings["intervals"],
+                        )
                     )
-                )
             _join(parts, given.output)
 
 

@@ -41,7 +41,7 @@ from quire.rescore.joint.store import WINDOW
 from quire.rescore.joint.window import Cohort, CohortWindow, require_apart
 from quire.rescore.provenance import provenance
 
-MOST_SAMPLES = 2000  # whose records of a whole window a process holds: about 1 GB
+MOST_SAMPLES = 1000  # whose records of a whole window a process holds: about 0.7 GB
 log = logging.getLogger("quire.rescore")
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
 """The fields of a VCF of every position."""

@@ -16,6 +16,7 @@ from quire.run.inputs import require_text
 
 FIRST_SAMPLE = 9  # column
 MISSING = -1
+LARGEST_PLOIDY = 255
 _LARGEST = (1 << 31) - 1
 _KEYS = "GT", "AD", "DP", "GQ", "MIN_DP", "PL", "SB", "PGT", "PID", "PS"  # of FORMAT, in the order of `_sample`
 _NO_VARIANT = frozenset("0.")
@@ -140,13 +141,14 @@ def parse_record(line: str, at: str, samples: int) -> RecordValues:
     _, position, _, reference, alternates, _, _, info_text, format_text, *texts = columns
     alleles = [reference, *alternates.split(",")]
     _check_alleles(alleles, at)
+    alleles = [text if text == NON_REFERENCE else text.upper() for text in alleles]
     try:
         start = _number(position) - 1
         info = {key: value for key, _, value in (item.partition("=") for item in info_text.split(";"))}
         return RecordValues(
             start=start,
-            end=_number(info["END"]) if "END" in info else start + len(reference),
-            spelling=f"{reference}\t{alternates}",
+            end=_number(info.get("END") or str(start + len(reference))),
+            spelling=f"{alleles[0]}\t{','.join(alleles[1:])}",
             depth=_number(info.get("DP")),
             squares=_squares(info.get(RAW_MAPPING_QUALITY)),
             rank_sums=[float(info.get(key) or "nan") for key in RANK_SUMS],
@@ -171,6 +173,8 @@ def _sample(format_text: str, text: str, alleles: int, at: str) -> SampleValues:
         parts[place] if place < len(parts) else "" for place in _places(format_text)
     )
     members = genotype.replace("|", "/").split("/")
+    if len(members) > LARGEST_PLOIDY:
+        raise ValueError(f"GT has {len(members)} alleles, more than {LARGEST_PLOIDY}")
     phreds = _numbers(phreds_text)
     if phreds and len(phreds) != genotype_count(len(members), alleles):
         raise InputError(f"{at} has {len(phreds)} values in PL, not one per genotype; make it again.")

@@ -19,6 +19,7 @@ from quire.rescore.joint.parsing_cpu import BLOCK, Lines, new_lines, parse_lines
 
 CHUNK_BYTES = 1 << 24
 _LINE_END = b"\n"
+_MOST_DIGITS, _SHOWN = 10, 40  # of a position, and letters of it in a message
 _BASES = np.zeros(256, np.bool_)
 _BASES[list(b"ACGT")] = True
 _UPPER_CASE = ~np.uint8(0x20)
@@ -94,8 +95,9 @@ def _part(path: str | Path, text: NDArray[np.uint8], count: int, after: int, lin
 
 def _record(path: str | Path, line: bytes, samples: int) -> RecordValues:
     position = line.split(b"\t", 2)[1]
-    if not position.isdigit():
-        raise InputError(f"{path}: has a record at position {position.decode(errors='replace')!r}; make it again.")
+    if not position.isdigit() or len(position) > _MOST_DIGITS:
+        shown = position[:_SHOWN].decode(errors="replace")
+        raise InputError(f"{path}: has a record at position {shown!r}; make it again.")
     at = f"{path}: the record at position {int(position)}"
     try:
         return parse_record(line.decode().rstrip("\r"), at, samples)

@@ -12,6 +12,7 @@ from quire.simd.compiled import compiled, inlined
 BLOCK, OTHER = 1, 0
 """Kinds of lines."""
 _TAB, _LINE_END, _COLON, _COMMA, _DOT, _ZERO, _SLASH, _BAR = b"\t\n:,.0/|"
+_UPPER_CASE = np.uint8(0xDF)
 _FIRST_LETTER, _LAST_LETTER, _LOWER_CASE = b"az "
 _MOST_DIGITS = 9  # more are left to Python, which knows the largest number
 _LONGEST_GENOTYPE = 255  # letters; its ploidy fits into a byte
@@ -138,7 +139,7 @@ def _parse_position(text, tabs, lines, i):
     if position < 1 or not _is(text, info, _END):
         return False
     end = _number(text, info + len(_END), tabs[_INFO])
-    lines.letter[i], lines.start[i], lines.end[i] = text[letter], position - 1, end
+    lines.letter[i], lines.start[i], lines.end[i] = text[letter] & _UPPER_CASE, position - 1, end
     return end >= position
 
 

@@ -1,8 +1,8 @@
 """The records of a gVCF in a file of Quire, from which many samples are genotyped together.
 
 The genome is cut into windows of WINDOW bases. A window has the records that overlap it, so a record that reaches into
-the next window is in both. The file is: MAGIC, the compressed windows, offset and size of
-each window (int64), JSON about the gVCF, and a footer with the offset of the JSON and its checksum.
+the next window is in both. The file is: MAGIC, the compressed windows, offset and size of each window (int64), JSON
+about the gVCF, and a footer: where the offsets and the JSON begin, and the CRC-32 of both.
 """
 
 import json
@@ -17,7 +17,7 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from quire.errors import QuireError
+from quire.errors import InputError, QuireError
 from quire.io.files import DAMAGE, atomic_path
 from quire.ragged import offsets_from_lengths
 from quire.reference import Reference
@@ -30,9 +30,10 @@ from quire.rescore.ploidy import PloidyMap
 
 WINDOW = 20_000
 MAGIC = b"QUIREGV1"
-_FOOTER = struct.Struct("<qI8s")
-_SIZES = "<6i"  # of a window, see `_packed`; its CRC-32 stands before them
+_FOOTER = struct.Struct("<qqI8s")
+_SIZES = "<6i"  # of a window, see `_packed`; before them stands a CRC-32 that begins with the window's number
 _LEVEL = 1
+_REMEDY = "delete it and import its gVCF again"
 _UNREADABLE: tuple[type[Exception], ...] = (OSError, ValueError, struct.error, *DAMAGE)
 _PLACE_BYTES = 16  # offset and size of a window
 
@@ -41,8 +42,9 @@ def import_gvcf(reference_directory: str | Path, gvcf: str | Path, store: str | 
     """Write the records of a gVCF to a store and return its samples.
 
     Raises:
-        InputError: the gVCF is damaged, incomplete, or of another reference.
+        InputError: the gVCF is damaged, incomplete, of another reference, or was changed meanwhile.
     """
+    before = state_of(gvcf)
     reference = Reference.open(reference_directory)
     head = read_head(gvcf, dict(contigs_of(reference)))
     with atomic_path(store) as temporary, temporary.open("wb") as file:
@@ -50,24 +52,33 @@ def import_gvcf(reference_directory: str | Path, gvcf: str | Path, store: str | 
         writer = _Writer(file, reference, len(head.samples))
         for contig, part in parts_of(gvcf, head, reference):
             writer.add(contig, part)
-        writer.finish()
+        if state_of(gvcf) != before:
+            raise InputError(f"{gvcf}: was changed while it was imported; import it again.")
+        places = writer.finish()
         at = file.tell()
         content = json.dumps(
             {
                 "gvcf": str(gvcf),
+                "state": before,
                 "samples": head.samples,
                 "ploidy_lines": head.ploidy_lines,
-                "reference": digest_of_contigs(reference),
+                "reference": digest_of(reference),
             }
         ).encode()
         file.write(content)
-        file.write(_FOOTER.pack(at, crc32(content), MAGIC))
+        file.write(_FOOTER.pack(at - len(places), at, crc32(places + content), MAGIC))
     return head.samples
 
 
-def digest_of_contigs(reference: Reference) -> str:
-    """Return a digest of the names and lengths of the contigs, on which the windows depend."""
-    return sha256(repr((WINDOW, contigs_of(reference))).encode()).hexdigest()
+def state_of(gvcf: str | Path) -> list[str | int]:
+    """Return the absolute path of a file, its size and its modification time (ns)."""
+    found = Path(gvcf).stat()
+    return [str(Path(gvcf).resolve()), found.st_size, found.st_mtime_ns]
+
+
+def digest_of(reference: Reference) -> str:
+    """Return a digest of the reference's contigs, on which windows and records depend."""
+    return sha256(repr((WINDOW, contigs_of(reference), reference.contig_checksums)).encode()).hexdigest()
 
 
 def first_windows(reference: Reference) -> NDArray[np.int64]:
@@ -95,13 +106,15 @@ class _Writer:
         if window > self._window:
             self._write_before(window)
 
-    def finish(self) -> None:
-        """Write what waits, and the offsets of all windows."""
+    def finish(self) -> bytes:
+        """Write what waits, then the offsets and sizes of all windows, and return these."""
         self._flush()
         offsets = np.zeros((int(self._first[-1]), 2), np.int64)
         for window, place in self._written.items():
             offsets[window] = place
-        self._file.write(offsets.tobytes())
+        places = offsets.tobytes()
+        self._file.write(places)
+        return places
 
     def _flush(self) -> None:
         if self._contig >= 0:
@@ -119,14 +132,14 @@ class _Writer:
             rows = np.flatnonzero((start < low + WINDOW) & (end > low))
             if len(rows):
                 at = self._file.tell()
-                self._file.write(_packed(take(part, rows), self._samples))
+                self._file.write(_packed(take(part, rows), number))
                 self._written[number] = at, self._file.tell() - at
         kept = np.flatnonzero(end > (window - base) * WINDOW)
         self._waiting = [take(part, kept)] if len(kept) else []
         self._window = window
 
 
-def _packed(part: RecordPart, samples: int) -> bytes:
+def _packed(part: RecordPart, window: int) -> bytes:
     """Return a window as bytes. Row numbers are left out, since they follow from the counts."""
     columns, texts = part.columns, ("\n".join(part.spellings).encode(), "\n".join(part.phases).encode())
     sizes = len(columns.start), len(columns.phreds), len(columns.squares), len(columns.depths), *map(len, texts)
@@ -151,12 +164,12 @@ def _packed(part: RecordPart, samples: int) -> bytes:
     )
     data = isal_zlib.compress(b"".join([*(array.tobytes() for array in arrays), *texts]), _LEVEL)
     packed = struct.pack(_SIZES, *sizes) + data
-    return struct.pack("<I", crc32(packed)) + packed
+    return struct.pack("<I", crc32(packed, window)) + packed
 
 
-def _unpacked(packed: bytes, samples: int) -> RecordPart:
+def _unpacked(packed: bytes, samples: int, window: int) -> RecordPart:
     """Return the window that `_packed` packed; raise ValueError if it is damaged."""
-    if crc32(packed[4:]) != struct.unpack_from("<I", packed)[0]:
+    if crc32(packed[4:], window) != struct.unpack_from("<I", packed)[0]:
         raise ValueError("a checksum is wrong")
     n, phreds, e, depths, *texts = struct.unpack_from(_SIZES, packed, 4)
     content = isal_zlib.decompress(packed[4 + struct.calcsize(_SIZES) :])
@@ -217,6 +230,7 @@ class Store(NamedTuple):
     gvcf: str
     samples: list[str]
     ploidies: PloidyMap
+    state: list[str | int]
     offsets_at: int
 
     @classmethod
@@ -227,18 +241,18 @@ class Store(NamedTuple):
             with path.open("rb") as file:
                 file.seek(-_FOOTER.size, 2)
                 end = file.tell()
-                at, checksum, magic = _FOOTER.unpack(file.read())
-                file.seek(at)
-                content = file.read(end - at)
-            if magic != MAGIC or crc32(content) != checksum:
+                offsets_at, at, checksum, magic = _FOOTER.unpack(file.read())
+                file.seek(offsets_at)
+                content = file.read(max(end - offsets_at, 0))
+            if magic != MAGIC or crc32(content) != checksum or at < offsets_at:
                 raise ValueError("its end is not that of a store")
-            known = json.loads(content)
+            known = json.loads(content[at - offsets_at :])
         except _UNREADABLE as error:
-            raise QuireError(f"{path}: cannot be read ({error}); delete it and run again.") from error
-        if known["reference"] != digest_of_contigs(reference):
-            raise QuireError(f"{path}: is of another reference or version of Quire; delete it and run again.")
-        offsets_at = at - _PLACE_BYTES * int(first_windows(reference)[-1])
-        return cls(path, known["gvcf"], known["samples"], PloidyMap.from_header(known["ploidy_lines"]), offsets_at)
+            raise QuireError(f"{path}: cannot be read ({error}); {_REMEDY}.") from error
+        if known["reference"] != digest_of(reference):
+            raise QuireError(f"{path}: is of another reference or version of Quire; {_REMEDY}.")
+        ploidies = PloidyMap.from_header(known["ploidy_lines"])
+        return cls(path, known["gvcf"], known["samples"], ploidies, known["state"], offsets_at)
 
     def records(self, before: int, start: int, end: int) -> list[RecordPart]:
         """Return the records that overlap a span of a contig, each once, and some more from the same windows.
@@ -260,12 +274,12 @@ class Store(NamedTuple):
                 for number, (at, size) in enumerate(places.tolist(), first):
                     if size:
                         file.seek(at)
-                        part = _unpacked(file.read(size), len(self.samples))
+                        part = _unpacked(file.read(size), len(self.samples), before + number)
                         if number > first or end - start < WINDOW:
                             low = number * WINDOW if number > first else 0
                             has_part = (part.columns.start >= low) & (part.columns.start < end)
                             part = take(part, np.flatnonzero(has_part & (part.columns.end > start)))
                         parts.append(part)
         except _UNREADABLE as error:
-            raise QuireError(f"{self.path}: cannot be read ({error}); delete it and run again.") from error
+            raise QuireError(f"{self.path}: cannot be read ({error}); {_REMEDY}.") from error
         return parts
