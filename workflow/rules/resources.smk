@@ -48,6 +48,11 @@ def size(path):
     return (sum(entry.stat().st_size for entry in os.scandir(path)) if os.path.isdir(path) else alone) / 1e6
 
 
+def sizes(paths):
+    """Return the megabytes of an input of a rule; before its checkpoint has run, it is the checkpoint's file alone."""
+    return sum(map(size, [paths] if isinstance(paths, str) else paths))
+
+
 def index_size(page):
     """Return the megabytes of the index of a page: suffix array, occurrence blocks and prefix table."""
     bases, sampling = page["end"] - page["start"], SETTINGS["index"]["sa_sampling"]
@@ -87,7 +92,7 @@ def finishing_memory(wildcards, input, threads):
     Each thread holds a range of the genome at five times the size of its records, and most of as many wait to be
     written. A range of a deep target has up to 268 MB.
     """
-    records, axis = 3.3 * sum(map(size, input.units)), packed_reference()["axis_length"]
+    records, axis = 3.3 * sizes(input.units), packed_reference()["axis_length"]
     ranges = min(4096, max(1, axis >> 17))
     held = min(records, max(268, 1.7 * threads * records / ranges))
     return min(4000, 1.1 * (SNAKEMAKE + 300 + axis / 4e6 + 5 * held))
@@ -95,7 +100,7 @@ def finishing_memory(wildcards, input, threads):
 
 def finishing_disk(wildcards, input):
     """Return the megabytes of a finished sample: measured are 0.5 for four quality values, 0.72 for forty."""
-    return int(0.75 * sum(map(size, input.units)))
+    return int(0.75 * sizes(input.units))
 
 
 def counting_memory(wildcards, input, threads):
@@ -113,7 +118,7 @@ def searching_memory(wildcards, input, threads):
 
     Measured: 430 MB per thread for complete with 4 differences, 6 bytes per base of the longest query for mems.
     """
-    queries = sum(size(path) for path in [input.get("queries")] if path)
+    queries = sizes(input.get("queries", []))
     return SNAKEMAKE + resident() + 1000 + 560 * threads + 12 * queries + (6000 + 60 * threads) * MAYBE_CARDS
 
 
@@ -148,12 +153,8 @@ def calling_memory(wildcards, input, threads):
 
 def gathering_memory(wildcards, input, threads):
     """Return the megabytes for gathering variants: a window of a part and its text, and the counts of each process."""
-    return (
-        SNAKEMAKE
-        + 200
-        + min(40 * sum(map(size, input.parts)), 900 + 150 * threads)
-        + 5e-5 * len(SAMPLES) ** 2 * (threads + 1)
-    )
+    window = min(40 * sizes(input.parts), 900 + 150 * threads)
+    return SNAKEMAKE + 200 + window + 5e-5 * len(SAMPLES) ** 2 * (threads + 1)
 
 
 def page_memory(wildcards, input, threads):
