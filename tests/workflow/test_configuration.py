@@ -300,6 +300,11 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         "rescore.filters.indel.maximum_FS is 'high' and must be of type",
     ),
     "emit unknown": (set_key("rescore.emit", "everything"), "rescore.emit is 'everything' and must be one of"),
+    "callable without a minimum": (
+        set_key("callable.maximum_depth", 60),
+        "callable.minimum_depth 0; set a minimum depth",
+    ),
+    "no sample callable": (set_key("callable.sample_fraction", 0), "callable.sample_fraction: 0 is less than or equal"),
     "emit without gvcf": (set_key("rescore.emit", "all_sites"), "set rescore.gvcf: true"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),

@@ -65,6 +65,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
         True,
         {"compile_kernels", "check_gvcfs", "rescore_sample", "gather_gvcf", "import_gvcf", "joint_genotype", *VARIANTS},
     ),
+    "callable.minimum_depth": (4, {"find_callable", "gather_callable"}),
     "annotate.gff3": ("genes.gff3", {"annotate_variants", *REPORT}),
     "report.known_sites": ("sites.vcf", {"count_known_sites", *REPORT}),
     "report.truth.vcf": ("", REPORT),
@@ -81,9 +82,12 @@ FILTERS = {
     *(f"rescore.filters.indel.minimum_{name}" for name in ("QUAL", "QD", "ReadPosRankSum")),
 }  # one parameter of one rule
 # Not tried: they need other files (CRAM another FASTA, UMIs other reads), or are refused alone.
-NEEDS_MORE = {"align.format", "align.umi", "samples", "units", "rescore.more_gvcfs", "rescore.emit"} | {
-    f"annotate.{key}" for key in ("program", "database", "database_directory", "options")
-}  # tests/workflow/test_annotators.py
+NEEDS_MORE = {
+    *("align.format", "align.umi", "samples", "units", "rescore.more_gvcfs", "rescore.emit"),
+    *(f"callable.{key}" for key in ("maximum_depth", "minimum_mapping_quality", "sample_fraction")),
+    # tests/workflow/test_annotators.py
+    *(f"annotate.{key}" for key in ("program", "database", "database_directory", "options")),
+}
 
 
 def keys_of(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:

@@ -235,6 +235,57 @@ if SETTINGS["rescore"]["intervals"]:
             "../scripts/count_target.py"
 
 
+if CALLABLE["minimum_depth"]:
+
+    rule find_callable:
+        input:
+            alignments=finished_alignments,
+            reference=REFERENCE,
+            fasta=FASTA,
+            kernels=OUTPUT / ".compiled/align.done",
+        output:
+            regions=ALIGN / "{sample}.callable.bed.gz",
+        log:
+            LOGS / "find_callable/{sample}.log",
+        benchmark:
+            BENCHMARKS / "find_callable/{sample}.tsv"
+        conda:
+            "../../envs/align.yaml"
+        threads: 4
+        resources:
+            **ALIGNMENTS,
+            mem_mb=growing(counting_memory),
+            runtime=120,
+        params:
+            rule={key: value for key, value in CALLABLE.items() if key != "sample_fraction"},
+            digest=sources.digest("find_callable.py"),
+        script:
+            "../scripts/find_callable.py"
+
+    rule gather_callable:
+        input:
+            samples=expand(ALIGN / "{sample}.callable.bed.gz", sample=SAMPLES),
+            reference=REFERENCE,
+            intervals=SETTINGS["rescore"]["intervals"] or [],
+        output:
+            regions=RESCORE / "all.callable.bed.gz",
+        log:
+            LOGS / "gather_callable.log",
+        benchmark:
+            BENCHMARKS / "gather_callable.tsv"
+        conda:
+            "../../envs/align.yaml"
+        threads: 1
+        resources:
+            mem_mb=growing(lambda wildcards, input, threads: 1000 + 2.2 * packed_reference()["axis_length"] / 1e6),
+            runtime=240,
+        params:
+            sample_fraction=CALLABLE["sample_fraction"],
+            digest=sources.digest("gather_callable.py"),
+        script:
+            "../scripts/gather_callable.py"
+
+
 if SETTINGS["report"]["known_sites"]:
 
     rule count_known_sites:

@@ -228,6 +228,12 @@ def known_sites_of_samples():
     return expand(ALIGN / "{sample}.known_sites.json", sample=SAMPLES) if SETTINGS["report"]["known_sites"] else []
 
 
+def callable_regions():
+    """Return the callable regions of the samples and of the cohort, if they are configured."""
+    own = expand(ALIGN / "{sample}.callable.bed.gz", sample=SAMPLES)
+    return [*own, str(RESCORE / "all.callable.bed.gz")] if CALLABLE["minimum_depth"] else []
+
+
 def files_of_pieces(pattern):
     """Return an input function for one file per piece of the reference; one job calls each piece."""
 
@@ -258,6 +264,7 @@ def results_of_samples():
         *alignments_of_samples(),
         *known_sites_of_samples(),
         *calls_of_samples(),
+        *callable_regions(),
         *([str(REPORT / "truth.json")] if TRUTH["vcf"] else []),
     ]
 

@@ -278,6 +278,12 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
     if truth["sample"] and truth["sample"] not in samples:
         raise InputError(f"configuration: report.truth.sample {truth['sample']} is not in {settings['samples']}.")
+    least, most = (settings["callable"][f"{key}_depth"] for key in ("minimum", "maximum"))
+    if most and not 1 <= least <= most:
+        raise InputError(
+            f"configuration: callable.maximum_depth is {most} and callable.minimum_depth {least}; set a minimum "
+            "depth from 1 to the maximum."
+        )
     if settings["rescore"]["emit"] != "variants" and not settings["rescore"]["gvcf"]:
         raise InputError(
             "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: true."

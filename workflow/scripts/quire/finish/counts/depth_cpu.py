@@ -60,6 +60,17 @@ def count_depth(span: DepthSpan, genome: Genome, target: Target, counters: Count
     return low
 
 
+def regions_of_depth(span: DepthSpan, lengths: NDArray[np.int64], least: int, most: int) -> NDArray[np.int64]:
+    """Return a span's regions (int64[n, 3]: contig, start, end) of depth `least` to `most`, neighbours joined."""
+    contigs, starts, ends, depths = _depth_runs(*span.records, span.carried, span.start, span.end, lengths)
+    kept = (depths >= least) & (depths <= most)
+    contigs, starts, ends = contigs[kept], starts[kept], ends[kept]
+    apart = (contigs[1:] != contigs[:-1]) | (starts[1:] != ends[:-1])
+    one, any_kept = np.ones(1, np.bool_), len(contigs) > 0
+    first, last = np.concatenate([one[:any_kept], apart]), np.concatenate([apart, one[:any_kept]])
+    return np.stack([contigs[first], starts[first], ends[last]], axis=1)
+
+
 @compiled
 def in_order(fixed):
     """Return True if records (FIXED_FIELDS[n]) are sorted by contig and position, with those without contig last."""

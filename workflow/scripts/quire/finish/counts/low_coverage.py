@@ -1,4 +1,4 @@
-"""Regions of low coverage of a sample: a BED file of all of them, and the longest for the report."""
+"""BED files of regions found in the order of the genome; for those of low coverage also the longest, for the report."""
 
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,14 @@ LISTED = 20
 BYTES_AT_A_TIME = 1 << 20  # of text that is compressed
 
 
-class LowCoverage:
-    """Writer of a bgzip BED file of low-depth regions; adjacent rows of consecutive batches are joined."""
+class RegionFile:
+    """Writer of a bgzip BED file of regions; adjacent rows of consecutive batches are joined."""
 
-    def __init__(self, path: Path, contigs: list[str], below: int) -> None:
-        """Create an empty file, for regions with a depth below `below` on contigs of these names."""
-        self.below = below
+    def __init__(self, path: Path, contigs: list[str], comment: str = "") -> None:
+        """Create a file for regions on contigs of these names; its first line is the comment, if there is one."""
         self._path, self._contigs = path, contigs
-        self._text = bytearray()
+        self._text = bytearray(f"# {comment}\n".encode() if comment else b"")
         self._last = np.empty((0, 3), np.int64)
-        self._longest = self._last
-        self._regions = self._positions = 0
         path.write_bytes(b"")
 
     def add(self, rows: NDArray[np.int64]) -> None:
@@ -38,10 +35,35 @@ class LowCoverage:
         self._write(rows[:-1])
         self._last = rows[-1:]
 
-    def close(self) -> dict[str, Any]:
-        """Write the last row and close the file; return the summary for counts.json (docs/formats.md)."""
+    def finish(self) -> None:
+        """Write the last row and close the file."""
         self._write(self._last)
         self._flush(BGZF_END)
+
+    def _write(self, rows: NDArray[np.int64]) -> None:
+        self._text += "".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()).encode()
+        if len(self._text) >= BYTES_AT_A_TIME:
+            self._flush()
+
+    def _flush(self, end: bytes = b"") -> None:
+        with self._path.open("ab") as stream:
+            stream.write(compress_blocks(bytes(self._text)).tobytes() + end)
+        self._text.clear()
+
+
+class LowCoverage(RegionFile):
+    """Writer of the regions with a depth below `below`, which also sums them up."""
+
+    def __init__(self, path: Path, contigs: list[str], below: int) -> None:
+        """Create an empty file."""
+        super().__init__(path, contigs)
+        self.below = below
+        self._longest = self._last
+        self._regions = self._positions = 0
+
+    def close(self) -> dict[str, Any]:
+        """Finish the file; return the summary for counts.json (docs/formats.md)."""
+        self.finish()
         return {
             "below": self.below,
             "regions": self._regions,
@@ -56,11 +78,4 @@ class LowCoverage:
         # Among equally long regions the first, so that the result does not depend on the batches.
         order = np.lexsort((both[:, 1], both[:, 0], both[:, 1] - both[:, 2]))
         self._longest = both[order[:LISTED]]
-        self._text += "".join(f"{self._contigs[contig]}\t{a}\t{b}\n" for contig, a, b in rows.tolist()).encode()
-        if len(self._text) >= BYTES_AT_A_TIME:
-            self._flush()
-
-    def _flush(self, end: bytes = b"") -> None:
-        with self._path.open("ab") as stream:
-            stream.write(compress_blocks(bytes(self._text)).tobytes() + end)
-        self._text.clear()
+        super()._write(rows)
