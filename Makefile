@@ -5,6 +5,7 @@
 # make test    the quick tests, three to six minutes on two cores
 # make test-all  the whole test suite, 20 to 40 minutes on two cores
 # make page-tools  MultiQC and axe-core into .page-tools, for the tests of pages; Chromium and pdftotext are the system's
+# make cohort-tools pixy  bio2zarr, sgkit and pixy into .cohort-tools, for the tests that let them read Quire's VCF
 # make page-check  the tests of pages alone: in a browser, on paper, for axe-core, and in MultiQC
 # make lint    style and types of the Python files, style of the Snakemake files
 # make bench   run the measurements of docs/benchmarks.md
@@ -67,6 +68,22 @@ $(PAGE_TOOLS)/stamp: requirements-page-tools.txt
 	npm install --loglevel=error --no-audit --no-fund --prefix $(PAGE_TOOLS) axe-core@4.14.1
 	@touch $@
 
+# Readers of Quire's VCF, whose packages differ from Quire's too. pixy is in no registry of pip.
+COHORT_TOOLS := .cohort-tools
+PIXY ?= git+https://github.com/ksamuk/pixy@2.2.1
+.PHONY: cohort-tools pixy
+cohort-tools: $(COHORT_TOOLS)/stamp
+pixy: $(COHORT_TOOLS)/pixy.stamp
+
+$(COHORT_TOOLS)/stamp: requirements-cohort-tools.txt
+	$(PYTHON) -m venv $(COHORT_TOOLS)
+	$(COHORT_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -r $<
+	@touch $@
+
+$(COHORT_TOOLS)/pixy.stamp: $(COHORT_TOOLS)/stamp
+	$(COHORT_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check '$(PIXY)'
+	@touch $@
+
 page-check: $(VENV)/test.stamp page-tools
 	$(BIN)/python -m pytest -n 0 tests/workflow/test_pages.py
 
@@ -98,7 +115,7 @@ why: install
 	@$(BIN)/quire why --at '$(AT)' --configfile '$(CONFIG)'
 
 clean:
-	rm -rf $(VENV) $(PAGE_TOOLS) results/demo
+	rm -rf $(VENV) $(PAGE_TOOLS) $(COHORT_TOOLS) results/demo
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] <= (3, 13); \

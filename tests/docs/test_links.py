@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("bench", "tests", "workflow")
-NOT_OURS = {".page-tools", ".venv", ".snakemake", ".git", "results", "node_modules"}
+NOT_OURS = {".page-tools", ".cohort-tools", ".venv", ".snakemake", ".git", "results", "node_modules"}
 DOCUMENTS = sorted(
     path.relative_to(ROOT) for path in ROOT.rglob("*.md") if not NOT_OURS & set(path.relative_to(ROOT).parts)
 )

@@ -35,7 +35,7 @@ use rule * from quire
 
 def clean_copy(folder: Path) -> Path:
     """Copy what a clone has, without what runs and tests left in it."""
-    ignored = shutil.ignore_patterns(".*cache*", "__pycache__", ".venv", ".page-tools", ".snakemake", "results", ".git")
+    ignored = shutil.ignore_patterns(".*cache*", "__pycache__", ".venv", ".*-tools", ".snakemake", "results", ".git")
     return shutil.copytree(REPOSITORY, folder, ignore=ignored)
 
 

@@ -1,4 +1,4 @@
-"""Check how continuous integration handles page tools that cannot be installed (.ci/page-tools)."""
+"""Check how continuous integration handles tools that cannot be installed (.ci/tools)."""
 
 import os
 import subprocess
@@ -13,6 +13,7 @@ CASES = {
         "new connection: [Errno 111] Connection refused')'\nERROR: No matching distribution found for multiqc==1.33",
         75,
     ),
+    "git, no network": ("fatal: unable to access 'x': Could not resolve host: x", 75),
     "npm, no network": ("npm error code ENOTFOUND\nnpm error syscall getaddrinfo", 75),
     "pip, no such version": ("ERROR: No matching distribution found for multiqc==99", 2),
     "npm, no such version": ("npm error code ETARGET\nnpm error notarget No matching version found for axe-core@99", 2),
@@ -34,8 +35,9 @@ def test_tools_that_are_there(tmp_path: Path) -> None:
 
 
 def run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    """Run .ci/page-tools with a fake `make` that runs the script."""
+    """Run .ci/tools with a fake `make` that runs the script."""
     (folder / "make").write_text(f"#!/bin/sh\n{script}")
     (folder / "make").chmod(0o755)
     variables = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
-    return subprocess.run([REPOSITORY / ".ci/page-tools"], capture_output=True, text=True, check=False, env=variables)
+    command = [REPOSITORY / ".ci/tools", "page-tools"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
