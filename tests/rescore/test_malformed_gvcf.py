@@ -32,9 +32,9 @@ def genotype(path: Path, text: str, packed: Path) -> int:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("GT:AD:", "XX:AD:", "at position 20 has a wrong value .*'GT'"),
+        ("GT:AD:", "XX:AD:", "at position 20 has no GT in FORMAT"),
         (":99:", ":9U:", "at position 20 has a wrong value .*'9U'"),
-        (":600,", ":6x,", "at position 20 has a wrong value .*'6x'"),
+        (":600,", ":6x,", "at position 20 has a wrong value .*6x"),
         (":600,", f":{'9' * 40},", "at position 20 has a wrong value"),
         ("MIN_DP:PL\t0/0:20:50:18:", "MIN_DP:PL\t0/0:20:50:1-8:", "at position 1 has a wrong value .*'1-8'"),
         ("RAW_MQandDP=", "RAW_MQandDP=7,", "at position 20 has a wrong value"),
@@ -46,7 +46,7 @@ def genotype(path: Path, text: str, packed: Path) -> int:
         ("0,50,700\n", "0,50,700\0\n", "at position 1 has a wrong value .*700"),
         ("two\t1\t", "two\t+1\t", r"has a record at position '\+1'"),
         ("0,50,700\n", "0,50,700\t0/0\n", "at position 1 does not have the columns of the header"),
-        ("0|1:", f"{'0|' * 255}1:", "at position 20 has a wrong value .*256 alleles"),
+        ("0|1:", f"{'0|' * 255}1:", r"at position 20 has a wrong value .*0\|0"),
         ("##ALT=", f"##{HEADER_KEY}=<Ploidy=two>\n##ALT=", "its header has a wrong line"),
     ],
 )

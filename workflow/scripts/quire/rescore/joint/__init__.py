@@ -38,10 +38,9 @@ from quire.rescore.joint.gvcf import read_head
 from quire.rescore.joint.lines import joint_line, phase_texts
 from quire.rescore.joint.merge import merge_site
 from quire.rescore.joint.store import WINDOW
-from quire.rescore.joint.window import Cohort, CohortWindow, require_apart
+from quire.rescore.joint.window import MOST_SAMPLES, Cohort, CohortWindow, require_apart
 from quire.rescore.provenance import provenance
 
-MOST_SAMPLES = 1000  # whose records of a whole window a process holds: about 0.7 GB
 log = logging.getLogger("quire.rescore")
 WITH_REFERENCE_FIELDS = Fields.of(info=FIELDS.info.values(), format=(*FIELDS.format.values(), REFERENCE_QUALITY))
 """The fields of a VCF of every position."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quire.ragged import offsets_from_lengths
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
-from quire.rescore.joint.gvcf import MISSING, RecordValues
+from quire.rescore.joint.gvcf import MISSING
 
 HAS_VARIANT, IS_CALLED = 1, 2
 """Bits of `RecordColumns.flags`."""
@@ -71,47 +71,32 @@ class RecordPart(NamedTuple):
     phases: Sequence[str]
 
 
-def part_of(records: Sequence[RecordValues]) -> RecordPart:
-    """Return records as columns, each with a row of details."""
-    spellings = {text: n for n, text in enumerate(dict.fromkeys(record.spelling for record in records))}
-    samples = [sample for record in records for sample in record.samples]
-    phases = {text: n for n, text in enumerate(dict.fromkeys(one.phase for one in samples if one.phase))}
-    first = offsets_from_lengths([len(record.samples) for record in records])[:-1]
+def new_columns(
+    records: int, samples: int, phreds: int, details: int, detail_samples: int, depths: int
+) -> RecordColumns:
+    """Return columns with room for so many items."""
 
-    def numbers(values: Sequence[int]) -> NDArray[np.int32]:
-        return np.array(values, np.int32)
+    def numbers(count: int) -> NDArray[np.int32]:
+        return np.empty(count, np.int32)
 
-    def ragged(values: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        lengths = [len(own) for own in values]
-        return (
-            offsets_from_lengths(lengths)[:-1].astype(np.int32),
-            numbers(lengths),
-            numbers([value for own in values for value in own]),
-        )
-
-    return RecordPart(
-        RecordColumns(
-            numbers([record.start for record in records]),
-            numbers([record.end for record in records]),
-            numbers([spellings[record.spelling] for record in records]),
-            numbers([record.depth for record in records]),
-            first.astype(np.int32),
-            np.arange(len(records), dtype=np.int32),
-            np.array([one.ploidy for one in samples], np.uint8),
-            np.array([HAS_VARIANT * one.has_variant + IS_CALLED * one.is_called for one in samples], np.uint8),
-            numbers([one.quality for one in samples]),
-            numbers([one.depth for one in samples]),
-            *ragged([one.phreds for one in samples]),
-            np.array([record.squares or (0, 0) for record in records], np.int64).reshape(-1, 2),
-            np.array([record.rank_sums for record in records], np.float64).reshape(-1, len(RANK_SUMS)),
-            first.astype(np.int32),
-            np.array([one.strands or (MISSING,) * STRANDS for one in samples], np.int32).reshape(-1, STRANDS),
-            numbers([phases[one.phase] if one.phase else MISSING for one in samples]),
-            *ragged([one.depths for one in samples]),
-        ),
-        list(spellings),
-        list(phases),
+    return RecordColumns(
+        *(numbers(records) for _ in range(6)),
+        np.empty(samples, np.uint8),
+        np.empty(samples, np.uint8),
+        *(numbers(samples) for _ in range(4)),
+        numbers(phreds),
+        np.empty((details, 2), np.int64),
+        np.empty((details, len(RANK_SUMS)), np.float64),
+        numbers(details),
+        np.empty((detail_samples, STRANDS), np.int32),
+        *(numbers(detail_samples) for _ in range(3)),
+        numbers(depths),
     )
+
+
+def empty_part() -> RecordPart:
+    """Return no records."""
+    return RecordPart(new_columns(0, 0, 0, 0, 0, 0), [], [])
 
 
 def take(part: RecordPart, rows: NDArray[np.int64]) -> RecordPart:

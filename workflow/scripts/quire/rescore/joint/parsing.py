@@ -1,6 +1,6 @@
 """The records of a gVCF, checked against the reference, from its text to columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +10,27 @@ from quire.errors import InputError
 from quire.io.files import read_errors
 from quire.io.text_chunks import text_chunks
 from quire.io.vcf import NON_REFERENCE
-from quire.ragged import offsets_from_lengths
 from quire.reference import Reference
-from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
-from quire.rescore.joint.columns import STRANDS, RecordColumns, RecordPart, join, part_of, take
-from quire.rescore.joint.gvcf import MISSING, Head, RecordValues, parse_record
-from quire.rescore.joint.parsing_cpu import BLOCK, Lines, new_lines, parse_lines
+from quire.rescore.joint.columns import RecordColumns, RecordPart
+from quire.rescore.joint.gvcf import Head
+from quire.rescore.joint.parsing_cpu import (
+    NO_GENOTYPE,
+    NO_NON_REFERENCE,
+    PLAIN_SPELLINGS,
+    WRONG_ALLELE,
+    WRONG_COLUMNS,
+    WRONG_PHREDS,
+    WRONG_POSITION,
+    Parsed,
+    parse_lines,
+    room_for,
+)
 
 CHUNK_BYTES = 1 << 24
 _LINE_END = b"\n"
-_MOST_DIGITS, _SHOWN = 10, 40  # of a position, and letters of it in a message
+_LONGEST_HEAD = 10_000  # letters of a line in which its contig and position stand
+_SHOWN = 40  # letters of a wrong text in a message
+_PLAIN = [f"{chr(letter)}\t{NON_REFERENCE}" for letter in range(ord("A"), ord("A") + PLAIN_SPELLINGS)]
 _BASES = np.zeros(256, np.bool_)
 _BASES[list(b"ACGT")] = True
 _UPPER_CASE = ~np.uint8(0x20)
@@ -35,7 +46,7 @@ def parts_of(path: str | Path, head: Head, reference: Reference) -> Iterator[tup
     contig, position = -1, 0
     for text in _whole_lines(path):
         at = 0
-        lines = new_lines(text)
+        parsed, columns = room_for(text, len(head.samples))
         while at < len(text):
             name = _first_column(path, text, at)
             number = reference.contig_number.get(name, -1)
@@ -46,8 +57,11 @@ def parts_of(path: str | Path, head: Head, reference: Reference) -> Iterator[tup
                     raise InputError(f"{path}: the records of {name} are not together; run bcftools sort on it.")
                 done.add(number)
                 contig, position = number, 0
-            count, after = parse_lines(text, at, np.frombuffer(bytearray(name.encode()), np.uint8), lines)
-            part = _part(path, text, count, after, lines, len(head.samples))
+            after = parse_lines(
+                text, at, np.frombuffer(bytearray(name.encode()), np.uint8), len(head.samples), parsed, columns
+            )
+            _require_right(path, text, after, parsed.fault.tolist())
+            part = _part(text, parsed, columns, len(head.samples))
             _check(path, part.columns, position, reference, contig)
             _check_letters(path, part, reference, contig)
             yield contig, part
@@ -73,64 +87,60 @@ def _whole_lines(path: str | Path) -> Iterator[NDArray[np.uint8]]:
 
 
 def _first_column(path: str | Path, text: NDArray[np.uint8], at: int) -> str:
-    line = text[at : at + 1000].tobytes().split(b"\n", 1)[0]
+    line = text[at : at + _LONGEST_HEAD].tobytes().split(b"\n", 1)[0]
     name, tab, _ = line.partition(b"\t")
     if not tab:
         raise InputError(f"{path}: has a line without columns ({line[:40]!r}); make or copy the file again.")
     return name.decode(errors="replace")
 
 
-def _part(path: str | Path, text: NDArray[np.uint8], count: int, after: int, lines: Lines, samples: int) -> RecordPart:
-    """Return the records of `count` lines, which end before `after`, in their order."""
-    is_block = (lines.kind[:count] == BLOCK) & (samples == 1)
-    blocks, others = np.flatnonzero(is_block), np.flatnonzero(~is_block)
-    ends = np.append(lines.first[1:count], after) - 1
-    records = [_record(path, text[lines.first[i] : ends[i]].tobytes(), samples) for i in others.tolist()]
-    order = np.empty(count, np.int64)
-    order[blocks] = np.arange(len(blocks))
-    order[others] = len(blocks) + np.arange(len(others))
-    joined = join([_of_blocks(lines, blocks), part_of(records)])
-    return take(joined, order) if len(others) else joined
+def _part(text: NDArray[np.uint8], parsed: Parsed, room: RecordColumns, samples: int) -> RecordPart:
+    """Return the records of a text that were parsed."""
+    records, phreds, details, depths, spellings, phases = parsed.counts.tolist()
+    n, d = records * samples, details * samples
+    counts = [*[records] * 6, *[n] * 6, phreds, *[details] * 3, *[d] * 4, depths]
+    columns = RecordColumns(*(all_[:count].copy() for all_, count in zip(room, counts, strict=True)))
+    content = memoryview(text)
+    numbers = {spelling: number for number, spelling in enumerate(_PLAIN)}
+    own = [
+        numbers.setdefault(bytes(content[first:stop]).decode().upper(), len(numbers))
+        for first, stop in parsed.spelling_spans[:spellings].tolist()
+    ]
+    columns = columns._replace(spelling=np.array([*range(PLAIN_SPELLINGS), *own], np.int32)[columns.spelling])
+    return RecordPart(columns, [*numbers], [_phase(content, spans) for spans in parsed.phase_spans[:phases].tolist()])
 
 
-def _record(path: str | Path, line: bytes, samples: int) -> RecordValues:
-    position = line.split(b"\t", 2)[1]
-    if not position.isdigit() or len(position) > _MOST_DIGITS:
-        shown = position[:_SHOWN].decode(errors="replace")
-        raise InputError(f"{path}: has a record at position {shown!r}; make it again.")
-    at = f"{path}: the record at position {int(position)}"
-    try:
-        return parse_record(line.decode().rstrip("\r"), at, samples)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{at} is no text ({error}); make or copy the gVCF again.") from error
+def _phase(content: memoryview, spans: Sequence[tuple[int, int]]) -> str:
+    genotype, identifier, position = (bytes(content[first:stop]).decode() for first, stop in spans)
+    return f"{genotype}:{identifier}:{int(position) if position.isdecimal() else '.'}"
 
 
-def _of_blocks(lines: Lines, rows: NDArray[np.int64]) -> RecordPart:
-    """Return blocks as columns without details."""
-    letters = np.unique(lines.letter[rows])
-    n, nothing = len(rows), np.empty(0, np.int32)
-    first = offsets_from_lengths(np.ones(n, np.int64))[:-1].astype(np.int32)
-    columns = RecordColumns(
-        lines.start[rows],
-        lines.end[rows],
-        np.searchsorted(letters, lines.letter[rows]).astype(np.int32),
-        np.full(n, MISSING, np.int32),
-        first,
-        np.full(n, MISSING, np.int32),
-        lines.ploidy[rows],
-        lines.flags[rows],
-        lines.quality[rows],
-        lines.depth[rows],
-        lines.phred_first[rows],
-        lines.phred_count[rows],
-        lines.phreds[: int(lines.phred_first[rows[-1]] + lines.phred_count[rows[-1]]) if n else 0],
-        np.empty((0, 2), np.int64),
-        np.empty((0, len(RANK_SUMS))),
-        nothing,
-        np.empty((0, STRANDS), np.int32),
-        *[nothing] * 4,
-    )
-    return RecordPart(columns, [f"{chr(letter)}\t{NON_REFERENCE}" for letter in letters.tolist()], [])
+def _require_right(path: str | Path, text: NDArray[np.uint8], at: int, fault: Sequence[int]) -> None:
+    """Raise InputError for a fault of the line that begins at a place of the text."""
+    kind, first, stop = fault
+    if not kind:
+        return
+    line = text[at : at + _LONGEST_HEAD].tobytes().split(b"\n", 1)[0]
+    position, wrong = _shown(line.split(b"\t", 2)[1]), _shown(text[first:stop].tobytes())
+    record = f"{path}: the record at position {position}"
+    if kind == WRONG_POSITION:
+        raise InputError(f"{path}: has a record at position {wrong!r}; make it again.")
+    if kind == WRONG_COLUMNS:
+        raise InputError(f"{record} does not have the columns of the header; make or copy the gVCF again.")
+    if kind == WRONG_ALLELE:
+        raise InputError(f"{record} has the allele {wrong!r}, which is no bases; make the gVCF again.")
+    if kind == NO_NON_REFERENCE:
+        raise InputError(f"{record} has no allele {NON_REFERENCE}; make the gVCF again.")
+    if kind == NO_GENOTYPE:
+        raise InputError(f"{record} has no GT in FORMAT; make or copy the gVCF again.")
+    if kind == WRONG_PHREDS:
+        count = int((text[first:stop] == ord(",")).sum()) + 1
+        raise InputError(f"{record} has {count} values in PL, not one per genotype; make it again.")
+    raise InputError(f"{record} has a wrong value ({wrong!r}); make or copy the gVCF again.")
+
+
+def _shown(text: bytes) -> str:
+    return text[:_SHOWN].decode(errors="replace")
 
 
 def _check(path: str | Path, columns: RecordColumns, position: int, reference: Reference, contig: int) -> None:

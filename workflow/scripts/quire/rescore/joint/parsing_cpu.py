@@ -1,227 +1,339 @@
-"""Parsing of the reference blocks of a gVCF, which are nearly all of its lines, from text to columns."""
+"""Parsing of the records of a gVCF, from text to columns."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.joint.columns import IS_CALLED
+from quire.rescore.genotyping.allele_frequency_cpu import genotype_count
+from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
+from quire.rescore.gvcf.records import RAW_MAPPING_QUALITY
+from quire.rescore.joint.columns import HAS_VARIANT, IS_CALLED, STRANDS, RecordColumns, new_columns
 from quire.rescore.joint.gvcf import FIRST_SAMPLE, MISSING
+from quire.rescore.joint.values_cpu import (
+    UNKNOWN,
+    find_name,
+    is_missing,
+    name_table,
+    next_mark,
+    parse_number,
+    parse_numbers,
+    parse_real,
+    stands,
+)
 from quire.simd.compiled import compiled, inlined
 
-BLOCK, OTHER = 1, 0
-"""Kinds of lines."""
-_TAB, _LINE_END, _COLON, _COMMA, _DOT, _ZERO, _SLASH, _BAR = b"\t\n:,.0/|"
-_UPPER_CASE = np.uint8(0xDF)
-_FIRST_LETTER, _LAST_LETTER, _LOWER_CASE = b"az "
-_MOST_DIGITS = 9  # more are left to Python, which knows the largest number
-_LONGEST_GENOTYPE = 255  # letters; its ploidy fits into a byte
+RECORDS, PHREDS, DETAILS, DEPTHS, SPELLINGS, PHASES = range(6)
+"""Places of `Parsed.counts`."""
+WRONG_COLUMNS, WRONG_POSITION, WRONG_VALUE, WRONG_ALLELE, NO_NON_REFERENCE, NO_GENOTYPE, WRONG_PHREDS = range(1, 8)
+"""Faults of a record."""
+PLAIN_SPELLINGS = 26
+"""Numbers of spellings before this one are those of the alleles <letter> and <NON_REF>."""
+
+_TAB, _LINE_END, _RETURN, _COLON, _SEMICOLON, _COMMA, _EQUAL, _DOT, _ZERO, _SLASH, _BAR = b"\t\n\r:;,=.0/|"
+_STAR, _LOWER_CASE, _SMALL_A, _SMALL_Z = b"* az"
+_LARGEST = (1 << 31) - 1
+_LARGEST_SQUARES = 1 << 62
+_LARGEST_PLOIDY = 255  # fits into a byte
 _POSITION, _REFERENCE, _ALTERNATE, _INFO, _FORMAT = 1, 3, 4, 7, 8  # columns
+_MOST_KEYS = 64  # of FORMAT
 _NON_REFERENCE = np.frombuffer(b"<NON_REF>", np.uint8).copy()
-_END = np.frombuffer(b"END=", np.uint8).copy()
-_GT, _DP, _GQ, _PL, _MIN_DP, _UNKNOWN = range(6)
-_KEYS = np.frombuffer(b"GTDPGQPL", np.uint8).reshape(4, 2).copy()  # in the order of the numbers
-_LONG_KEY = np.frombuffer(b"MIN_DP", np.uint8).copy()
+_ASCII = 128
+
+_GT, _DP, _GQ, _MIN_DP, _PS, _PL, _AD, _SB, _PGT, _PID = range(10)
+_FORMAT_KEYS = name_table(("GT", "DP", "GQ", "MIN_DP", "PS", "PL", "AD", "SB", "PGT", "PID"))
+_INFO_END, _INFO_DP, _INFO_SQUARES = range(3)  # the rank sums follow
+_INFO_KEYS = name_table(("END", "DP", RAW_MAPPING_QUALITY, *RANK_SUMS))
 
 
-class Lines(NamedTuple):
-    """Lines of a text, with the values of each line that is a plain block of one sample.
+class Parsed(NamedTuple):
+    """Records of a text; arrays have room for as many as the text may have.
 
     Attributes:
-        first: int64[n], where the line begins.
-        kind: uint8[n], BLOCK or OTHER.
-        letter: uint8[n], the reference's letter.
-        start, end, ploidy, flags, quality, depth, phred_first, phred_count, phreds: as in `RecordColumns`.
+        counts: int64[6], items that are used.
+        spelling_spans: int64[n, 2], where REF and ALT begin and end in the text, of spellings that are not plain.
+        phase_spans: int64[d, 3, 2], where PGT, PID and PS begin and end; the last may be missing.
+        fault: int64[3], of the record that ended the parsing: kind or 0, and where the wrong text begins and ends.
     """
 
-    first: NDArray[np.int64]
-    kind: NDArray[np.uint8]
-    letter: NDArray[np.uint8]
-    start: NDArray[np.int32]
-    end: NDArray[np.int32]
-    ploidy: NDArray[np.uint8]
-    flags: NDArray[np.uint8]
-    quality: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    phred_first: NDArray[np.int32]
-    phred_count: NDArray[np.int32]
-    phreds: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    spelling_spans: NDArray[np.int64]
+    phase_spans: NDArray[np.int64]
+    fault: NDArray[np.int64]
 
 
-def new_lines(text: NDArray[np.uint8]) -> Lines:
-    """Return arrays for as many lines and values as a text may have."""
+def room_for(text: NDArray[np.uint8], samples: int) -> tuple[Parsed, RecordColumns]:
+    """Return arrays for all records of a text of a gVCF of `samples` samples.
+
+    Their `spelling` is a letter's number from A on for <letter> and <NON_REF>; PLAIN_SPELLINGS and more count
+    `spelling_spans`. `phase` counts `phase_spans`.
+    """
     n = int(np.count_nonzero(text == _LINE_END))
-    return Lines(
-        first=np.empty(n, np.int64),
-        kind=np.empty(n, np.uint8),
-        letter=np.empty(n, np.uint8),
-        start=np.empty(n, np.int32),
-        end=np.empty(n, np.int32),
-        ploidy=np.empty(n, np.uint8),
-        flags=np.empty(n, np.uint8),
-        quality=np.empty(n, np.int32),
-        depth=np.empty(n, np.int32),
-        phred_first=np.empty(n, np.int32),
-        phred_count=np.empty(n, np.int32),
-        phreds=np.empty(len(text) // 2 + 1, np.int32),
+    values = len(text) // 2 + 1  # each has a letter and a mark
+    columns = min(n * samples, values)
+    parsed = Parsed(
+        np.zeros(6, np.int64),
+        np.empty((n, 2), np.int64),
+        np.empty((columns, 3, 2), np.int64),
+        np.zeros(3, np.int64),
     )
+    return parsed, new_columns(n, columns, values, n, columns, values)
 
 
 @compiled
-def parse_lines(text, at, contig, lines):
-    """Parse the lines of a contig (its name as uint8[]) from `at` on; return their number and where they end.
+def parse_lines(text, at, contig, samples, parsed, columns):
+    """Parse the lines of a contig (its name as uint8[]) from `at` on, up to the first with a fault.
 
-    Every line of `text` has an end. A block in an unusual form is OTHER.
+    Every line of `text` has an end. Return where the records end.
     """
-    tabs = np.empty(FIRST_SAMPLE, np.int64)
-    count, phreds = 0, 0
-    while at < len(text) and _is(text, at, contig) and text[at + len(contig)] == _TAB:
-        found = 0
-        stop = at
-        while text[stop] != _LINE_END:
-            if text[stop] == _TAB:
-                if found < len(tabs):
-                    tabs[found] = stop
-                found += 1
-            stop += 1
-        lines.first[count] = at
-        lines.kind[count] = OTHER
-        if found == len(tabs) and _parse_position(text, tabs, lines, count):
-            values = _parse_sample(text, tabs, stop, lines, count, phreds)
-            if values >= 0:
-                lines.kind[count] = BLOCK
-                phreds += values
+    # Functions get few arrays, since a call costs a reference count for each.
+    counts, fault = parsed.counts, parsed.fault
+    ends = np.empty(FIRST_SAMPLE + samples, np.int64)  # of columns
+    keys = np.empty(_MOST_KEYS, np.int64)  # of FORMAT
+    info = np.zeros((len(_INFO_KEYS), 2), np.int64)  # where each value begins and ends
+    values = np.zeros((len(_FORMAT_KEYS), 2), np.int64)
+    numbers = np.empty(_PS + 1, np.int64)
+    counts[:] = 0
+    fault[:] = 0
+    while at < len(text) and stands(text, at, contig) and text[at + len(contig)] == _TAB:
+        i, detail = counts[RECORDS], counts[DETAILS]
+        found, stop = _split_line(text, at, ends)
+        position = parse_number(text, ends[_POSITION - 1] + 1, ends[_POSITION])
+        if position == MISSING:
+            return _fail(fault, WRONG_POSITION, ends[_POSITION - 1] + 1, ends[_POSITION], at)
+        if found != len(ends):
+            return _fail(fault, WRONG_COLUMNS, at, at, at)
+        first, after = ends[_REFERENCE - 1] + 1, ends[_ALTERNATE]
+        alleles = _count_alleles(text, first, after, fault)
+        if alleles == 0:
+            return at
+        columns.start[i] = position - 1
+        columns.end[i] = min(position - 1 + ends[_REFERENCE] - first, _LARGEST)
+        columns.spelling[i] = PLAIN_SPELLINGS + counts[SPELLINGS]
+        if alleles == 2 and ends[_REFERENCE] == first + 1:
+            columns.spelling[i] = (text[first] | _LOWER_CASE) - _SMALL_A
+        else:
+            parsed.spelling_spans[counts[SPELLINGS], 0], parsed.spelling_spans[counts[SPELLINGS], 1] = first, after
+            counts[SPELLINGS] += 1
+
+        _split_info(text, ends[_INFO - 1] + 1, ends[_INFO], info)
+        columns.depth[i] = MISSING
+        for key in range(_INFO_SQUARES):
+            if not is_missing(text, info[key, 0], info[key, 1]):
+                number = parse_number(text, info[key, 0], info[key, 1])
+                if number == MISSING:
+                    return _fail(fault, WRONG_VALUE, info[key, 0], info[key, 1], at)
+                if key == _INFO_END:
+                    columns.end[i] = number
+                else:
+                    columns.depth[i] = number
+        is_right, squares, reads = _parse_squares(text, info[_INFO_SQUARES, 0], info[_INFO_SQUARES, 1])
+        if not is_right:
+            return _fail(fault, WRONG_VALUE, info[_INFO_SQUARES, 0], info[_INFO_SQUARES, 1], at)
+        columns.squares[detail, 0], columns.squares[detail, 1] = squares, reads
+        has_details = squares > 0 or reads > 0
+        for test in range(len(RANK_SUMS)):
+            first, after = info[_INFO_SQUARES + 1 + test, 0], info[_INFO_SQUARES + 1 + test, 1]
+            columns.rank_sums[detail, test] = np.nan
+            if not is_missing(text, first, after):
+                is_right, columns.rank_sums[detail, test] = parse_real(text, first, after)
+                if not is_right:
+                    return _fail(fault, WRONG_VALUE, first, after, at)
+                has_details = True
+
+        known = _parse_keys(text, ends[_FORMAT - 1] + 1, ends[_FORMAT], keys)
+        if known == 0:
+            return _fail(fault, NO_GENOTYPE, at, at, at)
+        columns.first_sample[i], columns.detail_sample[detail] = i * samples, detail * samples
+        for sample in range(samples):
+            row, own = i * samples + sample, detail * samples + sample
+            _split_sample(text, ends[FIRST_SAMPLE - 1 + sample] + 1, ends[FIRST_SAMPLE + sample], keys, known, values)
+            ploidy, flags = _parse_genotype(text, values[_GT, 0], values[_GT, 1], alleles)
+            if ploidy > _LARGEST_PLOIDY:
+                return _fail(fault, WRONG_VALUE, values[_GT, 0], values[_GT, 1], at)
+            columns.ploidy[row], columns.flags[row] = ploidy, flags
+            for key in range(_DP, _PS + 1):
+                numbers[key] = MISSING
+                if not is_missing(text, values[key, 0], values[key, 1]):
+                    numbers[key] = parse_number(text, values[key, 0], values[key, 1])
+                    if numbers[key] == MISSING:
+                        return _fail(fault, WRONG_VALUE, values[key, 0], values[key, 1], at)
+            columns.quality[row] = numbers[_GQ]
+            columns.sample_depth[row] = numbers[_DP] if numbers[_MIN_DP] == MISSING else numbers[_MIN_DP]
+
+            first, after = values[_PL, 0], values[_PL, 1]
+            count = parse_numbers(text, first, after, columns.phreds, counts[PHREDS])
+            if count == MISSING:
+                return _fail(fault, WRONG_VALUE, first, after, at)
+            if count and count != genotype_count(ploidy, alleles):
+                return _fail(fault, WRONG_PHREDS, first, after, at)
+            columns.phred_first[row], columns.phred_count[row] = counts[PHREDS], count
+            counts[PHREDS] += count
+
+            first, after = values[_AD, 0], values[_AD, 1]
+            count = parse_numbers(text, first, after, columns.depths, counts[DEPTHS])
+            if count == MISSING:
+                return _fail(fault, WRONG_VALUE, first, after, at)
+            columns.depth_first[own], columns.depth_count[own] = counts[DEPTHS], count
+            counts[DEPTHS] += count
+            has_details |= count > 0
+
+            first, after = values[_SB, 0], values[_SB, 1]
+            count = parse_numbers(text, first, after, columns.depths, counts[DEPTHS])  # as working space
+            if count == MISSING:
+                return _fail(fault, WRONG_VALUE, first, after, at)
+            for place in range(STRANDS):
+                columns.strands[own, place] = columns.depths[counts[DEPTHS] + place] if count == STRANDS else MISSING
+            has_details |= count == STRANDS
+
+            columns.phase[own] = MISSING
+            if _has_phase(text, values):
+                if not _is_ascii(text, values[_PGT, 0], values[_PGT, 1]) or not _is_ascii(
+                    text, values[_PID, 0], values[_PID, 1]
+                ):
+                    return _fail(fault, WRONG_VALUE, values[_PGT, 0], values[_PID, 1], at)
+                columns.phase[own] = counts[PHASES]
+                parsed.phase_spans[counts[PHASES], 0] = values[_PGT]
+                parsed.phase_spans[counts[PHASES], 1] = values[_PID]
+                parsed.phase_spans[counts[PHASES], 2] = values[_PS]
+                counts[PHASES] += 1
+                has_details = True
+        columns.details[i] = detail if has_details else MISSING
+        counts[DETAILS] += has_details
+        counts[RECORDS] += 1
+        at = stop + 1
+    return at
+
+
+@inlined
+def _fail(fault, kind, first, stop, at):
+    fault[0], fault[1], fault[2] = kind, first, stop
+    return at
+
+
+@inlined
+def _split_line(text, at, ends):
+    """Write where columns end, and return their number and the end of the line."""
+    columns = np.int64(0)
+    while text[at] != _LINE_END:
+        if text[at] == _TAB:
+            if columns < len(ends):
+                ends[columns] = at
+            columns += 1
+        at += 1
+    stop = at - 1 if text[at - 1] == _RETURN else at
+    for column in range(columns, len(ends)):
+        ends[column] = stop
+    return columns + 1, at
+
+
+@inlined
+def _count_alleles(text, at, stop, fault):
+    """Return the number of alleles of REF and ALT, 0 for a fault."""
+    alleles, others, first = 0, 0, at
+    while at <= stop:
+        after = at
+        while after < stop and text[after] != _COMMA and text[after] != _TAB:
+            after += 1
+        is_other = alleles > 0 and after - at == len(_NON_REFERENCE) and stands(text, at, _NON_REFERENCE)
+        is_star = alleles > 0 and after == at + 1 and text[at] == _STAR
+        is_bases = after > at
+        for place in range(at, after):
+            is_bases &= _SMALL_A <= text[place] | _LOWER_CASE <= _SMALL_Z
+        if not is_other and not is_star and not is_bases:
+            return _fail(fault, WRONG_ALLELE, at, after, 0)
+        others += is_other
+        alleles += 1
+        at = after + 1
+    return alleles if others else _fail(fault, NO_NON_REFERENCE, first, stop, 0)
+
+
+@inlined
+def _split_info(text, at, end, values):
+    """Write where the values of _INFO_KEYS begin and end; equal places for one that is missing."""
+    for key in range(len(values)):
+        values[key, 0], values[key, 1] = at, at
+    while at < end:
+        stop = next_mark(text, at, end, _SEMICOLON)
+        equal = next_mark(text, at, stop, _EQUAL)
+        key = find_name(_INFO_KEYS, text, at, equal)
+        if key != UNKNOWN:
+            values[key, 0], values[key, 1] = min(equal + 1, stop), stop
+        at = stop + 1
+
+
+@inlined
+def _parse_squares(text, at, stop):
+    """Parse the sum of squares and the number of reads; return False and zeros for a wrong text."""
+    if is_missing(text, at, stop):
+        return True, np.int64(0), np.int64(0)
+    comma = next_mark(text, at, stop, _COMMA)
+    if comma == at or comma + 1 >= stop:
+        return False, np.int64(0), np.int64(0)
+    has_squares, squares = parse_real(text, at, comma)
+    has_reads, reads = parse_real(text, comma + 1, stop)
+    if has_squares and has_reads and 0 <= squares < _LARGEST_SQUARES and 0 <= reads < _LARGEST_SQUARES:
+        return True, np.int64(squares), np.int64(reads)
+    return False, np.int64(0), np.int64(0)
+
+
+@inlined
+def _parse_keys(text, at, end, keys):
+    """Write the keys of FORMAT and return their number, 0 if GT is missing."""
+    count, has_genotype = 0, False
+    while at < end and count < len(keys):
+        stop = next_mark(text, at, end, _COLON)
+        keys[count] = find_name(_FORMAT_KEYS, text, at, stop)
+        has_genotype |= keys[count] == _GT
         count += 1
         at = stop + 1
-    return count, at
+    return count if has_genotype else 0
 
 
 @inlined
-def _is(text, at, expected):
-    """Return True if `expected` stands at a place of the text and is not its end."""
-    if at + len(expected) >= len(text):
-        return False
-    same = 0
-    while same < len(expected) and text[at + same] == expected[same]:
-        same += 1
-    return same == len(expected)
+def _split_sample(text, at, end, keys, count, values):
+    """Write where the values of _FORMAT_KEYS begin and end; equal places for one that is missing."""
+    for key in range(len(values)):
+        values[key, 0], values[key, 1] = at, at
+    for place in range(count):
+        stop = next_mark(text, at, end, _COLON)
+        if keys[place] != UNKNOWN:
+            values[keys[place], 0], values[keys[place], 1] = at, stop
+        at = min(stop + 1, end)
 
 
 @inlined
-def _is_letter(byte):
-    return _FIRST_LETTER <= byte | _LOWER_CASE <= _LAST_LETTER
+def _parse_genotype(text, at, end, alleles):
+    """Return ploidy and flags of GT; a ploidy above the largest for a wrong one."""
+    flags, ploidy = IS_CALLED, 0
+    while at <= end:
+        stop = at
+        while stop < end and text[stop] != _SLASH and text[stop] != _BAR:
+            stop += 1
+        allele = parse_number(text, at, stop)
+        if stop == at + 1 and text[at] == _DOT:
+            flags &= ~IS_CALLED
+        elif allele == MISSING or allele >= alleles:
+            return _LARGEST_PLOIDY + 1, 0
+        elif allele > 0:
+            flags |= HAS_VARIANT
+        ploidy += 1
+        at = stop + 1
+    return ploidy, flags
 
 
 @inlined
-def _number(text, at, stop):
-    """Return the number that fills the text from `at` to `stop`; MISSING for any other text."""
-    if at >= stop or stop - at > _MOST_DIGITS:
-        return np.int64(MISSING)
-    value = np.int64(0)
-    for i in range(at, stop):
-        digit = np.int64(text[i]) - _ZERO
-        if digit < 0 or digit > 9:
-            return np.int64(MISSING)
-        value = 10 * value + digit
-    return value
+def _has_phase(text, values):
+    """Return True for a PGT with an allele and a PID."""
+    has_allele = False
+    for place in range(values[_PGT, 0], values[_PGT, 1]):
+        has_allele |= _ZERO <= text[place] <= _ZERO + 9
+    return has_allele and not is_missing(text, values[_PID, 0], values[_PID, 1])
 
 
 @inlined
-def _parse_position(text, tabs, lines, i):
-    """Parse the columns up to INFO; return False for a line that is no plain block."""
-    letter = tabs[_REFERENCE - 1] + 1
-    if tabs[_REFERENCE] != letter + 1 or tabs[_ALTERNATE] - tabs[_ALTERNATE - 1] != len(_NON_REFERENCE) + 1:
-        return False
-    if not _is_letter(text[letter]) or not _is(text, tabs[_ALTERNATE - 1] + 1, _NON_REFERENCE):
-        return False
-    position = _number(text, tabs[_POSITION - 1] + 1, tabs[_POSITION])
-    info = tabs[_INFO - 1] + 1
-    if position < 1 or not _is(text, info, _END):
-        return False
-    end = _number(text, info + len(_END), tabs[_INFO])
-    lines.letter[i], lines.start[i], lines.end[i] = text[letter] & _UPPER_CASE, position - 1, end
-    return end >= position
-
-
-@inlined
-def _parse_sample(text, tabs, stop, lines, i, phreds):
-    """Parse FORMAT and the sample; return the number of values of PL, -1 for a line that is no plain block."""
-    lines.ploidy[i], lines.flags[i] = 0, 0
-    lines.quality[i] = MISSING
-    lines.phred_first[i], lines.phred_count[i] = phreds, 0
-    depth, least = np.int64(MISSING), np.int64(MISSING)
-    key, value = tabs[_FORMAT - 1] + 1, tabs[_FORMAT] + 1
-    keys_end = tabs[_FORMAT]
-    while key < keys_end and value < stop:
-        key_stop, value_stop = key, value
-        while key_stop < keys_end and text[key_stop] != _COLON:
-            key_stop += 1
-        while value_stop < stop and text[value_stop] != _COLON:
-            value_stop += 1
-        name = _key_number(text, key, key_stop)
-        if name == _GT:
-            if not _parse_genotype(text, value, value_stop, lines, i):
-                return -1
-        elif name == _PL:
-            if not _parse_phreds(text, value, value_stop, lines, i):
-                return -1
-        elif name == _UNKNOWN:
-            return -1
-        elif not (value_stop == value + 1 and text[value] == _DOT):
-            number = _number(text, value, value_stop)
-            if number == MISSING:
-                return -1
-            if name == _DP:
-                depth = number
-            elif name == _GQ:
-                lines.quality[i] = number
-            else:
-                least = number
-        key, value = key_stop + 1, value_stop + 1
-    lines.depth[i] = depth if least == MISSING else least
-    return np.int64(lines.phred_count[i]) if lines.ploidy[i] else -1
-
-
-@inlined
-def _key_number(text, at, stop):
-    if stop - at == _KEYS.shape[1]:
-        for number in range(len(_KEYS)):
-            if text[at] == _KEYS[number, 0] and text[at + 1] == _KEYS[number, 1]:
-                return number
-    if stop - at == len(_LONG_KEY) and _is(text, at, _LONG_KEY):
-        return _MIN_DP
-    return _UNKNOWN
-
-
-@inlined
-def _parse_genotype(text, at, stop, lines, i):
-    """Parse GT of zeros and dots; return False for any other."""
-    flags = IS_CALLED
+def _is_ascii(text, at, stop):
+    result = True
     for place in range(at, stop):
-        letter = text[place]
-        if (place - at) % 2:
-            if letter != _SLASH and letter != _BAR:
-                return False
-        elif letter == _DOT:
-            flags = 0
-        elif letter != _ZERO:
-            return False
-    lines.ploidy[i], lines.flags[i] = (stop - at + 1) // 2, flags
-    return (stop - at) % 2 == 1 and stop - at < _LONGEST_GENOTYPE
-
-
-@inlined
-def _parse_phreds(text, at, stop, lines, i):
-    """Parse PL, one value more than GT has alleles; return False for any other."""
-    count = 0
-    first = at
-    for place in range(at, stop + 1):
-        if place == stop or text[place] == _COMMA:
-            number = _number(text, first, place)
-            if number == MISSING:
-                return False
-            lines.phreds[lines.phred_first[i] + count] = number
-            count += 1
-            first = place + 1
-    lines.phred_count[i] = count
-    return count == lines.ploidy[i] + 1
+        result &= text[place] < _ASCII
+    return result

@@ -127,13 +127,14 @@ class _Writer:
         part = self._waiting[0] if len(self._waiting) == 1 else join(self._waiting)
         start, end = part.columns.start, part.columns.end
         base = int(self._first[self._contig])
-        for number in range(self._window, window):
-            low = (number - base) * WINDOW
-            rows = np.flatnonzero((start < low + WINDOW) & (end > low))
-            if len(rows):
-                at = self._file.tell()
-                self._file.write(_packed(take(part, rows), number))
-                self._written[number] = at, self._file.tell() - at
+        lows = np.arange(self._window - base, window - base) * WINDOW
+        first = np.searchsorted(np.maximum.accumulate(end), lows, "right")  # no record before it reaches the window
+        after = np.searchsorted(start, lows + WINDOW)
+        for number in np.flatnonzero(first < after).tolist():
+            rows = first[number] + np.flatnonzero(end[first[number] : after[number]] > lows[number])
+            at = self._file.tell()
+            self._file.write(_packed(take(part, rows), self._window + number))
+            self._written[self._window + number] = at, self._file.tell() - at
         kept = np.flatnonzero(end > (window - base) * WINDOW)
         self._waiting = [take(part, kept)] if len(kept) else []
         self._window = window
@@ -254,32 +255,44 @@ class Store(NamedTuple):
         ploidies = PloidyMap.from_header(known["ploidy_lines"])
         return cls(path, known["gvcf"], known["samples"], ploidies, known["state"], offsets_at)
 
-    def records(self, before: int, start: int, end: int) -> list[RecordPart]:
-        """Return the records that overlap a span of a contig, each once, and some more from the same windows.
+    def windows(self, before: int, first: int, last: int) -> list[tuple[int, RecordPart]]:
+        """Return the records of some windows of a contig with the windows' numbers; a window without any is left out.
 
         Args:
             before: number of the contig's first window.
-            start: first position of the span, 0-based.
-            end: position after the last.
+            first: number of the first window, counted in the contig.
+            last: number of the last.
 
         Raises:
             QuireError: the file is damaged.
         """
-        first, last = start // WINDOW, (end - 1) // WINDOW
         try:
             with self.path.open("rb", buffering=0) as file:
                 file.seek(self.offsets_at + _PLACE_BYTES * (before + first))
                 places = np.frombuffer(file.read(_PLACE_BYTES * (last - first + 1)), np.int64).reshape(-1, 2)
-                parts = []
+                found = []
                 for number, (at, size) in enumerate(places.tolist(), first):
                     if size:
                         file.seek(at)
-                        part = _unpacked(file.read(size), len(self.samples), before + number)
-                        if number > first or end - start < WINDOW:
-                            low = number * WINDOW if number > first else 0
-                            has_part = (part.columns.start >= low) & (part.columns.start < end)
-                            part = take(part, np.flatnonzero(has_part & (part.columns.end > start)))
-                        parts.append(part)
+                        found.append((number, _unpacked(file.read(size), len(self.samples), before + number)))
         except _UNREADABLE as error:
             raise QuireError(f"{self.path}: cannot be read ({error}); {_REMEDY}.") from error
-        return parts
+        return found
+
+
+def overlapping(windows: Sequence[tuple[int, RecordPart]], start: int, end: int) -> list[RecordPart]:
+    """Return the records that overlap a span of a contig, each once, and some more from the same windows.
+
+    Args:
+        windows: those that the span overlaps, see `Store.windows`.
+        start: first position of the span, 0-based.
+        end: position after the last.
+    """
+    first, parts = start // WINDOW, []
+    for number, part in windows:
+        if number > first or end - start < WINDOW:
+            low = number * WINDOW if number > first else 0
+            has_part = (part.columns.start >= low) & (part.columns.start < end)
+            part = take(part, np.flatnonzero(has_part & (part.columns.end > start)))
+        parts.append(part)
+    return parts

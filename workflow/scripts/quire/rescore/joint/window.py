@@ -12,9 +12,11 @@ from quire.errors import InputError
 from quire.io.vcf import NON_REFERENCE, SPANNING_DELETION
 from quire.ragged import offsets_from_lengths
 from quire.reference import Reference
-from quire.rescore.joint.columns import RecordColumns, join, part_of
-from quire.rescore.joint.store import WINDOW, Store, first_windows
+from quire.rescore.joint.columns import RecordColumns, RecordPart, empty_part, join
+from quire.rescore.joint.store import WINDOW, Store, first_windows, overlapping
 from quire.rescore.joint.window_cpu import pick_records
+
+MOST_SAMPLES = 1000  # whose records of a whole window a process holds: about 0.7 GB
 
 
 class Cohort:
@@ -35,6 +37,8 @@ class Cohort:
         sizes = [len(store.samples) for store in self.stores]
         self.column_file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         self.column_sample = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+        self._kept_key = -1, -1, -1
+        self._kept: list[list[tuple[int, RecordPart]]] = []
         self._varying = {contig for store in self.stores for contig in store.ploidies.borders}
         self._usual = np.array([store.ploidies.usual for store in self.stores], np.int64)[self.column_file]
 
@@ -48,11 +52,11 @@ class Cohort:
         before = int(self._first_window[number])
         reach = start
         while True:
-            # All records of a window are there if the span has its length (`Store.records`).
+            # All records of a window are there if the span has its length (`overlapping`).
             low = reach if end - reach < WINDOW else reach // WINDOW * WINDOW
-            parts = [store.records(before, reach, end) for store in self.stores]
+            parts = [overlapping(windows, reach, end) for windows in self._windows(before, reach, end)]
             counts = [sum(len(part.columns.start) for part in own) for own in parts]
-            joined = join([part for own in parts for part in own] or [part_of([])])
+            joined = join([part for own in parts for part in own] or [empty_part()])
             window = CohortWindow(
                 self, contig, reach, joined.columns, joined.spellings, joined.phases, offsets_from_lengths(counts)
             )
@@ -60,6 +64,16 @@ class Cohort:
             if reach >= low:
                 window.start = reach
                 return window
+
+    def _windows(self, before: int, start: int, end: int) -> list[list[tuple[int, RecordPart]]]:
+        """Return the windows of each store around a span. Short targets share a window, which is kept for them."""
+        key = before, start // WINDOW, (end - 1) // WINDOW
+        if key == self._kept_key:
+            return self._kept
+        found = [store.windows(*key) for store in self.stores]
+        if end - start < WINDOW and len(self.samples) <= MOST_SAMPLES:
+            self._kept_key, self._kept = key, found
+        return found
 
     def ploidies(self, contig: str, position: int) -> NDArray[np.int64]:
         """Return the ploidy of each column at a position where its file has no record (int64[columns])."""
