@@ -1,10 +1,12 @@
 """Contamination and kinship in simulations: mixed reads of two people, and families with Mendelian inheritance."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from quire.report.contamination import FEWEST_SITES, from_called_sites, from_known_sites, likely_source
+from quire.report import contamination
+from quire.report.contamination import FEWEST_SITES, SHARES, from_called_sites, from_known_sites, likely_source
 from quire.report.relatedness import relate, relation
 from quire.report.samples import relatives_of
 from quire.rescore.cohort_counts import PAIR_COUNTS, PairCounter
@@ -70,6 +72,28 @@ def test_mixtures_are_found_at_known_sites(share: float) -> None:
     estimate = from_known_sites([[*site, number] for site, number in found.items()], FREQUENCY_BINS)
     assert estimate is not None
     assert estimate.share == pytest.approx(share, rel=0.1, abs=0.005)
+
+
+def whole_grid(likelihood: Callable[[float, float], float], sites: int) -> contamination.Contamination:
+    """Return the best share of the grid without interpolation, and the shares within DROP of it."""
+    table = np.array([max(likelihood(share, error) for error in contamination.ERRORS) for share in SHARES])
+    inside = SHARES[table >= table.max() - contamination.DROP]
+    return contamination.Contamination(float(SHARES[table.argmax()]), float(inside[0]), float(inside[-1]), sites)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.003, 0.02, 0.1, 0.35])
+@pytest.mark.parametrize("sites", [300, 4000])
+def test_the_search_finds_the_best_of_the_grid(share: float, sites: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(3):
+        cells = called(*mixed_reads(share, sites, seed)[1:])
+        found = from_called_sites(cells)
+        with monkeypatch.context() as patch:
+            patch.setattr(contamination, "_maximum", whole_grid)
+            best = from_called_sites(cells)
+        assert best is not None
+        assert found is not None
+        assert abs(np.searchsorted(SHARES, found.share) - np.searchsorted(SHARES, best.share)) <= 1
+        assert (found.low, found.high) == (min(found.share, best.low), max(found.share, best.high))
 
 
 def test_few_sites_tell_nothing() -> None:

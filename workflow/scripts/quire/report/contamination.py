@@ -11,6 +11,7 @@ underestimated.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,16 @@ SHARES = np.array([0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.06, 
 """Grid of contaminations; a parabola through the best three points refines the estimate."""
 ERRORS = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032])
 """Grid of error rates: the fraction of reads with the other allele in a homozygous genotype."""
+STARTS = (*range(9), *range(9, len(SHARES), 3))
+"""Shares from which the search starts. Below 5 % the likelihood may have several maxima."""
 DROP = 1.92  # drop of the log-likelihood at the ends of a 95 % interval
 FEWEST_SITES = 50
 SPREAD = 0.07  # deviation of the allele fraction: a quarter of heterozygous sites shifted each way
 FEWEST_READS = 30  # of the reference, that a sample can explain
 EXPLAINED = 0.35  # share of such reads where a source lacks the allele, over that at all sites; of others 0.6 to 1
 ROUNDS = 12  # iterations to estimate the number of sites of each genotype
+SETTLED = 1e-6  # change of the shares of the genotypes at which the iterations end
+MOST_READS = 100  # of both alleles at a site, as counted
 
 _CALLED = np.arange(0.05, 0.46, 0.05)  # read fractions of a called allele that the sample does not have
 
@@ -34,6 +39,7 @@ _OWN, _OTHER = (grid.ravel() for grid in np.meshgrid(np.arange(3), np.arange(3),
 # Probability of the contaminant's genotype (column, alternate alleles) given the sample's own (row) under the neutral
 # spectrum: the integral of C(2, g) C(2, h) p^(g + h - 1) (1 - p)^(4 - g - h) over p is a beta function.
 _NEUTRAL = np.array([[0, 12, 2], [12, 8, 4], [2, 4, 6]]) / np.array([[14], [24], [12]])
+_OF_OWN = np.where(np.arange(3)[:, None] == _OWN, _NEUTRAL.ravel(), 0)
 
 
 @dataclass(frozen=True)
@@ -57,19 +63,21 @@ def from_called_sites(cells: Cells) -> Contamination | None:
 
     # Alleles that the sample does not have are only called if they were seen often by chance. Their read fraction
     # therefore says nothing about contamination, and every fraction is equally likely.
+    places, all_sites = _place(reference, alternate), sites.sum()
     others = np.mean([np.exp(alternate * np.log(q) + reference * np.log1p(-q)) for q in _CALLED], axis=0)
 
     def likelihood(share: float, error: float) -> float:
-        classes = _classes(reference, alternate, share, error) * _NEUTRAL.ravel()
-        own = classes.reshape(-1, 3, 3).sum(axis=2)  # indexed by the sample's own genotype
-        own[:, 0] = others
-        weights = np.array([0.05, 0.55, 0.4])
+        own = _OF_OWN @ _classes_of_depths(share, error)[:, places]  # by the sample's own genotype
+        own[0] = others
+        weights, before = np.array([0.05, 0.55, 0.4]), np.zeros(3)
         for _ in range(ROUNDS):
-            parts = own * weights + _TINY
-            weights = sites @ (parts / parts.sum(axis=1, keepdims=True)) / sites.sum()
-        return float(sites @ np.log((own * weights).sum(axis=1) + _TINY))
+            if np.abs(weights - before).max() < SETTLED:
+                break
+            before = weights
+            weights = weights * (own @ (sites / (weights @ own + _TINY))) / all_sites
+        return float(sites @ np.log(weights @ own + _TINY))
 
-    return _maximum(likelihood, int(sites.sum()))
+    return _maximum(likelihood, int(all_sites))
 
 
 def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
@@ -82,12 +90,12 @@ def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
     if sites.sum() < FEWEST_SITES:
         return None
     frequency = (bins + 0.5) / frequency_bins
-    genotypes = np.stack([(1 - frequency) ** 2, 2 * frequency * (1 - frequency), frequency**2], axis=1)
-    prior = genotypes[:, _OWN] * genotypes[:, _OTHER]
+    genotypes = np.stack([(1 - frequency) ** 2, 2 * frequency * (1 - frequency), frequency**2])
+    prior, places = genotypes[_OWN] * genotypes[_OTHER], _place(reference, alternate)
 
     def likelihood(share: float, error: float) -> float:
-        classes = _classes(reference, alternate, share, error)
-        return float(sites @ np.log((classes * prior).sum(axis=1) + _TINY))
+        classes = _classes_of_depths(share, error)[:, places]
+        return float(sites @ np.log((classes * prior).sum(axis=0) + _TINY))
 
     return _maximum(likelihood, int(sites.sum()))
 
@@ -106,34 +114,69 @@ def likely_source(foreign: Mapping[str, Sequence[int]]) -> str | None:
     return best if best is not None and shares[best] < EXPLAINED else None
 
 
+def _place(reference: NDArray[np.float64], alternate: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the column of `_classes_of_depths` for reads of both alleles, at most MOST_READS together."""
+    first = reference.astype(np.int64)
+    return first * (2 * MOST_READS + 3 - first) // 2 + alternate.astype(np.int64)
+
+
 def _columns(cells: Cells, number: int) -> NDArray[np.float64]:
     """Return the columns of the cells as float64[number, cells]."""
     columns: NDArray[np.float64] = np.array(cells, np.float64).reshape(-1, number).T
     return columns
 
 
-def _classes(
-    reference: NDArray[np.float64], alternate: NDArray[np.float64], share: float, error: float
-) -> NDArray[np.float64]:
-    """Return each cell's likelihood under each genotype pair, without the binomial factor: float64[cells, 9]."""
+@cache
+def _classes_of_depths(share: float, error: float) -> NDArray[np.float64]:
+    """Return the likelihood of all read counts (at `_place`) under each genotype pair: float64[9, places].
+
+    The binomial factor is left out.
+    """
+    reference = np.repeat(np.arange(MOST_READS + 1), np.arange(MOST_READS + 1, 0, -1))
+    alternate = np.concatenate([np.arange(left) for left in range(MOST_READS + 1, 0, -1)])
     expected = ((1 - share) * _OWN + share * _OTHER) / 2
     expected = expected * (1 - error) + (1 - expected) * error
     mixed = (_OWN + _OTHER > 0) & (_OWN + _OTHER < 4) & ((_OWN == 1) | (_OTHER == 1) | (share > SPREAD))
-    total = np.zeros((len(reference), len(expected)))
+    total = np.zeros((len(expected), len(reference)))
     for step, weight in ((-1, 0.25), (0, 0.5), (1, 0.25)):
         # Fractions near 0 and 1 vary less, as in a binomial distribution.
         shifted = expected + np.where(mixed, 4 * step * SPREAD * expected * (1 - expected), 0)
-        total += weight * np.exp(np.outer(alternate, np.log(shifted)) + np.outer(reference, np.log1p(-shifted)))
+        total += weight * np.exp(np.outer(np.log(shifted), alternate) + np.outer(np.log1p(-shifted), reference))
     return total
 
 
 def _maximum(likelihood: Callable[[float, float], float], sites: int) -> Contamination:
-    """Maximise the likelihood over both grids; the interval ends where it has fallen by DROP."""
-    table = np.array([max(likelihood(share, error) for error in ERRORS) for share in SHARES])
-    best = int(table.argmax())
+    """Maximise the likelihood over both grids; the interval ends where it has fallen by DROP.
+
+    The likelihood has one maximum over the error rates, and the highest over the shares near the best of STARTS.
+    """
+    error, values = len(ERRORS) // 2, dict[int, float]()
+
+    def value(share: int) -> float:
+        nonlocal error
+        if share not in values:
+            of_error = cache(lambda number: likelihood(float(SHARES[share]), float(ERRORS[number])))
+            error = _climb(of_error, error, len(ERRORS))
+            values[share] = of_error(error)
+        return values[share]
+
+    best = _climb(value, max(STARTS, key=value), len(SHARES))
+    inside = [number for number in values if values[number] >= values[best] - DROP]
+    low, high = min(inside), max(inside)
+    while low > 0 and value(low - 1) >= value(best) - DROP:
+        low -= 1
+    while high < len(SHARES) - 1 and value(high + 1) >= value(best) - DROP:
+        high += 1
     share = float(SHARES[best])
     if 0 < best < len(SHARES) - 1:
-        curve = np.polyfit(SHARES[best - 1 : best + 2] - share, table[best - 1 : best + 2], 2)
+        around = [values[number] for number in (best - 1, best, best + 1)]
+        curve = np.polyfit(SHARES[best - 1 : best + 2] - share, around, 2)
         share += float(np.clip(-curve[1] / (2 * curve[0]), SHARES[best - 1] - share, SHARES[best + 1] - share))
-    inside = SHARES[table >= table[best] - DROP]
-    return Contamination(share, min(share, float(inside[0])), max(share, float(inside[-1])), sites)
+    return Contamination(share, min(share, float(SHARES[low])), max(share, float(SHARES[high])), sites)
+
+
+def _climb(value: Callable[[int], float], at: int, size: int) -> int:
+    """Return the place of the maximum that ascending from `at` leads to, among 0 to size - 1."""
+    while (best := max([at, *range(max(at - 1, 0), min(at + 2, size))], key=value)) != at:
+        at = best
+    return at
