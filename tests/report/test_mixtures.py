@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from quire.report import contamination
 from quire.report.contamination import FEWEST_SITES, SHARES, from_called_sites, from_known_sites, likely_source
-from quire.report.relatedness import relate, relation
-from quire.report.samples import relatives_of
+from quire.report.relatedness import RELATIONS, UNCLEAR, degree, relate
 from quire.rescore.cohort_counts import PAIR_COUNTS, PairCounter
 
 DEPTH = 32
@@ -123,7 +122,7 @@ def test_families_and_strangers() -> None:
     counter = PairCounter(len(codes))
     for site in codes.T.tolist():
         counter.add(site)
-    rows = {(row["first"], row["second"]): row for row in relate([*people, "again"], counter.counts())}
+    rows = {(row["first"], row["second"]): row for row in relate([*people, "again"], counter.counts()).rows}
     expected = {
         ("son", "again"): "the same person",
         **dict.fromkeys(
@@ -157,15 +156,12 @@ def test_the_source_of_a_mixture_is_named(share: float, sites: int) -> None:
         assert named == (f"s{source}" if source < 4 else None)
 
 
-RELATIONS = ("the same person", "first degree", "second degree", "third degree", "unrelated")
-
-
 def test_a_sample_whose_pairs_are_unclear_is_not_judged() -> None:
     """It has no pair of the same person, but by too few sites."""
     pairs = {name: [0] for name in PAIR_COUNTS} | {"heterozygous_first": [40], "heterozygous_second": [40]}
-    rows = relate(["a", "b"], pairs | {"sites": [100], "both_heterozygous": [20], "opposite_homozygous": [10]})
-    assert (rows[0]["kinship"], rows[0]["relation"]) == (0.0, None)
-    assert relatives_of("a", rows) == {"same_person": [], "reason": "too few sites"}
+    found = relate(["a", "b"], pairs | {"sites": [100], "both_heterozygous": [20], "opposite_homozygous": [10]})
+    assert (found.rows[0]["kinship"], found.rows[0]["relation"]) == (0.0, None)
+    assert found.of(0) == {"same_person": [], "reason": "too few sites"}
 
 
 @pytest.mark.parametrize("sites", [100, 300, 1000, 3000])
@@ -187,7 +183,9 @@ def test_relatives_are_never_called_unrelated(sites: int) -> None:
         for site in codes.T.tolist():
             counter.add(site)
         names = ["son", "daughter", "niece", "stranger"]
-        said.update((f"{row['first']} {row['second']}", row["relation"]) for row in relate(names, counter.counts()))
+        said.update(
+            (f"{row['first']} {row['second']}", row["relation"]) for row in relate(names, counter.counts()).rows
+        )
     assert not said["son daughter", "unrelated"]
     assert said["daughter niece", "unrelated"] <= 1
     related = [name for name in RELATIONS if name != "unrelated"]
@@ -198,7 +196,7 @@ def test_relatives_are_never_called_unrelated(sites: int) -> None:
 
 
 def test_degrees_and_too_few_sites() -> None:
-    assert tuple(relation(value) for value in (0.5, 0.3, 0.12, 0.06, 0.0)) == RELATIONS
-    assert [relation(value, 0.05) for value in (0.3, 0.14, 0.0, -0.06)] == ["first degree", None, None, "unrelated"]
-    (row,) = relate(["a", "b"], {name: [5] for name in PAIR_COUNTS})
+    assert degree([0.5, 0.3, 0.12, 0.06, 0.0]).tolist() == list(range(len(RELATIONS)))
+    assert degree([0.3, 0.14, 0.0, -0.06], 0.05).tolist() == [1, UNCLEAR, UNCLEAR, 4]
+    (row,) = relate(["a", "b"], {name: [5] for name in PAIR_COUNTS}).rows
     assert (row["kinship"], row["relation"], row["concordance"]) == (None, None, 1.0)

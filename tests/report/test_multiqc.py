@@ -8,8 +8,9 @@ import pysam
 import pysam.bcftools
 import pytest
 from quire.io.files import read_json, write_json_atomic
+from quire.report.counts import read_sample_counts
 from quire.report.criteria import CRITERIA
-from quire.report.multiqc import duplication_metrics, write_folder
+from quire.report.multiqc import duplication_metrics, write_sample
 from quire.report.page import ReportInputs, ReportOutputs, write_report
 from quire.report.terminal import load_summary
 
@@ -105,16 +106,17 @@ def test_metrics_are_tables_as_picard_has_them(
 def test_each_sample_has_its_own_files(run: Run, tmp_path: Path) -> None:
     """Each of two samples has its GC curve, named by it, and one with a target the depth of its positions."""
     (of_one,) = read_json(run.variants)["samples"].values()
-    write_json_atomic(tmp_path / "variants.json", {"samples": {"one": of_one, "two": of_one}})
     counts = read_json(run.counts)
     other = counts["gc_bias"] | {"normalized_coverage": [0.5] * 101}
     write_json_atomic(tmp_path / "two.json", counts | {"gc_bias": other})
-    write_json_atomic(tmp_path / "target.json", {"depth": {"histogram": [2, 0, 5, 1]}})
-    samples = [
-        {"sample": "one", "counts": run.counts},
-        {"sample": "two", "counts": tmp_path / "two.json", "target": tmp_path / "target.json"},
-    ]
-    write_folder(tmp_path / "multiqc", samples, tmp_path / "variants.json", [])
+    on_target = counts["depth"] | {"histogram": [2, 0, 5, 1]}
+    write_json_atomic(tmp_path / "target.json", counts | {"depth": on_target, "target": {"bed": "x", "positions": 8}})
+    (tmp_path / "multiqc").mkdir()
+    for name, counted in (
+        ("one", read_sample_counts(run.counts)),
+        ("two", read_sample_counts(tmp_path / "two.json", tmp_path / "target.json")),
+    ):
+        write_sample(tmp_path / "multiqc", name, counted, of_one, name == "two")
     curves = {}
     for name in ("one", "two"):
         lines = (tmp_path / f"multiqc/{name}.gc_bias_metrics.txt").read_text().splitlines()
@@ -149,5 +151,5 @@ def test_checks_and_figures_are_custom_content(folder: Path) -> None:
 
 
 def test_without_samples_the_folder_is_empty(tmp_path: Path) -> None:
-    write_folder(tmp_path / "multiqc", [], None, [])
+    write_report(ReportOutputs(tmp_path / "x.html", tmp_path / "x.json", tmp_path / "multiqc"), ReportInputs())
     assert list((tmp_path / "multiqc").iterdir()) == []

@@ -13,9 +13,11 @@ from quire.errors import InputError, QuireError
 from quire.io.files import read_json, write_json_atomic
 from quire.reference.fasta import fasta_digest
 from quire.report import page
+from quire.report.cohort import deviations
 from quire.report.criteria import BY_KEY, LOOK, NOT_JUDGED
 from quire.report.known_variants import choose_sample, compare_with_truth
 from quire.report.page import ReportInputs, ReportOutputs, write_report
+from quire.report.relatedness import relate
 from quire.report.terminal import load_summary, print_summary
 from quire.report.warnings import find_warnings, gathered_warnings
 from quire.version import VERSION
@@ -302,7 +304,7 @@ def test_lists_say_of_how_many_variants(written):
     content["truth"] |= {"missed": ["one", "two"], "false_calls": ["three"]}
     content["truth"]["snv"] |= {"missed": 1, "false_calls": 1300}
     content["truth"]["indel"] |= {"missed": 1, "false_calls": 0}
-    text = page._render(content, details, [])
+    text = page._render(content, relate([], {}), deviations(content["samples"]), details, ReportInputs())
     assert "<summary>Missed: 2</summary>" in text
     assert "<summary>False: the first 1 of 1,300</summary>" in text
 

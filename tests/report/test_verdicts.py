@@ -28,6 +28,7 @@ GOOD = {
     "contamination": {"from": "known sites", "percent": 0.3, "low_percent": 0.2, "high_percent": 0.4, "sites": 1000},
     "sex": {"x_ratio": 0.99, "y_ratio": 0.01, "seen": "female", "sheet": "female", "reason": ""},
     "relatives": {"same_person": [], "reason": ""},
+    "pedigree": {"father": "a", "mother": "b", "errors_percent": 0.5, "judged": 2, "contradictions": []},
 }
 
 

@@ -105,7 +105,7 @@ HOSTILE = (
 )
 CONTROL = ("\n", "\t", "\r", "\0", "\x1b[2J", "\x7f", "\x85", "\u2028", "\udcff")
 FILE_KEYS = ("reference.fasta", "rescore.intervals", "rescore.ploidy_regions", "annotate.gff3", "report.known_sites",
-             "report.truth.vcf", "report.truth.bed")  # fmt: skip
+             "report.pedigree", "report.truth.vcf", "report.truth.bed")  # fmt: skip
 FOLDER_KEYS = ("output", "reference.index_directory")
 
 HOSTILE_NAMES: list[tuple[Callable[[Run], object], str]] = [
@@ -308,6 +308,11 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "emit without gvcf": (set_key("rescore.emit", "all_sites"), "set rescore.gvcf: true"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
+    "pedigree not there": (set_key("report.pedigree", "no.fam"), "report.pedigree: no.fam does not exist"),
+    "pedigree of others": (
+        set_key("report.pedigree", "regions.bed"),
+        "regions.bed, line 1: has 3 columns; write family",
+    ),
     "known sites not a VCF": (
         set_key("report.known_sites", "regions.bed"),
         "report.known_sites: regions.bed is not a VCF",
@@ -556,7 +561,11 @@ def test_blocks_left_empty_are_blocks_of_defaults(run: Run) -> None:
     """An empty block such as `align:`, left when a user comments out its keys, has all defaults."""
     run.config |= {"align": None, "report": {"truth": None}}
     run.write()
-    assert load(run).settings["report"] == {"known_sites": "", "truth": {"vcf": "", "bed": "", "sample": ""}}
+    assert load(run).settings["report"] == {
+        "known_sites": "",
+        "pedigree": "",
+        "truth": {"vcf": "", "bed": "", "sample": ""},
+    }
 
 
 def test_numbers_given_on_the_command_line(run: Run) -> None:

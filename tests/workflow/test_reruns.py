@@ -67,6 +67,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     ),
     "callable.minimum_depth": (4, {"find_callable", "gather_callable"}),
     "annotate.gff3": ("genes.gff3", {"annotate_variants", *REPORT}),
+    "report.pedigree": ("family.fam", VARIANTS),
     "report.known_sites": ("sites.vcf", {"count_known_sites", *REPORT}),
     "report.truth.vcf": ("", REPORT),
     "report.truth.bed": ("", {"check_truth", "compare_truth", *REPORT}),
@@ -145,6 +146,7 @@ def test_every_key_runs_again_what_depends_on_it(continued: Callable[[], Run]) -
     (run.folder / "ploidy.bed").write_text("chr22\t0\t20000\t1\n")
     (run.folder / "genes.gff3").write_text(GENES)
     truth = gzip.decompress((SMALL / "truth.vcf.gz").read_bytes()).decode()
+    (run.folder / "family.fam").write_text("f NA12878 0 0 0 0\n")
     (run.folder / "sites.vcf").write_text(truth.replace("PASS\t.", "PASS\tAF=0.5"))
     configs = {key: with_key(run.config, key, value) for key, (value, _) in RERUNS.items()}
     configs["filters"] = run.config

@@ -73,19 +73,21 @@ rule write_report:
         comparison=REPORT / "truth.json" if TRUTH["vcf"] else [],
         consequences=annotations("consequences.json"),
         annotated=annotated_by_program(),
+        pedigree=SETTINGS["report"]["pedigree"] or [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),
         multiqc=directory(REPORT / "multiqc"),
+        samples=REPORT / "samples.tsv",
     log:
         LOGS / "write_report.log",
     benchmark:
         BENCHMARKS / "write_report.tsv"
     conda:
         "../../envs/report.yaml"
-    threads: 1
+    threads: min(4, 1 + len(SAMPLES) // 48)
     resources:
-        mem_mb=growing(1000),
+        mem_mb=growing(lambda wildcards, input, threads: 500 + len(SAMPLES) * (1 + 0.1 * threads)),
         runtime=20,
     params:
         samples=samples_of_report(),

@@ -242,6 +242,7 @@ rule gather_variants:
         pieces=PIECES,
         parts=files_of_pieces(RESCORE / "pieces/{piece}.vcf.gz"),
         ledgers=calling_ledgers,
+        pedigree=SETTINGS["report"]["pedigree"] or [],
     output:
         variants=RESCORE / "all.vcf.gz",
         index=RESCORE / "all.vcf.gz.tbi",

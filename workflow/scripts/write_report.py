@@ -13,9 +13,12 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         searches=job.params.searches,
         comparison=job.input.comparison or None,
         consequences=next(iter(job.input.consequences), None),
+        pedigree=job.input.pedigree or None,
         calling_ledger=job.input.calling_ledger or None,
         benchmarks_directory=job.params.benchmarks,
         identity=vars(job.params.identity),
         metadata=json.loads(job.params.metadata),
     )
-    write_report(ReportOutputs(job.output.page, job.output.summary, job.output.multiqc), inputs)
+    write_report(
+        ReportOutputs(job.output.page, job.output.summary, job.output.multiqc, job.output.samples), inputs, job.threads
+    )

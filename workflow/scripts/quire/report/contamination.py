@@ -63,21 +63,20 @@ def from_called_sites(cells: Cells) -> Contamination | None:
 
     # Alleles that the sample does not have are only called if they were seen often by chance. Their read fraction
     # therefore says nothing about contamination, and every fraction is equally likely.
-    places, all_sites = _place(reference, alternate), sites.sum()
+    places, shares = _place(reference, alternate), sites / sites.sum()
     others = np.mean([np.exp(alternate * np.log(q) + reference * np.log1p(-q)) for q in _CALLED], axis=0)
 
     def likelihood(share: float, error: float) -> float:
-        own = _OF_OWN @ _classes_of_depths(share, error)[:, places]  # by the sample's own genotype
+        own = _own_of_depths(share, error)[:, places]
         own[0] = others
-        weights, before = np.array([0.05, 0.55, 0.4]), np.zeros(3)
+        weights = np.array([0.05, 0.55, 0.4])
         for _ in range(ROUNDS):
-            if np.abs(weights - before).max() < SETTLED:
+            before, weights = weights, weights * (own @ (shares / (weights @ own + _TINY)))
+            if abs(weights[0] - before[0]) + abs(weights[1] - before[1]) < SETTLED:
                 break
-            before = weights
-            weights = weights * (own @ (sites / (weights @ own + _TINY))) / all_sites
         return float(sites @ np.log(weights @ own + _TINY))
 
-    return _maximum(likelihood, int(all_sites))
+    return _maximum(likelihood, int(sites.sum()))
 
 
 def from_known_sites(cells: Cells, frequency_bins: int) -> Contamination | None:
@@ -143,6 +142,12 @@ def _classes_of_depths(share: float, error: float) -> NDArray[np.float64]:
         shifted = expected + np.where(mixed, 4 * step * SPREAD * expected * (1 - expected), 0)
         total += weight * np.exp(np.outer(np.log(shifted), alternate) + np.outer(np.log1p(-shifted), reference))
     return total
+
+
+@cache
+def _own_of_depths(share: float, error: float) -> NDArray[np.float64]:
+    """Return the likelihood of all read counts under each of the sample's own genotypes: float64[3, places]."""
+    return _OF_OWN @ _classes_of_depths(share, error)
 
 
 def _maximum(likelihood: Callable[[float, float], float], sites: int) -> Contamination:

@@ -106,12 +106,14 @@ class CalledVariants(NamedTuple):
         quality_edges: edges of the bins of QUAL.
         backend: `name` and `reason` of the backend that called them, or None if the VCF does not name one.
         pairs: for each kind of count, one number per pair of samples (see `quire.report.relatedness.relate`).
+        trios: `child`, `father`, `mother`, `sites` and Mendelian `errors` of children of the pedigree.
     """
 
     samples: dict[str, dict[str, Any]]
     quality_edges: list[float]
     backend: dict[str, str] | None
     pairs: dict[str, list[int]]
+    trios: list[dict[str, Any]]
 
 
 def read_variants(path: str | Path) -> CalledVariants:
@@ -120,7 +122,7 @@ def read_variants(path: str | Path) -> CalledVariants:
     said = content["header"].get(VCF_KEY)
     name, _, reason = (said or "").partition(": ")
     backend = {"name": name, "reason": reason} if said else None
-    return CalledVariants(content["samples"], content["quality_edges"], backend, content["pairs"])
+    return CalledVariants(content["samples"], content["quality_edges"], backend, content["pairs"], content["trios"])
 
 
 def read_known_sites(path: str | Path) -> tuple[list[list[int]], int]:

@@ -232,6 +232,22 @@ def _same_person(sample: Mapping[str, Any], _: Setting) -> Measured:
     return Measured(float(len(same)), shown=", ".join(same))
 
 
+def _mendelian(sample: Mapping[str, Any], _: Setting) -> Measured:
+    found = sample["pedigree"]
+    if found is None or not (found["father"] and found["mother"]):
+        return Measured(reason="no pedigree names both parents")
+    if found["errors_percent"] is None:
+        return Measured(reason="a parent is no sample, or there are too few sites")
+    return Measured(found["errors_percent"])
+
+
+def _pedigree(sample: Mapping[str, Any], _: Setting) -> Measured:
+    found = sample["pedigree"]
+    if found is None or not found["judged"]:
+        return Measured(reason="no pedigree is given, or no close relative is a sample with enough sites")
+    return Measured(float(len(found["contradictions"])), shown="; ".join(found["contradictions"]))
+
+
 _SINGLE = "the reads have no mates"
 CRITERIA = (
     Criterion("mapped", "Mapped reads", "%", 2, 90, None, 70, None,
@@ -300,6 +316,12 @@ CRITERIA = (
     Criterion("same_person", "Other samples of the same person", "samples", 0, None, 0, None, None,
         "one sample may have been entered under two names",
         "kinship above 0.354 (Manichaikul et al. 2010, Bioinformatics 26:2867)", _same_person),
+    Criterion("mendelian", "Mendelian errors", "% of sites", 2, None, 2, None, 5,
+        "a parent may be another person, or genotypes need more reads", OWN, _mendelian),
+    Criterion("pedigree", "Relatives unlike the pedigree", "relatives", 0, None, 0, None, 0.5,
+        "samples, or lines of the pedigree, may have been swapped",
+        "parents, children and siblings are of first degree: kinship 0.177 to 0.354 (Manichaikul et al. 2010)",
+        _pedigree),
 )  # fmt: skip
 BY_KEY = {criterion.key: criterion for criterion in CRITERIA}
 

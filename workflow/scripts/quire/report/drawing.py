@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 WIDTH, HEIGHT = 400, 220
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 16, 34
 """Margins around the axes in pixels, for the labels."""
@@ -180,6 +183,40 @@ class Drawing:
 
     def _at_y(self, value: float) -> int:
         return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(max(self._y.place(value), 0.0), 1.0))
+
+
+def heat_map(label: str, rows: Sequence[str], columns: Sequence[str], levels: NDArray[np.float64]) -> str:
+    """Return a heat map as an SVG element.
+
+    Args:
+        label: description for screen readers.
+        rows: names of the rows.
+        columns: names of the columns, shown as tooltips.
+        levels: float64[rows, columns] from -2 (far below) to 2 (far above); NaN is drawn in grey, 0 not at all.
+    """
+    left, side, width = 150, 16, 1000
+    edges = [round(left + width * number / max(1, len(columns)), 1) for number in range(len(columns) + 1)]
+    paths: dict[str, str] = {}
+    for row, own in enumerate(np.where(np.isnan(levels), 3, levels).astype(int)):
+        starts = np.flatnonzero(np.diff(own, prepend=9)).tolist()  # of runs of equal levels
+        for start, end in zip(starts, [*starts[1:], len(own)], strict=True):
+            if kind := {-2: FIRST, -1: f"{FIRST} h", 1: f"{SECOND} h", 2: SECOND, 3: THIRD}.get(int(own[start])):
+                cell = f"M{edges[start]:g} {side * row}H{edges[end]:g}v{side - 1}H{edges[start]:g}z"
+                paths[kind] = paths.get(kind, "") + cell
+    height = side * len(rows)
+    parts = [f'<path class="{kind}" d="{path}"/>' for kind, path in paths.items()]
+    parts.append(f'<path class="x" d="M{left} 0V{height}H{left + width}"/>')
+    parts += [
+        f'<text x="{left - 6}" y="{side * row + 12}" text-anchor="end">{escape(name)}</text>'
+        for row, name in enumerate(rows)
+    ]
+    parts += [
+        f'<rect class="n" x="{edges[number]:g}" y="0" width="{edges[number + 1] - edges[number]:.1f}" '
+        f'height="{height}"><title>{escape(name)}</title></rect>'
+        for number, name in enumerate(columns)
+    ]
+    head = f'<svg viewBox="0 0 {left + width} {height + 4}" role="img" aria-label="{escape(label)}">'
+    return head + "".join(parts) + "</svg>"
 
 
 def nothing(label: str) -> str:

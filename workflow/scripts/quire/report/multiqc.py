@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from quire.io.files import atomic_directory, read_json
+from quire.report.counts import CountedSample, padded
 from quire.report.criteria import CRITERIA, FAIL, LOOK, PASS
 from quire.version import VERSION
 
@@ -34,38 +34,32 @@ _DUPLICATION = {
 _OPTICAL = list(_DUPLICATION).index("READ_PAIR_OPTICAL_DUPLICATES")
 
 
-def write_folder(
-    folder: str | Path,
-    samples: Sequence[Mapping[str, Any]],
-    variants: str | Path | None,
-    rows: Sequence[Mapping[str, Any]],
-) -> None:
-    """Write the folder for MultiQC atomically.
+def write_sample(folder: Path, name: str, counted: CountedSample, variants: Mapping[str, Any], target: bool) -> None:
+    """Write the files of a sample into a folder for MultiQC.
 
-    Each sample has `sample` (its name), `counts` (path of counts.json) and perhaps `target` (of target.json). `rows`
-    are the samples of summary.json. The path of variants.json is None without samples.
+    `variants` is its entry of variants.json; with a target, its depth has a file too.
     """
-    called = read_json(variants) if variants else {"samples": {}}
-    with atomic_directory(folder) as temporary:
-        for sample in samples:
-            name, counts = sample["sample"], read_json(sample["counts"])
-            of_sample = called["samples"][name]
-            files = {
-                "stats.txt": samtools_stats(counts),
-                "flagstat": flagstat(counts),
-                "idxstats": idxstats(counts),
-                "markdup_metrics.txt": duplication_metrics(name, counts),
-                "gc_bias_metrics.txt": gc_bias_metrics(name, counts),
-                "bcftools_stats.txt": bcftools_stats(name, of_sample),
-                "mosdepth.global.dist.txt": depth_distribution(counts),
-            }
-            if sample.get("target"):
-                files["mosdepth.region.dist.txt"] = depth_distribution(read_json(sample["target"]))
-            for ending, lines in files.items():
-                (temporary / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        if rows:
-            (temporary / "quire_checks_mqc.json").write_text(json.dumps(checks_table(rows), indent=1))
-            (temporary / "quire_figures_mqc.json").write_text(json.dumps(general_figures(rows), indent=1))
+    counts = counted.content
+    files = {
+        "stats.txt": samtools_stats(counts),
+        "flagstat": flagstat(counts),
+        "idxstats": idxstats(counts),
+        "markdup_metrics.txt": duplication_metrics(name, counts),
+        "gc_bias_metrics.txt": gc_bias_metrics(name, counts),
+        "bcftools_stats.txt": bcftools_stats(name, variants),
+        "mosdepth.global.dist.txt": depth_distribution(counts["depth"]["histogram"]),
+    }
+    if target:
+        files["mosdepth.region.dist.txt"] = depth_distribution(counted.depth.histogram.tolist())
+    for ending, lines in files.items():
+        (folder / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def write_tables(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the checks and the figures of all samples, which are those of summary.json, into a folder for MultiQC."""
+    if rows:
+        (folder / "quire_checks_mqc.json").write_text(json.dumps(checks_table(rows), indent=1))
+        (folder / "quire_figures_mqc.json").write_text(json.dumps(general_figures(rows), indent=1))
 
 
 def samtools_stats(counts: Mapping[str, Any]) -> Iterator[str]:
@@ -78,10 +72,11 @@ def samtools_stats(counts: Mapping[str, Any]) -> Iterator[str]:
     for name, value in stats.items():
         style = "d" if isinstance(value, int) else "e" if name == "error rate" else ".1f"
         yield f"SN\t{name}:\t{value:{style}}"
-    columns = [sizes[orientation] for orientation in ("inward", "outward", "other")]
-    for size in range(sizes["main_bulk"]):
-        pairs = [column[size] if size < len(column) else 0 for column in columns]
-        yield "\t".join(map(str, ("IS", size, sum(pairs), *pairs)))
+    columns = [
+        padded(sizes[orientation], sizes["main_bulk"]).tolist() for orientation in ("inward", "outward", "other")
+    ]
+    for size, (inward, outward, other) in enumerate(zip(*columns, strict=True)):
+        yield f"IS\t{size}\t{inward + outward + other}\t{inward}\t{outward}\t{other}"
 
 
 def flagstat(counts: Mapping[str, Any]) -> Iterator[str]:
@@ -136,9 +131,8 @@ def gc_bias_metrics(sample: str, counts: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def depth_distribution(counts: Mapping[str, Any]) -> Iterator[str]:
+def depth_distribution(histogram: Sequence[int]) -> Iterator[str]:
     """Yield mosdepth's distribution of all contigs together: the share of positions of at least each depth."""
-    histogram = counts["depth"]["histogram"]
     deeper, positions = 0, max(1, sum(histogram))
     for depth in reversed(range(len(histogram))):
         deeper += histogram[depth]

@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,17 +23,21 @@ import jinja2
 from pysam.version import __samtools_version__ as SAMTOOLS_VERSION
 
 from quire.errors import QuireError
-from quire.io.files import atomic_path, read_json, write_json_atomic
+from quire.io.files import atomic_directory, atomic_path, read_json, write_json_atomic
+from quire.io.pedigree import read_pedigree
+from quire.processes import in_processes
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
 from quire.report import figures
+from quire.report.cohort import Deviations, deviations, draw_heat_map, outliers, summed, write_samples
 from quire.report.contamination import likely_source
 from quire.report.counts import CalledVariants, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
 from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_ledgers, summarise_backends
-from quire.report.multiqc import write_folder
-from quire.report.relatedness import relate
-from quire.report.samples import contig_rows, describe_sample, draw_sample, human_assembly, relatives_of, setting_of
+from quire.report.multiqc import write_sample, write_tables
+from quire.report.pedigree import compare_pedigree
+from quire.report.relatedness import MOST_SAMPLES, Relatedness, relate
+from quire.report.samples import contig_rows, describe_sample, draw_sample, human_assembly, setting_of
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
 from quire.report.warnings import find_warnings, gathered_warnings
@@ -42,6 +47,7 @@ TEMPLATES = Path(__file__).parents[3] / "report"
 PACKAGES = ("numpy", "numba", "pysam", "pandas", "snakemake")
 FORBIDDEN = "default-src 'none'; base-uri 'none'; form-action 'none'"  # but for the own style and script
 LISTED_PAIRS = 45
+LISTED_OUTLIERS, DRAWN_SAMPLES = 100, 24  # of a cohort of more than MOST_SAMPLES
 COMPARED = (  # plots that compare the samples: title, unit, block and key of summary.json, criterion
     ("Mean coverage", "mean depth", "coverage", "mean", "coverage"),
     ("Duplicates", "% of mapped reads", "reads", "duplicates_percent", "duplicates"),
@@ -54,11 +60,15 @@ COMPARED = (  # plots that compare the samples: title, unit, block and key of su
 
 @dataclass(frozen=True)
 class ReportOutputs:
-    """Files of a report: the page, its figures as JSON (keys in docs/formats.md), and a folder for MultiQC or None."""
+    """Files of a report: the page, its figures as JSON (keys in docs/formats.md), and two that may be None.
+
+    They are a folder for MultiQC and a table of the samples.
+    """
 
     page: str | Path
     summary: str | Path
     multiqc: str | Path | None = None
+    samples: str | Path | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,7 @@ class ReportInputs:
             `dots` (path of the dot plot of a pair, or None).
         comparison: JSON written by `quire.report.known_variants`; None without a truth set.
         consequences: counts written by `quire.rescore.consequences`; None without genes.
+        pedigree: path of a .fam file; None without one.
         calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`; None without samples.
         benchmarks_directory: folder of Snakemake's benchmark tables.
         identity: optionally `command` (as typed), `configuration` (all keys), `reference` (path of the packed
@@ -89,90 +100,136 @@ class ReportInputs:
     searches: Sequence[Mapping[str, Any]] = ()
     comparison: str | Path | None = None
     consequences: str | Path | None = None
+    pedigree: str | Path | None = None
     calling_ledger: str | Path | None = None
     benchmarks_directory: str | Path | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=lambda: {"samples": [], "units": []})
 
 
-def write_report(outputs: ReportOutputs, inputs: ReportInputs) -> None:
-    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read."""
-    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, [], None, {})
+def write_report(outputs: ReportOutputs, inputs: ReportInputs, processes: int = 1) -> None:
+    """Write the page and the summary of a run from the counts of earlier stages; no BAM or VCF is read.
+
+    `processes` share the samples of a large cohort.
+    """
+    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, [], None, {}, [])
     for sample in inputs.samples:
         if sample["sample"] not in called.samples:
             raise QuireError(
                 f"{inputs.vcf}: sample {sample['sample']} of the sheet is missing; delete the VCF and run again."
             )
     reference = _describe_reference(inputs.identity.get("reference"))
-    rows: list[dict[str, Any]] = []
-    details: dict[str, Any] = {}
-    target: dict[str, Any] = {"bed": "", "positions": 0}
     relatedness = relate(list(called.samples), called.pairs)
-    for sample in inputs.samples:
+    with atomic_directory(outputs.multiqc) if outputs.multiqc is not None else nullcontext() as multiqc:
+        rows, target, human = _describe_samples(
+            inputs, called, relatedness, multiqc, processes if len(inputs.samples) > MOST_SAMPLES else 1
+        )
+        if multiqc:
+            write_tables(multiqc, rows)
+        found = deviations(rows)
+        described = reference | {"human": human} if reference and rows else reference
+        content = _summarise(outputs, inputs, called) | {
+            **{"reference": described, "target": target, "samples": rows, "relatedness": relatedness.rows}
+        }
+        content["warnings"] = find_warnings(content)
+        if outputs.samples is not None:
+            write_samples(outputs.samples, rows, found, inputs.metadata["samples"])
+        with atomic_path(outputs.page) as temporary:
+            text = _render(content, relatedness, found, _draw_details(inputs, called, rows, found), inputs)
+            temporary.write_text(text, encoding="utf-8")
+        write_json_atomic(outputs.summary, content, indent=2 if len(rows) <= MOST_SAMPLES else None)
+
+
+def _describe_samples(
+    inputs: ReportInputs, called: CalledVariants, relatedness: Relatedness, multiqc: Path | None, processes: int
+) -> tuple[list[dict[str, Any]], dict[str, Any], str | None]:
+    """Return the samples of summary.json, the target and the human assembly; write the samples' files for MultiQC."""
+    numbers = {name: number for number, name in enumerate(called.samples)}
+    people = read_pedigree(inputs.pedigree) if inputs.pedigree else []
+    pedigree = compare_pedigree(people, called.trios, relatedness)
+
+    def describe(sample: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str | None]:
         name, counted = sample["sample"], read_sample_counts(sample["counts"], sample.get("target"))
-        target = counted.target
         contigs = counted.content["contigs"]
-        setting = setting_of(counted, human_assembly(zip(contigs["name"], contigs["length"], strict=True)))
+        human = human_assembly(zip(contigs["name"], contigs["length"], strict=True))
+        setting = setting_of(counted, human)
         row = describe_sample(sample, counted, called.samples[name], setting)
-        row["relatives"] = relatives_of(name, relatedness)
+        row["relatives"] = relatedness.of(numbers[name])
+        row["pedigree"] = pedigree.get(name)
         if row["contamination"]:
             row["contamination"]["source"] = likely_source(called.samples[name]["foreign"])
         row["checks"] = check_sample(row, setting)
         row["verdicts"] = count_verdicts(row["checks"])
-        details[name] = {
-            "pictures": draw_sample(row, counted, called.samples[name], called.quality_edges),
+        if multiqc:
+            write_sample(multiqc, name, counted, called.samples[name], bool(sample.get("target")))
+        return row, counted.target, human
+
+    described = list(in_processes(describe, inputs.samples, processes))
+    target, human = described[-1][1:] if described else ({"bed": "", "positions": 0}, None)
+    return [row for row, _, _ in described], target, human
+
+
+def _draw_details(
+    inputs: ReportInputs, called: CalledVariants, rows: Sequence[Mapping[str, Any]], found: Deviations
+) -> dict[str, Any]:
+    """Return `pictures`, `contigs` and `low` depth of each sample, by name; of a large cohort, of the farthest."""
+    details = {}
+    shown = range(len(rows)) if len(rows) <= MOST_SAMPLES else found.order[:DRAWN_SAMPLES]
+    for number in shown:
+        sample, row = inputs.samples[number], rows[number]
+        counted, variants = read_sample_counts(sample["counts"], sample.get("target")), called.samples[row["sample"]]
+        details[row["sample"]] = {
+            "pictures": draw_sample(row, counted, variants, called.quality_edges),
             "contigs": contig_rows(counted),
             "low": counted.low_coverage["longest"],
         }
-        rows.append(row)
-        if reference:
-            reference["human"] = setting.human
+    return details
+
+
+def _summarise(outputs: ReportOutputs, inputs: ReportInputs, called: CalledVariants) -> dict[str, Any]:
+    """Return summary.json with None for what the caller knows."""
     ledger = [
         *(line for sample in inputs.samples for line in read_ledgers(sample["sample"], sample["ledgers"])),
         *read_calling_ledger(inputs.calling_ledger, called.backend),
     ]
-    found = read_searches(inputs.searches)
-    content = {
+    searches = read_searches(inputs.searches)
+    return {
         "format_version": FORMAT_VERSION,
         "run": {
             "version": VERSION,
-            "backend": summarise_backends([*ledger, *as_ledgers(found)]),
+            "backend": summarise_backends([*ledger, *as_ledgers(searches)]),
             "command": inputs.identity.get("command"),
             "commit": _commit(inputs.identity.get("repository")),
             "configuration": inputs.identity.get("configuration"),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "packages": _versions(),
         },
-        "reference": reference,
+        "reference": None,
         "files": {
             "report": str(outputs.page),
             "variants": str(inputs.vcf) if inputs.vcf else None,
             "alignments": {sample["sample"]: str(sample["bam"]) for sample in inputs.samples},
             "beds": [str(path) for sample in inputs.samples for path in sample.get("beds", ())],
         },
-        "target": target,
-        "samples": rows,
+        **{"target": None, "samples": None},
         "metadata": inputs.metadata,
-        "relatedness": relatedness,
+        "relatedness": None,
         "consequences": read_json(inputs.consequences) if inputs.consequences else None,
         "truth": read_json(inputs.comparison) if inputs.comparison else None,
         "rules": read_benchmarks(inputs.benchmarks_directory),
         "ledger": ledger,
-        "searches": found,
+        "searches": searches,
     }
-    content["warnings"] = find_warnings(content)
-    with atomic_path(outputs.page) as temporary:
-        dot_plots = [figures.draw_dots(read_dots(search["dots"])) for search in inputs.searches if search["dots"]]
-        temporary.write_text(_render(content, details, dot_plots), encoding="utf-8")
-    write_json_atomic(outputs.summary, content)
-    if outputs.multiqc is not None:
-        write_folder(outputs.multiqc, inputs.samples, inputs.variants, rows)
 
 
 def _render(
-    content: Mapping[str, Any], details: Mapping[str, dict[str, Any]], dot_plots: Sequence[figures.Picture]
+    content: Mapping[str, Any],
+    relatedness: Relatedness,
+    found: Deviations,
+    details: Mapping[str, Any],
+    inputs: ReportInputs,
 ) -> str:
-    """Render the page from summary.json, each sample's `pictures`, `contigs` and `low` depth, and dot plots."""
+    """Render the page from summary.json and the rest of what the functions above return."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=lambda name: name is not None and name.endswith(".jinja"),
@@ -184,6 +241,8 @@ def _render(
     # Units from FASTQ and from BAM have different counts.
     environment.filters["counted"] = lambda lines: list({name: None for line in lines for name in line["counts"]})
     environment.filters["pretty"] = lambda value: json.dumps(value, indent=2)
+    samples, many = content["samples"], len(content["samples"]) > MOST_SAMPLES
+    by_name = {sample["sample"]: sample for sample in samples}
     ran = [line for line in [*content["ledger"], *as_ledgers(content["searches"])] if "backend" in line]
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     pairs = sorted(content["relatedness"], key=lambda pair: -(pair["kinship"] if pair["kinship"] is not None else -9))
@@ -193,14 +252,19 @@ def _render(
         style=style,
         script=script,
         details=details,
-        dot_plots=dot_plots,
+        many=many,
+        shown=[by_name[name] for name in details],
+        outliers=outliers(samples, found)[:LISTED_OUTLIERS] if many else [],
+        heat_map=draw_heat_map(samples, found) if many else None,
+        ledgers=summed(content["ledger"]) if many else content["ledger"],
+        relations=relatedness.counts(),
+        dot_plots=[figures.draw_dots(read_dots(search["dots"])) for search in inputs.searches if search["dots"]],
         tools=TITLES,
-        ran=ran,
+        ran=summed(ran) if many else ran,
         criteria=BY_KEY,
         comparisons=_compare(content["samples"]),
         gathered=gathered_warnings(content),
         closest=pairs[:LISTED_PAIRS],
-        listed_pairs=LISTED_PAIRS,
         links=_links(content),
     )
 

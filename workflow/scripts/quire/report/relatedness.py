@@ -8,65 +8,99 @@ errors below or above the lowest of them: with few sites relatives are below it 
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 FEWEST_HETEROZYGOUS = 30
 """Fewest heterozygous sites that each sample of a pair must have; the estimator divides by the smaller number."""
-SAME_PERSON = 2**-1.5
-DEGREES = (
-    (SAME_PERSON, "the same person"),
-    (2**-2.5, "first degree"),
-    (2**-3.5, "second degree"),
-    (2**-4.5, "third degree"),
-)
-UNRELATED = "unrelated"
+MOST_SAMPLES = 48
+"""In a larger cohort, only related pairs are described one by one."""
+BOUNDS = (2**-1.5, 2**-2.5, 2**-3.5, 2**-4.5)
+RELATIONS = ("the same person", "first degree", "second degree", "third degree", "unrelated")
+SAME_PERSON, FIRST_DEGREE, UNRELATED = 0, 1, 4
+UNCLEAR = -1
 
 
-def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> list[dict[str, Any]]:
-    """Describe how each pair of samples is related.
+class Relatedness(NamedTuple):
+    """The relations of all pairs of samples.
 
-    `pairs` are counts named as in variants.json, each with one number per pair in the order (0, 1), (0, 2), ... (1, 2),
-    ... `concordance` is the share of equal genotypes, or None without sites. `kinship` is None with few heterozygous
+    Attributes:
+        names: of the samples.
+        degrees: int8[samples, samples], index of RELATIONS, or UNCLEAR; UNCLEAR for a sample and itself.
+        rows: a description of each pair, in the order (0, 1), (0, 2), ... (1, 2), ...; of a large cohort, of those
+            that are related.
+    """
+
+    names: Sequence[str]
+    degrees: NDArray[np.int8]
+    rows: list[dict[str, Any]]
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of pairs of each relation."""
+        of_pairs = self.degrees[np.triu_indices(len(self.names), 1)]
+        return {name: int((of_pairs == degree).sum()) for degree, name in enumerate(RELATIONS)}
+
+    def of(self, number: int) -> dict[str, Any]:
+        """Return the other samples of a sample's person (`same_person`), or why they are unknown (`reason`)."""
+        degrees = self.degrees[number]
+        same = [self.names[other] for other in np.flatnonzero(degrees == SAME_PERSON).tolist()]
+        reason = "there is no other sample" if len(self.names) < 2 else "too few sites"
+        return {"same_person": same, "reason": "" if (degrees != UNCLEAR).any() else reason}
+
+
+def relate(samples: Sequence[str], pairs: Mapping[str, Sequence[int]]) -> Relatedness:
+    """Return how the samples are related.
+
+    `pairs` are counts named as in variants.json, each with one number per pair in the order of `Relatedness.rows`. In a
+    row, `concordance` is the share of equal genotypes, or None without sites. `kinship` is None with few heterozygous
     sites, and `relation` also if the sites are too few to tell strangers from relatives.
     """
+    if len(samples) < 2:
+        return Relatedness(samples, np.full((len(samples), len(samples)), UNCLEAR, np.int8), [])
+    first, second = np.triu_indices(len(samples), 1)
+    count = {name: np.array(values, np.int64) for name, values in pairs.items()}
+    values, errors = kinship(count)
+    found = degree(values, errors)
+    degrees = np.full((len(samples), len(samples)), UNCLEAR, np.int8)
+    degrees[first, second] = degrees[second, first] = found
+    every = len(samples) <= MOST_SAMPLES
     rows = []
-    for number, (first, second) in enumerate(combinations(samples, 2)):
-        count = {name: values[number] for name, values in pairs.items()}
-        value = kinship(count)
+    for pair in range(len(found)) if every else np.flatnonzero((found != UNCLEAR) & (found != UNRELATED)).tolist():
+        sites = int(count["sites"][pair])
         rows.append(
             {
-                "first": first,
-                "second": second,
-                "sites": count["sites"],
-                "concordance": round(count["same"] / count["sites"], 4) if count["sites"] else None,
-                "opposite_homozygous": count["opposite_homozygous"],
-                "kinship": None if value is None else round(value, 4),
-                "relation": None if value is None else relation(value, standard_error(count)),
+                "first": samples[first[pair]],
+                "second": samples[second[pair]],
+                "sites": sites,
+                "concordance": round(int(count["same"][pair]) / sites, 4) if sites else None,
+                "opposite_homozygous": int(count["opposite_homozygous"][pair]),
+                "kinship": None if np.isnan(values[pair]) else round(float(values[pair]), 4),
+                "relation": None if found[pair] == UNCLEAR else RELATIONS[found[pair]],
             }
         )
-    return rows
+    return Relatedness(samples, degrees, rows)
 
 
-def kinship(count: Mapping[str, int]) -> float | None:
-    """Return the KING-robust kinship of a pair, or None with too few heterozygous sites."""
-    first, second = count["heterozygous_first"], count["heterozygous_second"]
-    fewer = min(first, second)
-    if fewer < FEWEST_HETEROZYGOUS:
-        return None
-    shared = (count["both_heterozygous"] - 2 * count["opposite_homozygous"]) / (2 * fewer)
-    return shared + 0.5 - (first + second) / (4 * fewer)
+def kinship(count: Mapping[str, NDArray[np.int64]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the KING-robust kinship of pairs, NaN with too few heterozygous sites, and its standard error.
+
+    The error is that of a sum over sites that are independent of each other.
+    """
+    first, second, both = (count[name] for name in ("heterozygous_first", "heterozygous_second", "both_heterozygous"))
+    fewer = np.minimum(first, second)
+    few = fewer < FEWEST_HETEROZYGOUS
+    fewer = np.where(few, 1, fewer)
+    opposite = count["opposite_homozygous"]
+    values = (both - 2 * opposite) / (2 * fewer) + 0.5 - (first + second) / (4 * fewer)
+    errors = np.sqrt(4 * opposite + (first + second - 2 * both) / 4) / (2 * fewer)
+    return np.where(few, np.nan, values), errors
 
 
-def standard_error(count: Mapping[str, int]) -> float:
-    """Return the standard error of a pair's kinship, a sum over sites that are independent of each other."""
-    first, second = count["heterozygous_first"], count["heterozygous_second"]
-    one_heterozygous = first + second - 2 * count["both_heterozygous"]
-    return sqrt(4 * count["opposite_homozygous"] + one_heterozygous / 4) / (2 * min(first, second))
-
-
-def relation(value: float, error: float = 0.0) -> str | None:
-    """Return the relation that a kinship coefficient indicates; None if strangers and relatives are both likely."""
-    unclear = value - 2 * error < DEGREES[-1][0] < value + 2 * error
-    return None if unclear else next((name for bound, name in DEGREES if value > bound), UNRELATED)
+def degree(values: ArrayLike, errors: ArrayLike = 0.0) -> NDArray[np.int8]:
+    """Return the index of RELATIONS that each kinship indicates; UNCLEAR if strangers and relatives are both likely."""
+    values, errors = np.asarray(values), np.asarray(errors)
+    unclear = np.isnan(values) | ((values - 2 * errors < BOUNDS[-1]) & (values + 2 * errors > BOUNDS[-1]))
+    found = (values[..., None] <= np.array(BOUNDS)).sum(axis=-1)
+    return np.where(unclear, UNCLEAR, found).astype(np.int8)

@@ -191,19 +191,6 @@ def setting_of(counted: CountedSample, human: str | None) -> Setting:
     return Setting(human, bool(target["bed"]), bool(target["bed"]) and short)
 
 
-def relatives_of(name: str, relatedness: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the other samples of the same person (`same_person`), or why they are unknown (`reason`)."""
-    mine = [pair for pair in relatedness if name in (pair["first"], pair["second"])]
-    judged = [pair for pair in mine if pair["relation"] is not None]
-    same = [
-        pair["second"] if pair["first"] == name else pair["first"]
-        for pair in judged
-        if pair["relation"] == "the same person"
-    ]
-    reason = "" if judged else "there is no other sample" if not mine else "too few sites"
-    return {"same_person": same, "reason": reason}
-
-
 def draw_sample(
     row: Mapping[str, Any], counted: CountedSample, variants: Mapping[str, Any], quality_edges: Sequence[float]
 ) -> list[Picture]:

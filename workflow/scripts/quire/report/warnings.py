@@ -12,9 +12,11 @@ NAMED_SAMPLES = 6
 
 def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the warnings of a summary, each with `sample` (the sample or the search) and `message`."""
-    warnings = []
+    warnings, by_sample = [], dict[str, list[Mapping[str, Any]]]()
+    for ledger in summary["ledger"]:
+        by_sample.setdefault(ledger["sample"], []).append(ledger)
     for sample in summary["samples"]:
-        ledgers = [ledger for ledger in summary["ledger"] if ledger["sample"] == sample["sample"]]
+        ledgers = by_sample.get(sample["sample"], [])
         messages = [] if sample["reads"]["total"] else ["The sample has no reads; check its FASTQ files."]
         messages += _ledger(sample, ledgers) + _checks(sample)
         if not any(sample["variants"][kind] for kind in ("snvs", "indels", "other")):
@@ -34,7 +36,8 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
 def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the warnings to display, grouped by criterion if there are more than MOST_LINES.
 
-    A group names the first samples with their values; warnings that are in no group follow the groups.
+    A group names the first samples with their values; warnings that are in no group follow the groups, those of one
+    message together.
     """
     warnings: list[dict[str, str]] = summary["warnings"]
     if len(warnings) <= MOST_LINES:
@@ -59,7 +62,13 @@ def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
             for one in warnings
             if not (one["sample"] in names and one["message"].startswith(f"{criterion.title}: "))
         ]
-    return gathered + warnings
+    alike: dict[str, list[str]] = {}
+    for one in warnings:
+        alike.setdefault(one["message"], []).append(one["sample"])
+    for message, names_of_one in alike.items():
+        more = f" and {len(names_of_one) - NAMED_SAMPLES} more" if len(names_of_one) > NAMED_SAMPLES else ""
+        gathered.append({"sample": f"{', '.join(names_of_one[:NAMED_SAMPLES])}{more}", "message": message})
+    return gathered
 
 
 def warnings_of_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -3,11 +3,14 @@
 Where a sample is homozygous for the alternate, its reads of the reference are counted by whether the other sample of
 the pair has the reference allele: a sample that contaminates another explains them.
 
+Children whose parents are samples too have counts of genotypes that neither parent could pass on (Mendelian errors).
+
 A site is a record with one alternate base for one reference base that passes the filters, outside the sex chromosomes
 and the mitochondrion. A sample counts at a site if its genotype is diploid and complete.
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,14 @@ PAIR_COUNTS = ("sites", "same", "opposite_homozygous", "both_heterozygous", "het
 UNKNOWN, REFERENCE, HETEROZYGOUS, ALTERNATE = range(4)
 """Codes of genotypes; haploid and partial ones are unknown."""
 _CODES = {(0, 0): REFERENCE, (0, 1): HETEROZYGOUS, (1, 0): HETEROZYGOUS, (1, 1): ALTERNATE}
+
+_GIVEN = {REFERENCE: (0,), HETEROZYGOUS: (0, 1), ALTERNATE: (1,)}
+"""Alleles that a parent may pass on."""
+_POSSIBLE = np.zeros((4, 4, 4), np.bool_)
+"""True for the codes of child, father and mother that agree with Mendel's law."""
+for _father, _mother in product(_GIVEN, repeat=2):
+    for _one, _other in product(_GIVEN[_father], _GIVEN[_mother]):
+        _POSSIBLE[REFERENCE + _one + _other, _father, _mother] = True
 
 
 def genotype_code(genotype: bytes) -> int:
@@ -30,9 +41,11 @@ def genotype_code(genotype: bytes) -> int:
 class PairCounter:
     """Counts of sites for each pair of samples, by the names of `PAIR_COUNTS`."""
 
-    def __init__(self, samples: int) -> None:
-        """Start at zero."""
+    def __init__(self, samples: int, trios: Sequence[tuple[int, int, int]] = ()) -> None:
+        """Start at zero; `trios` are numbers of samples: child, father, mother."""
         self._samples = samples
+        self._trios = np.array(trios, np.int64).reshape(-1, 3)
+        self._of_trios = np.zeros((2, len(self._trios)), np.int64)
         self._sites: list[Sequence[int]] = []
         self._reads: list[Sequence[tuple[int, int]]] = []
         self._sums = np.zeros((len(PAIR_COUNTS), samples, samples), np.int64)
@@ -53,12 +66,19 @@ class PairCounter:
         other._count()
         self._sums += other._sums
         self._foreign += other._foreign
+        self._of_trios += other._of_trios
 
     def counts(self) -> dict[str, list[int]]:
         """Return the counts of each pair of samples, (0, 1), (0, 2), ... (1, 2), ..., by name."""
         self._count()
         first, second = np.triu_indices(self._samples, 1)
         return {name: sums[first, second].tolist() for name, sums in zip(PAIR_COUNTS, self._sums, strict=True)}
+
+    def trios(self) -> list[list[int]]:
+        """Return for each trio its sites, where a member has the alternate, and the Mendelian errors among them."""
+        self._count()
+        rows: list[list[int]] = self._of_trios.T.tolist()
+        return rows
 
     def foreign(self, sample: int) -> list[list[int]]:
         """Return a row for each other sample: reads of the reference, and all, where it lacks the reference and not."""
@@ -85,4 +105,8 @@ class PairCounter:
         first = shared(heterozygous, known)
         lacks, has = ((codes == ALTERNATE).astype(np.float64), (reference + heterozygous).astype(np.float64))
         self._foreign += np.stack([reads[:, :, i].T @ other for other in (lacks, has) for i in (0, 1)]).astype(np.int64)
+        members = codes[:, self._trios]
+        seen = (members != UNKNOWN).all(axis=2) & (members != REFERENCE).any(axis=2)
+        wrong = seen & ~_POSSIBLE[members[:, :, 0], members[:, :, 1], members[:, :, 2]]
+        self._of_trios += np.stack([seen.sum(axis=0), wrong.sum(axis=0)])
         self._sums += np.stack([shared(known, known), sum(same), opposite + opposite.T, same[1], first, first.T])

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from os import getpid
 
 from quire.errors import QuireError
+from quire.io.pedigree import Person
 from quire.processes import KILLED, die_with
 from quire.rescore.variant_counts import VariantCounter
 
@@ -21,13 +22,13 @@ _LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
 class CountingPool:
     """Counter of lines in several processes; see `counting_pool`."""
 
-    def __init__(self, head: Sequence[str], processes: int) -> None:
-        """Start the processes, given the lines of the header; with 1, this process counts."""
-        self.counter = VariantCounter(head)
+    def __init__(self, head: Sequence[str], processes: int, people: Sequence[Person] = ()) -> None:
+        """Start the processes, given the lines of the header and a pedigree; with 1, this process counts."""
+        self.counter = VariantCounter(head, people)
         self.processes, self._pipes, self._sent = [], [], 0
         for _ in range(processes if processes > 1 else 0):
             ours, theirs = _FORK.Pipe()
-            self.processes.append(_FORK.Process(target=_count_all, args=(theirs, head, getpid()), daemon=True))
+            self.processes.append(_FORK.Process(target=_count_all, args=(theirs, head, people, getpid()), daemon=True))
             self.processes[-1].start()
             theirs.close()  # otherwise this process would not notice when the other ends
             self._pipes.append(ours)
@@ -56,9 +57,9 @@ class CountingPool:
 
 
 @contextmanager
-def counting_pool(head: Sequence[str], processes: int) -> Iterator[CountingPool]:
+def counting_pool(head: Sequence[str], processes: int, people: Sequence[Person] = ()) -> Iterator[CountingPool]:
     """Yield a pool of processes that count lines; its `counter` is complete once the block has ended."""
-    pool = CountingPool(head, processes)
+    pool = CountingPool(head, processes, people)
     try:
         yield pool
         pool.finish()
@@ -76,10 +77,10 @@ def _killed_in_one_sentence() -> Iterator[None]:
         raise QuireError(KILLED) from None
 
 
-def _count_all(pipe: Connection, head: Sequence[str], parent: int) -> None:
+def _count_all(pipe: Connection, head: Sequence[str], people: Sequence[Person], parent: int) -> None:
     """Count the lines that come through a pipe, until an empty message, and send the counter back."""
     die_with(parent)
-    counter = VariantCounter(head)
+    counter = VariantCounter(head, people)
     while lines := pipe.recv_bytes():
         _count(counter, lines)
     pipe.send(counter)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quire.io.pedigree import Person, trios_of
 from quire.rescore.cohort_counts import ALTERNATE, HETEROZYGOUS, UNKNOWN, PairCounter, genotype_code
 
 FORMAT_VERSION = 1
@@ -65,8 +66,8 @@ class VariantCounter:
     `missing` (no or partial genotype). `filtered` counts the records that do not pass.
     """
 
-    def __init__(self, head: Sequence[str]) -> None:
-        """Start at zero, given the lines of the header, line ends included or not."""
+    def __init__(self, head: Sequence[str], people: Sequence[Person] = ()) -> None:
+        """Start at zero, given the lines of the header, line ends included or not, and a pedigree."""
         columns = head[-1].rstrip("\n").split("\t")
         self.samples = columns[_FIRST_SAMPLE:]
         lines = (re.fullmatch(r"##(\w+)=([^<].*)", line.rstrip("\n")) for line in head)
@@ -75,7 +76,12 @@ class VariantCounter:
         # For each sample, number of records by (counts of the genotype, bin of QUAL).
         self._found: list[Counter[tuple[Counts, int]]] = [Counter() for _ in self.samples]
         self._support = [ReadSupport(Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
-        self._pairs = PairCounter(len(self.samples))
+        self._trios = trios_of(people, self.samples)
+        numbers = {name: number for number, name in enumerate(self.samples)}
+        self._pairs = PairCounter(
+            len(self.samples),
+            [(numbers[child], numbers[father], numbers[mother]) for child, father, mother in self._trios],
+        )
 
     def add(self, line: bytes) -> None:
         """Count a record, given as its line without the line end."""
@@ -133,6 +139,10 @@ class VariantCounter:
             "quality_edges": QUALITY_EDGES.tolist(),
             "samples": samples,
             "pairs": self._pairs.counts(),
+            "trios": [
+                {**trio._asdict(), "sites": sites, "errors": errors}
+                for trio, (sites, errors) in zip(self._trios, self._pairs.trios(), strict=True)
+            ],
         }
 
     def _of_sample(self, found: Counter["tuple[Counts, int]"]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from quire.io.first_reads import (
     require_umis_in_names,
     require_umis_of_reads,
 )
+from quire.io.pedigree import read_pedigree
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
@@ -83,6 +84,7 @@ def checked(
     check_samples(samples, units, settings)
     check_units(units, settings, remote)
     check_regions_and_truth(settings, [row.values["sample"] for row in samples])
+    check_pedigree(settings, {row.values["sample"]: SEXES[row.values["sex"].lower()] for row in samples})
     check_exact_tools(settings)
     check_output(settings)
     metadata = {"samples": _metadata(samples, "sample"), "units": _metadata(units, "sample", "unit")}
@@ -315,6 +317,16 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
         except ValueError as error:
             raise InputError(f"annotate.options: cannot be split into words ({error}); close the quotes.") from None
         require_file(os.path.join(annotate["database_directory"], annotate["database"], file), "annotate.database")
+
+
+def check_pedigree(settings: Mapping[str, Any], samples: Mapping[str, str]) -> None:
+    """Check that the pedigree can be read, names samples, and has their sexes (a value of SEXES by name)."""
+    path = settings["report"]["pedigree"]
+    if path and not samples:
+        raise InputError("configuration: report.pedigree is given without samples; name their sheets.")
+    if path:
+        require_file(path, "report.pedigree")
+        read_pedigree(path, samples)
 
 
 def check_output(settings: Mapping[str, Any]) -> None:
