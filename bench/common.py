@@ -18,7 +18,7 @@ from quire.run.schema import default_settings
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARY = REPOSITORY / "workflow" / "scripts"
 MEASUREMENTS = REPOSITORY / "docs" / "benchmarks" / "measurements.jsonl"
-LEFT_OUT = ("--data", "--work", "--peers")
+LEFT_OUT = ("--data", "--run", "--work", "--peers")
 """Options that name a folder of the machine; a recorded command goes without them."""
 
 PEERS = {
