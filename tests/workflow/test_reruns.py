@@ -67,7 +67,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     ),
     "callable.minimum_depth": (4, {"find_callable", "gather_callable"}),
     "annotate.gff3": ("genes.gff3", {"annotate_variants", *REPORT}),
-    "report.pedigree": ("family.fam", VARIANTS),
+    "report.pedigree": ("family.fam", CALLED),
     "report.known_sites": ("sites.vcf", {"count_known_sites", *REPORT}),
     "report.truth.vcf": ("", REPORT),
     "report.truth.bed": ("", {"check_truth", "compare_truth", *REPORT}),
