@@ -326,6 +326,7 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
         shutil.copy(SMALL / f"NA12878_R{mate}.fastq.gz", folder / f"b_R{mate}.fq.gz")
     with pysam.FastxFile(str(SMALL / "genome.fa.gz")) as contigs:
         (folder / "genome.fa").write_text("".join(f">{contig.name}\r\n{contig.sequence}\r\n" for contig in contigs))
+    (folder / "family.fam").write_text("f NA12878 b 0 0 0\nf b 0 0 1 0\n")
     (folder / "targets.bed").write_text("chr22\t1000\t9000\nchr22\t20000\t21000\n")
     single = {**SMALL_UNIT, "unit": "lane_2", "fq1": "single.fq", "fq2": "", "library": "lib_2"}
     other = {**SMALL_UNIT, "sample": "b", "unit": "1", "fq1": "b_R1.fq.gz", "fq2": "b_R2.fq.gz", "library": ""}
@@ -335,6 +336,7 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
             "reference": {"fasta": "genome.fa", "index_directory": "../shared_index"},
             "align": {"format": "cram", "optical_distance": 100},
             "rescore": {"intervals": "targets.bed"},
+            "report": {"pedigree": "family.fam"},
         },
         samples=[{"sample": "NA12878", "ploidy": "2"}, {"sample": "b", "ploidy": "1"}],
         units=[dict(SMALL_UNIT), single, other],
@@ -369,6 +371,10 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
         "b",
         "b.1",
     ]
+    pedigree = json.loads((run.output / "report/summary.json").read_text())["samples"][0]["pedigree"]
+    assert (pedigree["father"], pedigree["judged"]) == ("b", 0)
+    table = (run.output / "report/samples.tsv").read_text().splitlines()
+    assert [line.split("\t")[0] for line in table] == ["sample", "NA12878", "b"]
     # As BAM the alignments are only converted, and calling keeps to the CRAM.
     run.config["align"] = {**run.config["align"], "format": "bam"}
     run.write()
