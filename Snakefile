@@ -122,5 +122,6 @@ onsuccess:
 
 onerror:
     # At exit, since Snakemake prints more after this handler. After Ctrl-C or SIGTERM no job counts as failed.
-    sentences = failure_sentences(workflow.scheduler.failed) or [STOPPED]
+    failed = workflow.scheduler.failed
+    sentences = [*failure_sentences(failed), *failed_samples(failed, len(GVCFS))] or [STOPPED]
     atexit.register(print, *sentences, sep="\n", file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from quire import sources
-from quire.run.job import _earlier_failure, failure_sentences
+from quire.run.job import _earlier_failure, failed_samples, failure_sentences
 
 UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.log"
 
@@ -129,9 +129,9 @@ def test_a_further_attempt_repeats_the_sentence_and_not_the_work(tmp_path: Path)
     assert attempt("second")[:2] == (0, 4)
 
 
-def job(log: Path, rule: str = "map_unit") -> SimpleNamespace:
+def job(log: Path, rule: str = "map_unit", **wildcards: str) -> SimpleNamespace:
     """Return a stand-in for one of Snakemake's jobs."""
-    return SimpleNamespace(log=[str(log)], rule=SimpleNamespace(name=rule), is_group=lambda: False)
+    return SimpleNamespace(log=[str(log)], rule=SimpleNamespace(name=rule), is_group=lambda: False, wildcards=wildcards)
 
 
 def group(*jobs: SimpleNamespace) -> SimpleNamespace:
@@ -187,6 +187,19 @@ def test_of_a_group_those_jobs_count_that_said_anything(logs: dict[str, Path]) -
         "quire: error: a.fq: is truncated."
     ]
     assert len(failure_sentences([group(job(logs["killed"]), job(logs["absent"]))])) == 2
+
+
+def test_samples_of_failed_jobs_are_named() -> None:
+    """Each sample once, at most twenty by name; none in a run of one sample, or if a job of no sample failed."""
+    one = job(Path("a"), sample="b", piece="1")
+    assert failed_samples([group(one, job(Path("a"), gvcf="b")), job(Path("a"), sample="a")], 1000) == [
+        "quire: error: failed: a, b (2 of 1,000 samples); mend the cause, or take them out of the sheets, and the same "
+        "command does the rest."
+    ]
+    assert failed_samples([one], 1) == failed_samples([job(Path("a"), page="1")], 2) == []
+    (many,) = failed_samples([job(Path("a"), sample=f"s{number:02}") for number in range(30)], 30)
+    assert "s00, s01, " in many
+    assert "s18, s19 and 10 more (30 of 30 samples)" in many
 
 
 def test_how_long_the_process_lives() -> None:

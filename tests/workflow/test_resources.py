@@ -19,6 +19,7 @@ from tests.support.builders import random_bases, write_fasta
 from tests.workflow.runs import REPOSITORY, Run
 
 MEGABYTE = 1_000_000
+RULES = "".join((REPOSITORY / f"workflow/rules/{name}.smk").read_text() for name in ("align", "rescore"))
 
 
 class Named(SimpleNamespace):
@@ -44,6 +45,9 @@ def functions(folder: Path, axis: int = 0, cards: int = 0, **settings: dict[str,
         "read_json": read_json,
         "packed_reference": lambda: {"axis_length": axis, "pages": pages},
         "SETTINGS": {name: default_settings(name) | settings.get(name, {}) for name in ("align", "index")},
+        "SimpleNamespace": SimpleNamespace,
+        "UNITS": settings.get("UNITS", {}),
+        "libraries": lambda sample: [unit for name, unit in settings.get("UNITS", {}) if name == sample],
         "MAYBE_CARDS": cards,
         "CARDS": 0,
         "GVCF": False,
@@ -113,15 +117,38 @@ def test_size_of_an_index(distance: int, sampling: int, tmp_path: Path) -> None:
 
 def test_memory_of_finishing(tmp_path: Path) -> None:
     """It grows with the records, up to the largest range, then with those that all threads hold, up to 4,000 MB."""
+    units = {("one", "lane"): {"fq1": [], "fq2": [], "bam": []}}
     asked = [
-        functions(tmp_path, 3 * 10**9).finishing_memory(
-            None, Named(units=[os.path.dirname(hole(tmp_path / f"{size}/records.0", size))]), 16
+        functions(tmp_path, 3 * 10**9, UNITS=units).finishing_memory(
+            Named(sample="one"), Named(units=[os.path.dirname(hole(tmp_path / f"{size}/records.0", size))]), 16
         )
         for size in (1, 10, 100, 1000, 15_000, 10**6)
     ]
     assert asked == sorted(asked)
     assert asked[0] < asked[1] < asked[2] == asked[3]
     assert asked[3] < asked[4] < asked[5] == 4000
+
+
+def test_a_sample_is_sized_before_it_is_mapped(tmp_path: Path) -> None:
+    """A group that maps and finishes asks for no less than finishing alone, and for less than a day at 30x (44 GB)."""
+    reads = {"fq1": [hole(tmp_path / "a.gz", 22_000)], "fq2": [hole(tmp_path / "b.gz", 22_000)], "bam": []}
+    given = functions(tmp_path, 3 * 10**9, UNITS={("one", "lane"): reads})
+    sample, mapped = Named(sample="one"), Named(units=[str(tmp_path / "lane.buckets")])
+    before = given.finishing_memory(sample, mapped, 16), given.finishing_disk(sample, mapped)
+    hole(tmp_path / "lane.buckets/records.0", 1.46 * 44_000)  # measured: docs/resources.md
+    after = given.finishing_memory(sample, mapped, 16), given.finishing_disk(sample, mapped)
+    assert all(first >= second > 0.5 * first for first, second in zip(before, after, strict=True))
+    write_json_atomic(tmp_path / "pieces.json", {"pieces": [[["a", 0, 10**9]]] * 3 + [[["b", 0, 10**8]]]})
+    calling = [
+        given.calling_minutes(Named(piece=str(piece)), Named(pieces=str(tmp_path / "pieces.json")))
+        for piece in range(4)
+    ]
+    assert calling == [60, 60, 60, 15]
+    others = re.findall(
+        r"rule (?:finish_sample|list_low_coverage|gather_gvcf|import_gvcf):.*?runtime=(\d+)", RULES, re.S
+    )
+    assert len(others) == 4
+    assert given.mapping_minutes(None, Named(**reads)) + sum(calling) + sum(map(int, others)) < 24 * 60
 
 
 def test_memory_of_calling(tmp_path: Path) -> None:
@@ -171,13 +198,14 @@ def test_disk_of_mapping(tmp_path: Path) -> None:
 def test_an_input_that_is_not_there_yet_is_named_as_the_rule_names_it(tmp_path: Path) -> None:
     """Otherwise Snakemake would end the run, instead of asking again."""
     missing = str(tmp_path / "missing")
+    units = {("one", "lane"): {"fq1": [str(tmp_path / "not fetched")], "fq2": [], "bam": []}}
     for call in (
         lambda given: given.mapping_disk(None, Named(fq1=[missing], fq2=[], bam=[])),
-        lambda given: given.finishing_memory(None, Named(units=[missing]), 1),
+        lambda given: given.finishing_memory(Named(sample="one"), Named(units=[missing]), 1),
         lambda given: given.calling_memory(Named(piece="0"), Named(pieces=missing), 1),
     ):
         with pytest.raises(FileNotFoundError) as raised:
-            call(functions(tmp_path))
+            call(functions(tmp_path, UNITS=units))
         assert raised.value.filename == missing
 
 

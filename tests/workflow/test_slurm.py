@@ -1,48 +1,125 @@
 """The demo through profiles/slurm on a live Slurm of one node (tests/workflow/slurm_demo.sh)."""
 
+import gzip
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.workflow.runs import REPOSITORY, SMALL, Run, errors_of
-from tests.workflow.test_road import calls, records
+from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run, errors_of
+from tests.workflow.test_road import calls, finished_rules, records
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 MOST_SUBMISSIONS = 8
 absent = [name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
 
 
-@pytest.mark.full
-@pytest.mark.skipif(bool(absent), reason=f"Slurm is not installed: {', '.join(absent)} (slurm-wlm, munge)")
-@pytest.mark.skipif(os.geteuid() != 0, reason="a Slurm cluster can be started by root only")
-def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
-    """Every job goes through Slurm, in few submissions, and the results are those of a workstation.
+def on_a_cluster(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that starts a cluster."""
+    test = pytest.mark.skipif(os.geteuid() != 0, reason="a Slurm cluster can be started by root only")(test)
+    reason = f"Slurm is not installed: {', '.join(absent)} (slurm-wlm, munge)"
+    return pytest.mark.full(pytest.mark.skipif(bool(absent), reason=reason)(test))
 
-    The mapping job requests the cluster's only card, and receives its number.
-    """
-    run = Run(tmp_path / "run", config=finished.config)
+
+def slurm(run: Run, *arguments: str) -> tuple[int, str, int]:
+    """Run a workflow on a cluster of this machine; return the status, the output and the number of submitted jobs."""
     command = [str(REPOSITORY / "tests/workflow/slurm_demo.sh"), str(run.folder / "config.yaml"), str(run.folder)]
     result = subprocess.run(
-        [*command, "--set-resources", "map_unit:gpu=1"],
+        [*command, *arguments],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=os.environ | {"PYTHON": sys.executable, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"},
         check=False,
     )
-    assert result.returncode == 0, result.stdout
-    submitted = int(re.search(r"jobs submitted: (\d+)", result.stdout)[1])
+    found = re.search(r"jobs submitted: (\d+)", result.stdout)
+    assert found, result.stdout
+    return result.returncode, result.stdout, int(found[1])
+
+
+@on_a_cluster
+def test_small_set_on_a_cluster(finished: Run, tmp_path: Path) -> None:
+    """Every job goes through Slurm, in few submissions, and the results are those of a workstation.
+
+    The mapping job requests the cluster's only card, and receives its number.
+    """
+    run = Run(tmp_path / "run", config=finished.config)
+    status, said, submitted = slurm(run, "--set-resources", "map_unit:gpu=1")
+    assert status == 0, said
     assert 5 <= submitted <= MOST_SUBMISSIONS
     assert "CUDA_VISIBLE_DEVICES is 0" in (run.output / "logs/map_unit/NA12878.lane_1.log").read_text()
     assert "CUDA_VISIBLE_DEVICES" not in (run.output / "logs/index_page/0.log").read_text()
     assert records(run.output / "align/NA12878.bam") == records(finished.output / "align/NA12878.bam")
     assert calls(run.output / "rescore/all.vcf.gz") == calls(finished.output / "rescore/all.vcf.gz")
+
+
+def cohort(folder: Path, finished: Run, samples: int, pairs: int, **config: object) -> Run:
+    """Return a run in gVCF mode over the reference of `finished`, with the first pairs of reads in each sample."""
+    mates = [
+        gzip.decompress(Path(SMALL_UNIT[name]).read_bytes()).splitlines(True)[: 4 * pairs] for name in ("fq1", "fq2")
+    ]
+    reference = finished.config["reference"] | {"index_directory": str(finished.output / "index")}
+    names = [f"S{number}" for number in range(samples)]
+    units = []
+    for name in names:
+        files = {f"fq{mate}": f"{name}_{mate}.fastq.gz" for mate in (1, 2)}
+        for path, lines in zip(files.values(), mates, strict=True):
+            folder.mkdir(parents=True, exist_ok=True)
+            content = b"".join(lines).replace(b"@A00", f"@{name}.A00".encode())
+            (folder / path).write_bytes(gzip.compress(content))
+        units.append({**SMALL_UNIT, "sample": name, **files})
+    rows = [{"sample": name, "ploidy": "2"} for name in names]
+    return Run(folder, {"reference": reference, "rescore": {"gvcf": True}, **config}, rows, units)
+
+
+@on_a_cluster
+def test_a_sample_that_fails_leaves_the_others_done(finished: Run, tmp_path: Path) -> None:
+    """Each sample is one submission; one with a truncated file is named at the end, and without it the run is ended."""
+    run = cohort(tmp_path / "run", finished, samples=3, pairs=500)
+    bad = run.folder / "S1_2.fastq.gz"
+    bad.write_bytes(bad.read_bytes()[:20_000])
+    status, said, submitted = slurm(run, "--keep-going")
+    assert status == 1
+    assert submitted == 3 + 1 + 3  # the bad sample is tried twice; kernels of three stages
+    truncated, last = errors_of(said)[-2:]
+    assert "S1_2.fastq.gz" in truncated
+    assert "truncated" in truncated
+    assert last.startswith("quire: error: failed: S1 (1 of 3 samples);")
+    assert not (run.output / "rescore/S1.g.vcf.gz").exists()
+    del run.samples[1], run.units[1]
+    run.write()
+    rest = run.snakemake()
+    assert rest.returncode == 0, rest.stdout
+    assert finished_rules(rest.stdout) <= {"check_gvcfs", "joint_genotype", "gather_variants", "write_report"}
+    assert "write_report" in finished_rules(rest.stdout)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("backend", "each"), [("cpu", 1), ("gpu", 3)])
+def test_submissions_grow_by_one_for_each_sample_and_piece(
+    backend: str, each: int, finished: Run, tmp_path: Path
+) -> None:
+    """A card does not wait for the jobs of a sample that need none: these are submissions of their own."""
+    counted = []
+    for samples, size in ((2, 40_000), (2, 10_000), (9, 10_000)):
+        settings = {"device": {"backend": backend}, "rescore": {"gvcf": True, "interval_size": size}}
+        run = cohort(tmp_path / f"{samples}_{size}", finished, samples, pairs=100, **settings)
+        assert run.snakemake("out/rescore/pieces.json").returncode == 0
+        pieces = len(json.loads((run.output / "rescore/pieces.json").read_text())["pieces"])
+        planned = run.snakemake("--workflow-profile", str(REPOSITORY / "profiles/slurm"), "--dry-run").stdout
+        submitted = re.findall(
+            r"^\[.*\] Group job|^rule (?!all|check_gvcfs)\w+:|^Job \d+: Compiling", planned, re.MULTILINE
+        )
+        counted.append((len(submitted) - each * samples, pieces))
+    constants = {submitted - pieces for submitted, pieces in counted}
+    assert len({pieces for _, pieces in counted}) == 2
+    assert constants == {4}  # the report, and kernels of three stages
 
 
 # A stand-in for sbatch: it records its arguments and fails.

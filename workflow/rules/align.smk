@@ -27,7 +27,7 @@ rule map_unit:
     resources:
         mem_mb=growing(mapping_memory),
         disk_mb=mapping_disk,
-        runtime=1440,
+        runtime=mapping_minutes,
         gpu=CARDS,
     params:
         device=DEVICE,
@@ -67,7 +67,7 @@ rule finish_sample:
         mem_mb=growing(finishing_memory),
         disk_mb=finishing_disk,
         attempt=which_attempt,
-        runtime=480,
+        runtime=240,
     params:
         **format_of(INDEX_ENDING),
         optical_distance=SETTINGS["align"]["optical_distance"],
@@ -196,7 +196,7 @@ rule list_low_coverage:
     resources:
         **ALIGNMENTS,
         mem_mb=growing(counting_memory),
-        runtime=120,
+        runtime=60,
     params:
         low_depth=SETTINGS["align"]["low_depth"],
         digest=sources.digest("list_low_coverage.py"),
@@ -227,7 +227,7 @@ if SETTINGS["rescore"]["intervals"]:
         resources:
             **ALIGNMENTS,
             mem_mb=growing(counting_memory),
-            runtime=120,
+            runtime=60,
         params:
             low_depth=SETTINGS["align"]["low_depth"],
             digest=sources.digest("count_target.py"),
@@ -307,7 +307,7 @@ if SETTINGS["report"]["known_sites"]:
         resources:
             **ALIGNMENTS,
             mem_mb=growing(counting_memory),
-            runtime=120,
+            runtime=60,
         params:
             digest=sources.digest("count_known_sites.py"),
         script:

@@ -37,7 +37,7 @@ from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
 from quire.run.interrupts import block_ctrl_c_in_jobs
 from quire.run.job import RUN as RUN_VARIABLE
-from quire.run.job import STOPPED, failure_sentences
+from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server
 from quire.run.schema import CALLER_KEYS
 from quire.run.sheets import leftover_lines

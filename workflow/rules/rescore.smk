@@ -111,7 +111,7 @@ if GVCF:
         resources:
             **ALIGNMENTS,
             mem_mb=growing(calling_memory),
-            runtime=480,
+            runtime=calling_minutes,
             gpu=CARDS,
         params:
             rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
@@ -126,6 +126,8 @@ if GVCF:
         input:
             pieces=PIECES,
             parts=pieces_of_sample,
+            # Not read: a group of all jobs of a sample (profiles/slurm) waits with it for the pieces, which add jobs.
+            ledger=LEDGER / "{sample}.json",
         output:
             gvcf=RESCORE / "{sample}.g.vcf.gz",
             index=RESCORE / "{sample}.g.vcf.gz.tbi",

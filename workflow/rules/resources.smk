@@ -1,4 +1,4 @@
-# Threads, memory and disk that jobs ask for, the latter two in megabytes. The constants are fitted to what jobs took
+# Threads, memory, disk and time that jobs ask for, in megabytes and minutes. The constants are fitted to what jobs took
 # (docs/resources.md, `python -m bench.job_memory`), and a tenth is added. Each further attempt (retries) asks for twice
 # the memory of the one before.
 
@@ -86,21 +86,39 @@ def mapping_disk(wildcards, input):
     return int(sum(times.get(Path(path).suffix, 0.5) * size(path) for path in [*input.fq1, *input.fq2, *input.bam]))
 
 
+def mapping_minutes(wildcards, input):
+    """Return the minutes for mapping a unit: fifty times what 16 threads took, an hour at least, at most a day."""
+    return int(min(1440, 60 + mapping_disk(wildcards, input) / 120))
+
+
+def records(wildcards, input):
+    """Return the megabytes of the records of a sample's units; of units that are not mapped yet, as mapping expects.
+
+    A group that maps and finishes a sample asks for its memory before it begins.
+    """
+    megabytes = 0
+    for unit, path in zip(libraries(wildcards.sample), input.units):
+        reads = SimpleNamespace(**UNITS[wildcards.sample, unit])
+        expected = all(map(os.path.exists, [*reads.fq1, *reads.fq2, *reads.bam])) and not os.path.exists(path)
+        megabytes += mapping_disk(wildcards, reads) if expected else size(path)
+    return megabytes
+
+
 def finishing_memory(wildcards, input, threads):
     """Return the megabytes for finishing a sample, which are also those that it plans with.
 
     Each thread holds a range of the genome at five times the size of its records, and most of as many wait to be
     written. A range of a deep target has up to 268 MB.
     """
-    records, axis = 3.3 * sizes(input.units), packed_reference()["axis_length"]
+    held, axis = 3.3 * records(wildcards, input), packed_reference()["axis_length"]
     ranges = min(4096, max(1, axis >> 17))
-    held = min(records, max(268, 1.7 * threads * records / ranges))
+    held = min(held, max(268, 1.7 * threads * held / ranges))
     return min(4000, 1.1 * (SNAKEMAKE + 300 + axis / 4e6 + 5 * held))
 
 
 def finishing_disk(wildcards, input):
     """Return the megabytes of a finished sample: measured are 0.5 for four quality values, 0.72 for forty."""
-    return int(0.75 * sizes(input.units))
+    return int(0.75 * records(wildcards, input))
 
 
 def counting_memory(wildcards, input, threads):
@@ -149,6 +167,12 @@ def calling_memory(wildcards, input, threads):
     processes = min(threads, units[int(wildcards.piece)])
     own = 0.4 * reads**0.5 + 40 * GVCF
     return SNAKEMAKE + len(samples) + 1.08 * (200 + processes * own) + (1000 + 215 * processes) * MAYBE_CARDS
+
+
+def calling_minutes(wildcards, input):
+    """Return the minutes for calling a piece in one sample: an hour for a gigabase."""
+    units, _ = units_and_bases(os.stat(input.pieces).st_mtime_ns)
+    return 10 + units[int(wildcards.piece)] // 80
 
 
 def gathering_memory(wildcards, input, threads):

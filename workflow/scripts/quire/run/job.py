@@ -125,6 +125,19 @@ def failure_sentences(failed: Iterable[Any]) -> list[str]:
     return sorted(sentences)
 
 
+def failed_samples(failed: Iterable[Any], samples: int) -> list[str]:
+    """Return a line that names the samples of failed jobs among several, and what to do; none without such jobs."""
+    jobs = [one for job in failed for one in (job.jobs if job.is_group() else [job])]
+    names = sorted({name for job in jobs for key, name in job.wildcards.items() if key in ("sample", "gvcf")})
+    if not names or samples < 2:
+        return []
+    said = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if names[20:] else "")
+    return [
+        f"{SENTENCE}failed: {said} ({len(names)} of {samples:,} samples); mend the cause, or take them out of the "
+        "sheets, and the same command does the rest."
+    ]
+
+
 def why_it_failed(rule: str, log: Path) -> str | None:
     """Return the sentence of a failed job from its log; None if the log has none.
 
