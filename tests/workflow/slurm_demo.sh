@@ -96,7 +96,9 @@ async def sleep(self):
 RemoteExecutor.sleep = sleep
 snakemake.cli.main()
 '
+status=0
 "$python" -c "$snakemake" -s "$repository/Snakefile" --directory "$directory" --configfile "$config" \
     --workflow-profile "$repository/profiles/slurm" --slurm-init-seconds-before-status-checks 1 --latency-wait 10 \
-    --max-status-checks-per-second 1 --cores "$(nproc)" --max-threads "$(nproc)" "$@"
+    --max-status-checks-per-second 1 --cores "$(nproc)" --max-threads "$(nproc)" "$@" || status=$?
 echo "slurm_demo.sh: jobs submitted: $(squeue --states=all --noheader | wc -l)"
+exit $status
