@@ -63,6 +63,9 @@ class RecordColumns(NamedTuple):
     depths: NDArray[np.int32]
 
 
+Rows = NDArray[np.int64] | slice  # a slice where rows are neighbours, since it needs no copy
+
+
 class RecordPart(NamedTuple):
     """RecordColumns with the texts that they number."""
 
@@ -99,17 +102,19 @@ def empty_part() -> RecordPart:
     return RecordPart(new_columns(0, 0, 0, 0, 0, 0), [], [])
 
 
-def take(part: RecordPart, rows: NDArray[np.int64]) -> RecordPart:
-    """Return some records of one file, in the order of `rows`, and only their texts."""
+def take(part: RecordPart, rows: Rows) -> RecordPart:
+    """Return some records of one file, ascending `rows`, and only their texts. Arrays may be views of the part's."""
     old = part.columns
+    if not isinstance(rows, slice) and len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        rows = slice(int(rows[0]), int(rows[-1]) + 1)
     sample_counts = _counts(old.first_sample, len(old.ploidy))
-    samples, first_sample = spans(old.first_sample[rows], sample_counts[rows])
-    phreds, phred_first = spans(old.phred_first[samples], old.phred_count[samples])
+    samples, first_sample = _spans(old.first_sample[rows], sample_counts[rows])
+    phreds, phred_first = _spans(old.phred_first[samples], old.phred_count[samples])
     has_details = old.details[rows] != MISSING
     details = old.details[rows][has_details]
     detail_counts = _counts(old.detail_sample, len(old.phase))
-    detail_samples, detail_sample = spans(old.detail_sample[details], detail_counts[details])
-    depths, depth_first = spans(old.depth_first[detail_samples], old.depth_count[detail_samples])
+    detail_samples, detail_sample = _spans(old.detail_sample[details], detail_counts[details])
+    depths, depth_first = _spans(old.depth_first[detail_samples], old.depth_count[detail_samples])
     spelling, spellings = _used(old.spelling[rows], part.spellings)
     phase, phases = _used(old.phase[detail_samples], part.phases)
     return RecordPart(
@@ -178,11 +183,18 @@ _NUMBERS_OF = {
 }
 
 
-def spans(first: NDArray[np.int32], counts: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the rows first, ..., first + count - 1 of all items (int64[]), and where each item then begins."""
+def _spans(first: NDArray[np.int32], counts: NDArray[np.int32]) -> tuple[Rows, NDArray[np.int32]]:
+    """Return the rows first, ..., first + count - 1 of all items, and where each item then begins.
+
+    Spans do not overlap and are in order.
+    """
     offsets = offsets_from_lengths(counts)
-    rows = np.repeat(first - offsets[:-1], counts) + np.arange(offsets[-1])
-    return rows, offsets[:-1].astype(np.int32)
+    begins = offsets[:-1].astype(np.int32)
+    total = int(offsets[-1])
+    if not total or int(first[-1] + counts[-1] - first[0]) == total:
+        start = int(first[0]) if total else 0
+        return slice(start, start + total), begins
+    return np.repeat(first - begins, counts) + np.arange(total), begins
 
 
 def _counts(first: NDArray[np.int32], total: int) -> NDArray[np.int32]:
@@ -191,6 +203,7 @@ def _counts(first: NDArray[np.int32], total: int) -> NDArray[np.int32]:
 
 def _used(numbers: NDArray[np.int32], texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
     """Return new numbers, and only the texts that are used."""
-    used = np.unique(numbers[numbers != MISSING])
-    renumbered = np.where(numbers == MISSING, MISSING, np.searchsorted(used, numbers)).astype(np.int32)
-    return renumbered, [texts[number] for number in used.tolist()]
+    used = np.flatnonzero(np.bincount(numbers[numbers != MISSING], minlength=len(texts)))
+    renumbered = np.full(len(texts) + 1, MISSING, np.int32)  # the last for MISSING
+    renumbered[used] = np.arange(len(used))
+    return renumbered[numbers], [texts[number] for number in used.tolist()]
