@@ -6,7 +6,7 @@ phases (PGT:PID:PS).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,22 +79,19 @@ def new_columns(
 ) -> RecordColumns:
     """Return columns with room for so many items."""
 
-    def numbers(count: int) -> NDArray[np.int32]:
-        return np.empty(count, np.int32)
-
-    return RecordColumns(
-        *(numbers(records) for _ in range(6)),
-        np.empty(samples, np.uint8),
-        np.empty(samples, np.uint8),
-        *(numbers(samples) for _ in range(4)),
-        numbers(phreds),
+    arrays: list[Any] = [
+        *(np.empty(records, np.int32) for _ in range(6)),
+        *(np.empty(samples, np.uint8) for _ in range(2)),
+        *(np.empty(samples, np.int32) for _ in range(4)),
+        np.empty(phreds, np.int32),
         np.empty((details, 2), np.int64),
         np.empty((details, len(RANK_SUMS)), np.float64),
-        numbers(details),
+        np.empty(details, np.int32),
         np.empty((detail_samples, STRANDS), np.int32),
-        *(numbers(detail_samples) for _ in range(3)),
-        numbers(depths),
-    )
+        *(np.empty(detail_samples, np.int32) for _ in range(3)),
+        np.empty(depths, np.int32),
+    ]
+    return RecordColumns(*arrays)
 
 
 def empty_part() -> RecordPart:

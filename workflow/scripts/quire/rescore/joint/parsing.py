@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,8 +100,9 @@ def _part(text: NDArray[np.uint8], parsed: Parsed, room: RecordColumns, samples:
     records, phreds, details, depths, spellings, phases = parsed.counts.tolist()
     n, d = records * samples, details * samples
     counts = [*[records] * 6, *[n] * 6, phreds, *[details] * 3, *[d] * 4, depths]
-    columns = RecordColumns(*(all_[:count].copy() for all_, count in zip(room, counts, strict=True)))
-    content = memoryview(text)
+    arrays: list[Any] = [*room]
+    columns = RecordColumns(*(array[:count].copy() for array, count in zip(arrays, counts, strict=True)))
+    content = text.data
     numbers = {spelling: number for number, spelling in enumerate(_PLAIN)}
     own = [
         numbers.setdefault(bytes(content[first:stop]).decode().upper(), len(numbers))
