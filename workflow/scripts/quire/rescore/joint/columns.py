@@ -78,7 +78,6 @@ def new_columns(
     records: int, samples: int, phreds: int, details: int, detail_samples: int, depths: int
 ) -> RecordColumns:
     """Return columns with room for so many items."""
-
     arrays: list[Any] = [
         *(np.empty(records, np.int32) for _ in range(6)),
         *(np.empty(samples, np.uint8) for _ in range(2)),
