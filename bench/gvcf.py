@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pysam
 from quire import reference
-from quire.rescore.gvcf.blocks_cpu import BANDS
+from quire.rescore.parameters import BANDS
 
 from bench.common import (
     Timing,

@@ -14,6 +14,7 @@ from quire.rescore.dragen.cases_cpu import CASE
 from quire.rescore.dragen.estimation_cpu import estimate
 from quire.rescore.gvcf.records import header_lines
 from quire.rescore.job import Output, contigs_of, open_job
+from quire.rescore.parameters import BANDS
 from quire.rescore.units import FIELDS_OF, call_unit
 
 # Kernels depend on the types of settings, not on their values: these are no defaults. The schema is not read here,
@@ -54,7 +55,7 @@ def run(gvcf: bool, dragen: bool) -> None:
             settings, sample = settings | {"error_model": "dragen"}, sample | {"repeats": repeats}
         job = open_job(Output.GVCF if gvcf else Output.VARIANTS, root / "reference", [sample], settings)
         lines = call_unit(job, piece).lines
-        extras = header_lines() if gvcf else []
+        extras = header_lines(BANDS) if gvcf else []
         vcf.write_part(
             root / "warm.vcf.gz", vcf.header(contigs_of(job.reference), ["warm"], FIELDS_OF[job.output], extras), lines
         )

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
 from quire.rescore.activity.regions_cpu import quiet_regions
-from quire.rescore.gvcf.blocks_cpu import BANDS, BLOCK_CUT, Stretch, band_lines, with_blocks
+from quire.rescore.gvcf.blocks_cpu import BLOCK_CUT, Stretch, band_lines, with_blocks
 from quire.rescore.gvcf.variants_cpu import with_other
+from quire.rescore.parameters import BANDS
 from quire.rescore.phasing import PHASE_KEYS
 
 from tests.support.builders import write_fasta
@@ -95,6 +96,26 @@ def test_pieces_make_no_difference(world: Path, whole: Path, tmp_path: Path) -> 
             piece = [(CONTIG, borders[number], borders[number + 1])]
             lines += lines_of(called(world, tmp_path / f"{number}.g.vcf.gz", "A", piece))
         assert lines == lines_of(whole)
+
+
+def test_wider_bands_join_blocks(world: Path, whole: Path, tmp_path: Path) -> None:
+    """Variants stay, and each position is in the band of its quality in narrow bands."""
+    entry, wide = {"sample": "A", "ploidy": 2, "bam": world / "A.bam"}, default_settings("rescore") | {"gq_bands": "20"}
+    output = tmp_path / "wide.g.vcf.gz"
+    call_gvcf(world / "reference", [entry], [(CONTIG, 0, LENGTH)], output, wide, tmp_path / "A.json")
+    narrow, found = lines_of(whole), lines_of(output)
+    assert len(found) < len(narrow) / 2
+    variants = [fields for fields in narrow if fields[4] != "<NON_REF>"]
+    assert [fields for fields in found if fields[4] != "<NON_REF>"] == variants
+    sure = {position: int(state != "variant" and state >= 20) for position, state in states(whole).items()}
+    for fields in found:
+        if fields[4] == "<NON_REF>":
+            own = {sure[position] for position in range(int(fields[1]), int(info_of(fields)["END"]) + 1)}
+            assert own == {int(int(sample_of(fields)["GQ"]) >= 20)}
+    with pysam.VariantFile(str(output)) as file:
+        header = str(file.header)
+    assert "##GVCFBlock20-100=" in header
+    assert "--gq-bands 20" in header
 
 
 @pytest.mark.full
@@ -182,6 +203,10 @@ def test_htslib_reads_it(whole: Path) -> None:
         records = list(file)
     assert records[0].stop > records[0].start
     assert sum(1 for line in band_lines() if line.startswith("##GVCFBlock")) == len(BANDS)
+    assert band_lines((0, 20)) == [
+        "##GVCFBlock0-20=minGQ=0(inclusive),maxGQ=20(exclusive)",
+        "##GVCFBlock20-100=minGQ=20(inclusive),maxGQ=100(exclusive)",
+    ]  # as HaplotypeCaller -GQB 20
     assert band_lines()[-1] == "##GVCFBlock99-100=minGQ=99(inclusive),maxGQ=100(exclusive)"
 
 
@@ -214,7 +239,8 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
     ]
     low = data.draw(st.integers(start, start + size))
     intervals = np.array([[start, low], [min(low + 3, start + size), start + size]])
-    records = list(with_blocks("c", stretches, intervals, lambda contig, a, b: b"G" * (b - a), 2))
+    bands = data.draw(st.sampled_from([BANDS, (0, 2, 60), (0,)]))
+    records = list(with_blocks("c", stretches, intervals, lambda contig, a, b: b"G" * (b - a), 2, bands))
     inside = [v for v in variants if any(a <= v.start < b for a, b in intervals.tolist())]
     assert [r for r in records if r in variants] == inside
     assert [r.start for r in records] == sorted(r.start for r in records)
@@ -224,7 +250,7 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
         before = [v for v in variants if v.start <= p]
         wanted = any(a <= p < b for a, b in intervals.tolist()) and not deleted[0][0] <= p < deleted[0][1]
         if wanted and not (before and p < before[-1].start + len(before[-1].alleles[0])):
-            expected[p] = max(i for i, low in enumerate(BANDS) if low <= min(second[p - start], 99))
+            expected[p] = max(i for i, low in enumerate(bands) if low <= min(second[p - start], 99))
     got: dict[int, int] = {}
     for record in records:
         if record in variants:
@@ -240,7 +266,7 @@ def test_blocks_are_runs_of_one_band(data: st.DataObject) -> None:
         assert values["GQ"] == min(least, 99)
         for p in own:
             assert p not in got
-            got[p] = max(i for i, low in enumerate(BANDS) if low <= min(second[p - start], 99))
+            got[p] = max(i for i, low in enumerate(bands) if low <= min(second[p - start], 99))
         assert len({got[p] for p in own}) == 1
     assert got == expected
 

@@ -114,7 +114,7 @@ if GVCF:
             runtime=calling_minutes,
             gpu=CARDS,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in CALLER_KEYS},
+            rescore={key: SETTINGS["rescore"][key] for key in (*CALLER_KEYS, "gq_bands")},
             device=DEVICE,
             samples=lambda wildcards: {wildcards.sample: called_samples()[wildcards.sample]},
             output="gvcf",

@@ -65,7 +65,7 @@ def call(arguments: list[str]) -> None:
         if output is Output.GVCF and len(given.bam) > 1:
             raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
         require_apart([given.output], [*given.bam, given.reference])
-        keys = CALLER_KEYS if output is Output.GVCF else ("minimum_quality", *CALLER_KEYS, "filters")
+        keys = (*CALLER_KEYS, "gq_bands") if output is Output.GVCF else ("minimum_quality", *CALLER_KEYS, "filters")
         parameters = {key: settings[key] for key in keys}
         samples = _samples(given.bam, given.reference)
         for key in ("ploidy", "sex"):

@@ -79,7 +79,7 @@ def _header(job: CallingJob, request: CallingRequest, backend: Backend) -> str:
     }
     extras = provenance("call", [sample["bam"] for sample in request.samples], settings, request.fasta)
     if is_gvcf:
-        extras += [*header_lines(), *job.samples[0].ploidies.header_lines(), backend.to_vcf()]
+        extras += [*header_lines(job.parameters.bands), *job.samples[0].ploidies.header_lines(), backend.to_vcf()]
     else:
         extras += [backend.to_vcf(), *definitions(job.filters)]
     names = [sample.name for sample in job.samples]

@@ -34,6 +34,7 @@ DRAGEN_INDEL_PADDING = 150
 DRAGEN_GENOTYPING_MARGIN = 1
 DRAGEN_LONG_INDEL_QUALITY = 30.0  # HaplotypeCaller's default, for which calls of long indels are designed
 DRAGEN_SITE_QUALITY = 3.0  # QUAL by the allele frequency model; the QUAL that is written comes from posteriors
+BANDS = (*range(61), 70, 80, 90, 99)  # lowest GQ of each band of reference blocks (--gvcf-gq-bands)
 MINIMUM_ACTIVE_QUALITY = 4.0  # lowest QUAL of an active site of several samples
 
 
@@ -49,6 +50,7 @@ class CallingParameters:
         minimum_support: least number of reads on a chain of k-mers that the reference lacks (--min-pruning).
         long_indels: True to find indels of 50 to 1,000 bases by clipped reads.
         dragen: True for the error models of GATK's DRAGEN mode.
+        bands: lowest GQ of each band of reference blocks, from 0 on.
     """
 
     minimum_quality: float
@@ -57,6 +59,7 @@ class CallingParameters:
     minimum_support: int
     long_indels: bool
     dragen: bool = False
+    bands: tuple[int, ...] = BANDS
 
     @property
     def indel_padding(self) -> int:
@@ -83,4 +86,5 @@ class CallingParameters:
             int(settings["minimum_support"]),
             bool(settings["long_indels"]),
             settings["error_model"] == "dragen",
+            (0, *map(int, settings["gq_bands"].split(","))) if settings.get("gq_bands") else BANDS,
         )

@@ -290,6 +290,9 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
         raise InputError(
             "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: true."
         )
+    bands = [int(bound) for bound in settings["rescore"]["gq_bands"].split(",") if bound]
+    if bands and (bands != sorted(set(bands)) or not settings["rescore"]["gvcf"]):
+        raise InputError("configuration: rescore.gq_bands needs ascending numbers, and rescore.gvcf: true.")
     for path in settings["rescore"]["more_gvcfs"]:
         if not settings["rescore"]["gvcf"]:
             raise InputError("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")

@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import NON_REFERENCE, VariantRecord
+from quire.rescore.parameters import BANDS
 from quire.simd.compiled import compiled
 
 BLOCK_CUT = 1000
-BANDS = (*range(61), 70, 80, 90, 99)
-"""Lowest GQ of each band."""
 _LARGEST_GQ = 99
 Letters = Callable[[str, int, int], bytes]
 """Returns the reference's letters of a span of a contig."""
-_BAND_OF = np.searchsorted(np.array(BANDS), np.arange(_LARGEST_GQ + 1), side="right") - 1
 
 
 class Stretch(NamedTuple):
@@ -48,21 +46,28 @@ class Stretch(NamedTuple):
         return self.start + len(self.depth)
 
 
-def band_lines() -> list[str]:
+def band_lines(bands: Sequence[int] = BANDS) -> list[str]:
     """Return header lines with the range of GQ of each band, as GATK writes them."""
     return [
         f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
-        for low, high in pairwise((*BANDS, _LARGEST_GQ + 1))
+        for low, high in pairwise((*bands, _LARGEST_GQ + 1))
     ]
 
 
 def with_blocks(
-    contig: str, stretches: Iterable[Stretch], intervals: NDArray[np.int64], reference: Letters, ploidy: int
+    contig: str,
+    stretches: Iterable[Stretch],
+    intervals: NDArray[np.int64],
+    reference: Letters,
+    ploidy: int,
+    bands: Sequence[int] = BANDS,
 ) -> Iterator[VariantRecord]:
     """Yield the variants of a contig's stretches and the blocks between them, if they start in intervals, in order.
 
-    Stretches follow each other without gaps; intervals are int64[n, 2] of the contig, in order and disjoint.
+    Stretches follow each other without gaps; intervals are int64[n, 2] of the contig, in order and disjoint. `bands`
+    has the lowest GQ of each band, from 0 on.
     """
+    band_of = np.searchsorted(np.array(bands), np.arange(_LARGEST_GQ + 1), side="right") - 1
     waiting: Stretch | None = None
     covered = 0  # positions before it are part of a variant of an earlier stretch
     for stretch in stretches:
@@ -77,11 +82,11 @@ def with_blocks(
         cut = stretch.end // BLOCK_CUT * BLOCK_CUT
         if cut > stretch.start:
             whole, waiting = _split(stretch, cut)
-            covered = yield from _records(contig, whole, intervals, reference, ploidy, covered)
+            covered = yield from _records(contig, whole, intervals, reference, ploidy, covered, band_of)
         else:
             waiting = stretch
     if waiting is not None:
-        yield from _records(contig, waiting, intervals, reference, ploidy, covered)
+        yield from _records(contig, waiting, intervals, reference, ploidy, covered, band_of)
 
 
 def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
@@ -95,7 +100,13 @@ def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
 
 
 def _records(
-    contig: str, stretch: Stretch, intervals: NDArray[np.int64], reference: Letters, ploidy: int, covered: int
+    contig: str,
+    stretch: Stretch,
+    intervals: NDArray[np.int64],
+    reference: Letters,
+    ploidy: int,
+    covered: int,
+    band_of: NDArray[np.int64],
 ) -> Generator[VariantRecord, None, int]:
     """Yield the records of a stretch; return the position up to which its variants cover the reference."""
     size = len(stretch.depth)
@@ -111,7 +122,7 @@ def _records(
         wanted[record.start - stretch.start : min(covered, max(following, record.start + 1)) - stretch.start] = False
     for start, end in stretch.deleted:
         wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = False
-    columns = _reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, _BAND_OF)
+    columns = _reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, band_of)
     letters = reference(contig, stretch.start, stretch.end).decode()
     blocks = (
         _block_record(contig, letters[block[0] - stretch.start], ploidy, block)

@@ -82,7 +82,8 @@ def stretch_records(
     """Return variants and blocks of intervals (int64[n, 2]) of a contig, in order; the job has one sample."""
     chunks = read_chunks(job, contig, intervals, tally, LOOK_BACK)
     called = (_call_chunk(job, chunk, tally) for chunk in chunks)
-    return with_blocks(contig, called, intervals, job.reference.sequence, job.samples[0].ploidy)
+    letters, ploidy, bands = job.reference.sequence, job.samples[0].ploidy, job.parameters.bands
+    return with_blocks(contig, called, intervals, letters, ploidy, bands)
 
 
 def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:

@@ -1,6 +1,6 @@
 """Fields and header of a gVCF, and the record of a variant with `<NON_REF>`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quire.io.vcf import NON_REFERENCE, Field, Fields, Value, VariantRecord
 from quire.rescore.genotyping import NO_CALL
@@ -32,10 +32,10 @@ FIELDS = Fields.of(
 )
 
 
-def header_lines() -> list[str]:
+def header_lines(bands: Sequence[int]) -> list[str]:
     """Return the header lines of a gVCF that do not define INFO or FORMAT."""
     means = "Any allele that is not named at the position"
-    return [f'##ALT=<ID={NON_REFERENCE[1:-1]},Description="{means}">', *band_lines()]
+    return [f'##ALT=<ID={NON_REFERENCE[1:-1]},Description="{means}">', *band_lines(bands)]
 
 
 def gvcf_record(contig: str, call: GvcfCall, rank_sums: Mapping[str, float], phase: Phase | None) -> VariantRecord:
