@@ -63,7 +63,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "rescore.long_indels": (False, CALLED),
     "rescore.gvcf": (
         True,
-        {"compile_kernels", "check_gvcfs", "rescore_sample", "gather_gvcf", "import_gvcf", "joint_genotype", *VARIANTS},
+        {"compile_kernels", "check_gvcfs", "rescore_sample", "import_gvcf", "joint_genotype", *VARIANTS},
     ),
     "callable.minimum_depth": (4, {"find_callable", "gather_callable"}),
     "annotate.gff3": ("genes.gff3", {"annotate_variants", *REPORT}),

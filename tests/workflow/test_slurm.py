@@ -16,7 +16,7 @@ from tests.workflow.runs import REPOSITORY, SMALL, SMALL_UNIT, Run, errors_of
 from tests.workflow.test_road import calls, finished_rules, records
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
-MOST_SUBMISSIONS = 8
+MOST_SUBMISSIONS = 9
 absent = [name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")]
 
 
@@ -80,13 +80,13 @@ def cohort(folder: Path, finished: Run, samples: int, pairs: int, **config: obje
 
 @on_a_cluster
 def test_a_sample_that_fails_leaves_the_others_done(finished: Run, tmp_path: Path) -> None:
-    """Each sample is one submission; one with a truncated file is named at the end, and without it the run is ended."""
+    """A sample with a truncated file is named at the end. The others are done, and without it the run is ended."""
     run = cohort(tmp_path / "run", finished, samples=3, pairs=500)
     bad = run.folder / "S1_2.fastq.gz"
     bad.write_bytes(bad.read_bytes()[:20_000])
     status, said, submitted = slurm(run, "--keep-going")
     assert status == 1
-    assert submitted == 3 + 1 + 3  # the bad sample is tried twice; kernels of three stages
+    assert submitted == 3 + 3 + 1 + 2  # kernels of three stages; samples, the bad one twice; calls of two
     truncated, last = errors_of(said)[-2:]
     assert "S1_2.fastq.gz" in truncated
     assert "truncated" in truncated
@@ -101,14 +101,14 @@ def test_a_sample_that_fails_leaves_the_others_done(finished: Run, tmp_path: Pat
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("backend", "each"), [("cpu", 1), ("gpu", 3)])
-def test_submissions_grow_by_one_for_each_sample_and_piece(
-    backend: str, each: int, finished: Run, tmp_path: Path
+@pytest.mark.parametrize("error_model", ["gatk", "dragen"])
+def test_submissions_grow_by_two_for_each_sample_and_one_for_each_piece(
+    error_model: str, finished: Run, tmp_path: Path
 ) -> None:
-    """A card does not wait for the jobs of a sample that need none: these are submissions of their own."""
+    """The others are few."""
     counted = []
     for samples, size in ((2, 40_000), (2, 10_000), (9, 10_000)):
-        settings = {"device": {"backend": backend}, "rescore": {"gvcf": True, "interval_size": size}}
+        settings = {"rescore": {"gvcf": True, "interval_size": size, "error_model": error_model}}
         run = cohort(tmp_path / f"{samples}_{size}", finished, samples, pairs=100, **settings)
         assert run.snakemake("out/rescore/pieces.json").returncode == 0
         pieces = len(json.loads((run.output / "rescore/pieces.json").read_text())["pieces"])
@@ -116,10 +116,10 @@ def test_submissions_grow_by_one_for_each_sample_and_piece(
         submitted = re.findall(
             r"^\[.*\] Group job|^rule (?!all|check_gvcfs)\w+:|^Job \d+: Compiling", planned, re.MULTILINE
         )
-        counted.append((len(submitted) - each * samples, pieces))
+        counted.append((len(submitted) - 2 * samples, pieces))
     constants = {submitted - pieces for submitted, pieces in counted}
     assert len({pieces for _, pieces in counted}) == 2
-    assert constants == {4}  # the report, and kernels of three stages
+    assert constants == {5}  # kernels of three stages, gathering and the report
 
 
 # A stand-in for sbatch: it records its arguments and fails.

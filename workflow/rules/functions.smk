@@ -11,31 +11,8 @@ def plan_of_dry_run():
     )
 
 
-def form_groups():
-    """Adapt the groups of profiles/slurm to the run; to be called before Snakemake forms them.
-
-    A cluster runs all jobs of a sample one after another in one submission. With cards there are three, since a card
-    would wait for jobs that need none. Calibration for jobs that call all samples joins none: it is known only with the
-    pieces, when the submission may have begun. In a large cohort neither does the report: whenever a job ends,
-    Snakemake looks at all inputs of all jobs in the groups that wait for it.
-    """
-    groups = workflow.group_settings.overwrite_groups
-    alone = [] if GVCF else ["calibrate_repeats"]
-    alone += ["map_unit"] if CARDS else []
-    alone += ["gather_variants", "compare_truth", "write_report"] if len(SAMPLES) > 100 else []
-    for name in alone:
-        if groups.get(name) in ("sample", "report"):
-            del groups[name]
-    for name in ("calibrate_repeats", "rescore_sample", "gather_gvcf", "import_gvcf") if CARDS else ():
-        if groups.get(name) == "sample":
-            groups[name] = "call"
-    # Snakemake forgets jobs that join a group which it has formed before. No such group has begun (gather_gvcf).
-    workflow.dag.group_job_factory.cache.clear()
-
-
 def page_manifests(wildcards):
     """Return the manifests of all pages of the index; their number comes from the packed reference."""
-    form_groups()
     checkpoints.pack_reference.get()
     return expand(INDEX / "page_{page}/manifest.json", page=range(len(packed_reference()["pages"])))
 
@@ -261,7 +238,6 @@ def files_of_pieces(pattern):
     """Return an input function for one file per piece of the reference; one job calls each piece."""
 
     def files(wildcards):
-        form_groups()
         with ends_in_a_sentence():
             pieces = read_json(checkpoints.split_intervals.get().output.pieces)["pieces"]
         return expand(pattern, piece=range(len(pieces)))
@@ -270,13 +246,9 @@ def files_of_pieces(pattern):
 
 
 def calling_ledgers(wildcards):
-    """Return the ledgers of the calling jobs: one per piece of the reference, in gVCF mode one per piece and sample."""
+    """Return the ledgers of the calling jobs: one per piece of the reference, in gVCF mode one per sample."""
     if GVCF:
-        return [
-            ledger
-            for sample in SAMPLES
-            for ledger in files_of_pieces(str(RESCORE / f"pieces/{sample}.{{piece}}.ledger.json"))(wildcards)
-        ]
+        return expand(RESCORE / "{sample}.ledger.json", sample=SAMPLES)
     return files_of_pieces(RESCORE / "pieces/{piece}.ledger.json")(wildcards)
 
 
@@ -353,11 +325,6 @@ def vep_command(annotate):
     given += ["--assembly", assembly, "--vcf", "--no_stats", "--dont_skip", "--fork", "4"]
     files = ["--input_file", "FOLDER/variants.vcf.gz", "--output_file", "STDOUT"]
     return ["vep", *given, *shlex.split(annotate["options"]), *files]
-
-
-def pieces_of_sample(wildcards):
-    """Return the parts of a sample's gVCF."""
-    return files_of_pieces(str(RESCORE / f"pieces/{wildcards.sample}.{{piece}}.g.vcf.gz"))(wildcards)
 
 
 @cache

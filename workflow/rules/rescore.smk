@@ -88,6 +88,7 @@ if GVCF:
         script:
             "../scripts/check_gvcfs.py"
 
+    # All pieces in one job, since the cores share them: a genome takes minutes.
     rule rescore_sample:
         input:
             alignments=lambda wildcards: [finished_alignments(wildcards)],
@@ -99,12 +100,14 @@ if GVCF:
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
-            part=temp(RESCORE / "pieces/{sample}.{piece}.g.vcf.gz"),
-            ledger=RESCORE / "pieces/{sample}.{piece}.ledger.json",
+            part=temp(RESCORE / "pieces/{sample}.g.vcf.gz"),
+            gvcf=RESCORE / "{sample}.g.vcf.gz",
+            index=RESCORE / "{sample}.g.vcf.gz.tbi",
+            ledger=RESCORE / "{sample}.ledger.json",
         log:
-            LOGS / "rescore_sample/{sample}.{piece}.log",
+            LOGS / "rescore_sample/{sample}.log",
         benchmark:
-            BENCHMARKS / "rescore_sample/{sample}.{piece}.tsv"
+            BENCHMARKS / "rescore_sample/{sample}.tsv"
         conda:
             environment("rescore")
         threads: 16
@@ -121,30 +124,6 @@ if GVCF:
             digest=sources.digest("rescore_interval.py"),
         script:
             "../scripts/rescore_interval.py"
-
-    rule gather_gvcf:
-        input:
-            pieces=PIECES,
-            parts=pieces_of_sample,
-            # Not read: a group of all jobs of a sample (profiles/slurm) waits with it for the pieces, which add jobs.
-            ledger=LEDGER / "{sample}.json",
-        output:
-            gvcf=RESCORE / "{sample}.g.vcf.gz",
-            index=RESCORE / "{sample}.g.vcf.gz.tbi",
-        log:
-            LOGS / "gather_gvcf/{sample}.log",
-        benchmark:
-            BENCHMARKS / "gather_gvcf/{sample}.tsv"
-        conda:
-            "../../envs/rescore.yaml"
-        threads: 1
-        resources:
-            mem_mb=growing(1500),
-            runtime=60,
-        params:
-            digest=sources.digest("gather_gvcf.py"),
-        script:
-            "../scripts/gather_gvcf.py"
 
     # Once for each gVCF: a sample that joins a finished cohort costs its own import and the genotyping of all.
     rule import_gvcf:

@@ -156,7 +156,7 @@ def units_and_bases(time_stamp):
 
 
 def calling_memory(wildcards, input, threads):
-    """Return the megabytes for calling a piece: shared memory, what each process holds, and CUDA's own.
+    """Return the megabytes for calling a piece, or all in one sample: shared memory, what each process holds, and CUDA's own.
 
     A process holds the reads of a unit, but at most 250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB
     each for 10,000 reads, 54 for 25,000, 90 for 50,000, 198 for 250,000. A card takes larger batches, and lines of a gVCF wait in the parent.
@@ -164,15 +164,15 @@ def calling_memory(wildcards, input, threads):
     units, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
     samples = [wildcards.sample] if "sample" in wildcards.keys() else SAMPLES
     reads = 250_000 * min(1, sum(map(reads_of, samples)) / bases)
-    processes = min(threads, units[int(wildcards.piece)])
+    processes = min(threads, units[int(wildcards.piece)] if "piece" in wildcards.keys() else sum(units))
     own = 0.4 * reads**0.5 + 40 * GVCF
     return SNAKEMAKE + len(samples) + 1.08 * (200 + processes * own) + (1000 + 215 * processes) * MAYBE_CARDS
 
 
 def calling_minutes(wildcards, input):
-    """Return the minutes for calling a piece in one sample: an hour for a gigabase."""
-    units, _ = units_and_bases(os.stat(input.pieces).st_mtime_ns)
-    return 10 + units[int(wildcards.piece)] // 80
+    """Return the minutes for calling a sample: an hour for a gigabase."""
+    _, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
+    return 10 + bases // 20_000_000
 
 
 def gathering_memory(wildcards, input, threads):

@@ -1,10 +1,11 @@
-"""Call one piece of the reference: the variants of all samples jointly, or one sample to a part of its gVCF."""
+"""Call one piece of the reference, the variants of all samples jointly, or all pieces in one sample to its gVCF."""
 
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 
 from quire import many_threads
 from quire.io.files import read_json
+from quire.io.vcf_parts import join
 from quire.rescore.caller import call_interval
 from quire.rescore.engines import DeviceSettings
 from quire.rescore.job import CallingRequest, Output
@@ -13,6 +14,8 @@ from quire.run.job import run_job
 with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     many_threads.prepare()  # the forked processes inherit the settings of memory
     pieces = read_json(job.input.pieces)["pieces"]
+    is_gvcf = job.params.output == Output.GVCF.value
+    called = chain.from_iterable(pieces) if is_gvcf else pieces[int(job.wildcards.piece)]
     request = CallingRequest(
         output=Output(job.params.output),
         reference_directory=Path(job.input.reference).parent,
@@ -22,7 +25,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
                 job.params.samples.items(), job.input.alignments, job.input.repeats or repeat(None), strict=False
             )
         ],
-        intervals=[tuple(interval) for interval in pieces[int(job.wildcards.piece)]],
+        intervals=[tuple(interval) for interval in called],
         part=job.output.part,
         parameters=job.params.rescore,
         ledger=job.output.ledger,
@@ -32,3 +35,5 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
     )
     call_interval(request)
+    if is_gvcf:
+        join([job.output.part], job.output.gvcf, job.output.index, samples=[job.wildcards.sample])
