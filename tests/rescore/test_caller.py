@@ -192,3 +192,23 @@ def test_reads_of_another_reference_are_refused(world, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"other\.bam: its contig 'chrX' \(500 bases\) is not in the reference"):
         call_variants(root / "reference", sheet, WHOLE[0], tmp_path / "p.vcf.gz", SETTINGS, tmp_path / "l.json")
     assert not (tmp_path / "p.vcf.gz").exists()
+
+
+def test_support_of_all_samples_together(tmp_path: Path) -> None:
+    """An allele that each of ten samples shows in one read is found if their reads count together."""
+    reference = random_bases(random.Random(7), 600)
+    changed = reference[:300] + "ACGT"["ACGT".index(reference[300]) - 1] + reference[301:]
+    write_fasta(tmp_path / "genome.fa", {"c": reference})
+    reference_stage.build(tmp_path / "genome.fa", tmp_path / "reference", 1 << 20)
+    for number in range(10):
+        start = 170 + 12 * number
+        line = f"r\t0\tc\t{start + 1}\t60\t150M\t*\t0\t0\t{changed[start : start + 150]}\t{'I' * 150}"
+        indexed_bam(tmp_path / f"{number}.bam", {"c": 600}, [line])
+    sheet = [{"sample": str(number), "ploidy": 2, "bam": tmp_path / f"{number}.bam"} for number in range(10)]
+    found = []
+    for pooled in (False, True):
+        settings, part = SETTINGS | {"pool_support": pooled}, tmp_path / "part.vcf.gz"
+        call_variants(tmp_path / "reference", sheet, [("c", 0, 600)], part, settings, tmp_path / "ledger.json")
+        with gzip.open(part, "rt") as lines:
+            found.append([line.split("\t")[1:5] for line in lines if not line.startswith("#")])
+    assert found == [[], [["301", ".", reference[300], changed[300]]]]

@@ -307,6 +307,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "no sample callable": (set_key("callable.sample_fraction", 0), "callable.sample_fraction: 0 is less than or equal"),
     "bands without gvcf": (set_key("rescore.gq_bands", "20,40"), "rescore.gq_bands needs ascending numbers, and"),
     "bands that are no text": (set_key("rescore.gq_bands", [20]), "must look like 20,40,60"),
+    "pooled support with gvcf": (
+        set_key("rescore", {"gvcf": True, "pool_support": True}),
+        "rescore.pool_support is for samples called together",
+    ),
     "emit without gvcf": (set_key("rescore.emit", "all_sites"), "set rescore.gvcf: true"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),

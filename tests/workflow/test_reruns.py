@@ -58,6 +58,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "rescore.minimum_mapping_quality": (10, CALLED),
     "rescore.maximum_reads_per_start": (20, CALLED),
     "rescore.minimum_support": (1, CALLED),
+    "rescore.pool_support": (True, CALLED),
     "rescore.error_model": ("dragen", {"compile_kernels", "calibrate_repeats", *CALLED}),
     "rescore.ploidy_regions": ("ploidy.bed", {"split_intervals", *VARIANTS}),
     "rescore.long_indels": (False, CALLED),

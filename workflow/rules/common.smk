@@ -39,7 +39,7 @@ from quire.run.interrupts import block_ctrl_c_in_jobs
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server
-from quire.run.schema import CALLER_KEYS
+from quire.run.schema import CALLER_KEYS, JOINT_KEYS
 from quire.run.sheets import leftover_lines
 from quire.run.plan import lines_of_plan, named_settings
 from quire.run.short_log import shorten, watch

@@ -209,7 +209,7 @@ else:
             runtime=480,
             gpu=CARDS,
         params:
-            rescore={key: SETTINGS["rescore"][key] for key in ("minimum_quality", *CALLER_KEYS, "filters")},
+            rescore={key: SETTINGS["rescore"][key] for key in JOINT_KEYS},
             device=DEVICE,
             samples=called_samples(),
             output="variants",

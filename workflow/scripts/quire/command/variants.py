@@ -17,7 +17,7 @@ from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.inputs import require_file
 from quire.run.interrupts import loading
 from quire.run.remote import with_copies
-from quire.run.schema import CALLER_KEYS, SCHEMAS, complete_settings, default_settings, read_schema
+from quire.run.schema import CALLER_KEYS, JOINT_KEYS, SCHEMAS, complete_settings, default_settings, read_schema
 from quire.run.sheets import read_sheets
 
 with loading():
@@ -65,7 +65,7 @@ def call(arguments: list[str]) -> None:
         if output is Output.GVCF and len(given.bam) > 1:
             raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
         require_apart([given.output], [*given.bam, given.reference])
-        keys = (*CALLER_KEYS, "gq_bands") if output is Output.GVCF else ("minimum_quality", *CALLER_KEYS, "filters")
+        keys = (*CALLER_KEYS, "gq_bands") if output is Output.GVCF else JOINT_KEYS
         parameters = {key: settings[key] for key in keys}
         samples = _samples(given.bam, given.reference)
         for key in ("ploidy", "sex"):

@@ -51,6 +51,7 @@ class CallingParameters:
         long_indels: True to find indels of 50 to 1,000 bases by clipped reads.
         dragen: True for the error models of GATK's DRAGEN mode.
         bands: lowest GQ of each band of reference blocks, from 0 on.
+        pool_support: True to count the reads of all samples together for the minimum support, False those of each.
     """
 
     minimum_quality: float
@@ -60,6 +61,7 @@ class CallingParameters:
     long_indels: bool
     dragen: bool = False
     bands: tuple[int, ...] = BANDS
+    pool_support: bool = False
 
     @property
     def indel_padding(self) -> int:
@@ -87,4 +89,5 @@ class CallingParameters:
             bool(settings["long_indels"]),
             settings["error_model"] == "dragen",
             (0, *map(int, settings["gq_bands"].split(","))) if settings.get("gq_bands") else BANDS,
+            bool(settings.get("pool_support", False)),
         )

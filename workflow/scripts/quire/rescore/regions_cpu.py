@@ -76,7 +76,9 @@ def assemble_regions(
 ) -> list[AssembledRegion]:
     """Assemble a batch and return the regions with variants, their haplotypes trimmed to what is genotyped."""
     spans, padded, reads = batch
-    assemblies = assemble_all(reads, window.codes, padded - window.start, job.parameters.minimum_support)
+    parameters = job.parameters
+    threaded = reads._replace(sample=np.zeros_like(reads.sample)) if parameters.pool_support else reads
+    assemblies = assemble_all(threaded, window.codes, padded - window.start, parameters.minimum_support)
     for start, assembly in zip(spans[:, 0].tolist(), assemblies, strict=True):
         tally.count_region(window.contig, start, assembly)
     tell("assembled", contig=window.contig, batch=batch, assemblies=assemblies)

@@ -293,6 +293,8 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
     bands = [int(bound) for bound in settings["rescore"]["gq_bands"].split(",") if bound]
     if bands and (bands != sorted(set(bands)) or not settings["rescore"]["gvcf"]):
         raise InputError("configuration: rescore.gq_bands needs ascending numbers, and rescore.gvcf: true.")
+    if settings["rescore"]["pool_support"] and settings["rescore"]["gvcf"]:
+        raise InputError("configuration: rescore.pool_support is for samples called together; set rescore.gvcf: false.")
     for path in settings["rescore"]["more_gvcfs"]:
         if not settings["rescore"]["gvcf"]:
             raise InputError("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")

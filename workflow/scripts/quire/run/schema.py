@@ -24,6 +24,8 @@ CALLER_KEYS = (
     "error_model",
     "long_indels",
 )
+JOINT_KEYS = ("minimum_quality", "pool_support", *CALLER_KEYS, "filters")
+"""Those that decide the calls of samples that are called together."""
 SHEETS = ("samples", "units")  # the keys that name the sheets
 ALIKE = 0.66  # least similarity at which a name counts as a misspelling of another, from 0 to 1
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
