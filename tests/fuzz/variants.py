@@ -192,9 +192,10 @@ class GvcfInput(IndexedVcf):
                 numbers = () if "." in phreds or not phreds.strip(",/|") else tuple(map(int, phreds.split(",")))
             except ValueError as error:
                 raise Refused(str(error)) from None
-            alternates = tuple(fields[4].split(","))
+            # Letters of alleles may have either case, which changes nothing (VCF 4.3, 1.6.1).
+            alternates = tuple(fields[4].upper().split(","))
             found.append(
-                (fields[0], start, ends[-1] if ends else start + len(fields[3]), fields[3], alternates, numbers)
+                (fields[0], start, ends[-1] if ends else start + len(fields[3]), fields[3].upper(), alternates, numbers)
             )
         if [one[:2] for one in found] != sorted(
             (one[:2] for one in found), key=lambda at: (at[0] != found[0][0], at[1])

@@ -43,6 +43,8 @@ def genotype(path: Path, text: str, packed: Path) -> int:
         (",<NON_REF>\t600", "|,<NON_REF>\t600", r"at position 20 has the allele '[ACGT]\|', which is no bases"),
         ("DP=", "DP=?", "at position 20 has a wrong value"),
         ("END=", "END=x", "at position 1 has a wrong value"),
+        ("END=", "END=;DP=", "at position 1 has a wrong value"),
+        (":PL:PS:SB", ":PL:PS:SB:PL", "at position 20 has no GT in FORMAT, or a key twice"),
         ("0,50,700\n", "0,50,700\0\n", "at position 1 has a wrong value .*700"),
         ("two\t1\t", "two\t+1\t", r"has a record at position '\+1'"),
         ("0,50,700\n", "0,50,700\t0/0\n", "at position 1 does not have the columns of the header"),

@@ -15,11 +15,11 @@ from quire.reference import Reference
 from quire.rescore.joint.columns import RecordColumns, RecordPart
 from quire.rescore.joint.gvcf import Head
 from quire.rescore.joint.parsing_cpu import (
-    NO_GENOTYPE,
     NO_NON_REFERENCE,
     PLAIN_SPELLINGS,
     WRONG_ALLELE,
     WRONG_COLUMNS,
+    WRONG_FORMAT,
     WRONG_PHREDS,
     WRONG_POSITION,
     Parsed,
@@ -133,8 +133,8 @@ def _require_right(path: str | Path, text: NDArray[np.uint8], at: int, fault: Se
         raise InputError(f"{record} has the allele {wrong!r}, which is no bases; make the gVCF again.")
     if kind == NO_NON_REFERENCE:
         raise InputError(f"{record} has no allele {NON_REFERENCE}; make the gVCF again.")
-    if kind == NO_GENOTYPE:
-        raise InputError(f"{record} has no GT in FORMAT; make or copy the gVCF again.")
+    if kind == WRONG_FORMAT:
+        raise InputError(f"{record} has no GT in FORMAT, or a key twice; make or copy the gVCF again.")
     if kind == WRONG_PHREDS:
         count = int((text[first:stop] == ord(",")).sum()) + 1
         raise InputError(f"{record} has {count} values in PL, not one per genotype; make it again.")

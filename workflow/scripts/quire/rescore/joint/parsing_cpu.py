@@ -25,7 +25,7 @@ from quire.simd.compiled import compiled, inlined
 
 RECORDS, PHREDS, DETAILS, DEPTHS, SPELLINGS, PHASES = range(6)
 """Places of `Parsed.counts`."""
-WRONG_COLUMNS, WRONG_POSITION, WRONG_VALUE, WRONG_ALLELE, NO_NON_REFERENCE, NO_GENOTYPE, WRONG_PHREDS = range(1, 8)
+WRONG_COLUMNS, WRONG_POSITION, WRONG_VALUE, WRONG_ALLELE, NO_NON_REFERENCE, WRONG_FORMAT, WRONG_PHREDS = range(1, 8)
 """Faults of a record."""
 PLAIN_SPELLINGS = 26
 """Numbers of spellings before this one are those of the alleles <letter> and <NON_REF>."""
@@ -119,7 +119,8 @@ def parse_lines(text, at, contig, samples, parsed, columns):
         _split_info(text, ends[_INFO - 1] + 1, ends[_INFO], info)
         columns.depth[i] = MISSING
         for key in range(_INFO_SQUARES):
-            if not is_missing(text, info[key, 0], info[key, 1]):
+            is_end = key == _INFO_END and info[key, 0] > ends[_INFO - 1] + 1  # must have a value
+            if is_end or not is_missing(text, info[key, 0], info[key, 1]):
                 number = parse_number(text, info[key, 0], info[key, 1])
                 if number == MISSING:
                     return _fail(fault, WRONG_VALUE, info[key, 0], info[key, 1], at)
@@ -143,7 +144,7 @@ def parse_lines(text, at, contig, samples, parsed, columns):
 
         known = _parse_keys(text, ends[_FORMAT - 1] + 1, ends[_FORMAT], keys)
         if known == 0:
-            return _fail(fault, NO_GENOTYPE, at, at, at)
+            return _fail(fault, WRONG_FORMAT, at, at, at)
         columns.first_sample[i], columns.detail_sample[detail] = i * samples, detail * samples
         for sample in range(samples):
             row, own = i * samples + sample, detail * samples + sample
@@ -279,11 +280,14 @@ def _parse_squares(text, at, stop):
 
 @inlined
 def _parse_keys(text, at, end, keys):
-    """Write the keys of FORMAT and return their number, 0 if GT is missing."""
+    """Write the keys of FORMAT and return their number, 0 if GT is missing or a key of _FORMAT_KEYS is there twice."""
     count, has_genotype = 0, False
     while at < end and count < len(keys):
         stop = next_mark(text, at, end, _COLON)
         keys[count] = find_name(_FORMAT_KEYS, text, at, stop)
+        for earlier in range(count):
+            if keys[earlier] != UNKNOWN and keys[earlier] == keys[count]:
+                return 0
         has_genotype |= keys[count] == _GT
         count += 1
         at = stop + 1
