@@ -156,10 +156,11 @@ def units_and_bases(time_stamp):
 
 
 def calling_memory(wildcards, input, threads):
-    """Return the megabytes for calling a piece, or all in one sample: shared memory, what each process holds, and CUDA's own.
+    """Return the megabytes for calling a piece, or all pieces in one sample.
 
-    A process holds the reads of a unit, but at most 250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB
-    each for 10,000 reads, 54 for 25,000, 90 for 50,000, 198 for 250,000. A card takes larger batches, and lines of a gVCF wait in the parent.
+    They are shared memory, what each process holds, and CUDA's own. A process holds the reads of a unit, but at most
+    250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB each for 10,000 reads, 54 for 25,000, 90 for
+    50,000, 198 for 250,000. A card takes larger batches, and lines of a gVCF wait in the parent.
     """
     units, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
     samples = [wildcards.sample] if "sample" in wildcards.keys() else SAMPLES
@@ -170,9 +171,9 @@ def calling_memory(wildcards, input, threads):
 
 
 def calling_minutes(wildcards, input):
-    """Return the minutes for calling a sample: an hour for a gigabase."""
+    """Return the minutes for calling a sample: an hour, and fifty minutes for each gigabase."""
     _, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
-    return 10 + bases // 20_000_000
+    return 60 + bases // 20_000_000
 
 
 def gathering_memory(wildcards, input, threads):

@@ -18,7 +18,7 @@ def compare_pedigree(
 ) -> dict[str, dict[str, Any]]:
     """Return the block `pedigree` of each sample of the pedigree, by name.
 
-    It has `father` and `mother`, and of a child with both parents `sites` and `errors_percent` (see `TrioCounter`);
+    It has `father` and `mother`, and of a child with both parents `sites` and `errors_percent` (`PairCounter.trios`);
     `judged` and `contradictions`, the number of first-degree relatives, by the pedigree or by kinship, and those of
     them for which the two differ. A relative without enough sites is not judged.
     """
