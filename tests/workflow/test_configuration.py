@@ -104,8 +104,8 @@ HOSTILE = (
     *("a" * 81, "a" * 300, "ba" * 20, "{x}", "%s", "{0.__class__}", "=cmd|x!A0", "a:b", "a,b", "*", "~", "&"),
 )
 CONTROL = ("\n", "\t", "\r", "\0", "\x1b[2J", "\x7f", "\x85", "\u2028", "\udcff")
-FILE_KEYS = ("reference.fasta", "rescore.intervals", "rescore.ploidy_regions", "annotate.gff3", "report.known_sites",
-             "report.pedigree", "report.truth.vcf", "report.truth.bed")  # fmt: skip
+FILE_KEYS = ("reference.fasta", "rescore.intervals", "rescore.ploidy_regions", "rescore.alleles", "annotate.gff3",
+             "report.known_sites", "report.pedigree", "report.truth.vcf", "report.truth.bed")  # fmt: skip
 FOLDER_KEYS = ("output", "reference.index_directory")
 
 HOSTILE_NAMES: list[tuple[Callable[[Run], object], str]] = [
@@ -319,6 +319,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
         set_key("report.pedigree", "regions.bed"),
         "regions.bed, line 1: has 3 columns; write family",
     ),
+    "alleles not a VCF": (set_key("rescore.alleles", "regions.bed"), "rescore.alleles: regions.bed is not a VCF"),
     "known sites not a VCF": (
         set_key("report.known_sites", "regions.bed"),
         "report.known_sites: regions.bed is not a VCF",
@@ -1026,6 +1027,7 @@ def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:
 NAMING = {
     "rescore.intervals": ("x.bed", b"# target\n{known}\t0\t100\n{other}\t0\t100\n", "line 3: unknown contig {other!r}"),
     "rescore.ploidy_regions": ("x.bed", b"{other} 0 100 1\n", "line 1: unknown contig {other!r}"),
+    "rescore.alleles": ("x.vcf", b"##fileformat=VCFv4.2\n{other}\t9\t.\tA\tC\t.\t.\t.\n", "such as {other!r}"),
     "annotate.gff3": ("x.gff3", b"##gff-version 3\n{other}\te\tgene\t1\t9\t.\t+\t.\tID=g\n", "such as {other!r}"),
     "report.known_sites": ("x.vcf", b"##fileformat=VCFv4.2\n{other}\t9\t.\tA\tC\t.\t.\tAF=0.4\n", "such as {other!r}"),
 }

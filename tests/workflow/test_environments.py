@@ -39,6 +39,7 @@ LOOK_FOR_NO_CARD = {
     "check_gvcfs.py",
     "import_gvcf.py",
     "joint_genotype.py",
+    "split_intervals.py",
     "write_report.py",
 }
 _GENOME = str(SMALL / "genome.fa.gz")

@@ -1,5 +1,6 @@
 """Calling by gVCF through Snakemake: jobs per sample, joint genotyping, and gVCFs from other runs."""
 
+import gzip
 import json
 import re
 import shutil
@@ -10,10 +11,11 @@ import pysam
 import pytest
 
 from tests.support.gvcf import lines_of, sample_of
-from tests.workflow.runs import Run, errors_of
+from tests.workflow.runs import SMALL, Run, errors_of
 from tests.workflow.test_road import finished_rules
 
 pytestmark = pytest.mark.full
+GIVEN = (5000, 12500, 20500, 30000)  # 1-based positions without a variant
 
 
 def renamed(gvcf: Path, target: Path, old: str, new: str) -> None:
@@ -76,12 +78,18 @@ def test_gvcfs_of_this_run_and_of_others(finished: Run, continued: Callable[[], 
 
 
 def test_ploidy_goes_by_region_and_sex(continued: Callable[[], Run]) -> None:
-    """A change of ploidy by region and sex repeats calling, joint and by gVCF, but not mapping."""
+    """A change of ploidy by region and sex, and given alleles, repeat calling, joint and by gVCF, but not mapping."""
     run = continued()
     (run.folder / "ploidy.bed").write_text("chr22\t0\t20000\t1\tmale\nchr22\t0\t40001\t3\tfemale\n")
     run.samples = [{"sample": "NA12878", "ploidy": "2", "sex": "1"}]
+    letters = (
+        gzip.decompress((SMALL / "genome.fa.gz").read_bytes()).decode().split("\n", 1)[1].replace("\n", "").upper()
+    )
+    given = {(position, letters[position - 1], "A" if letters[position - 1] != "A" else "C") for position in GIVEN}
+    records = [f"chr22\t{position}\t.\t{reference}\t{other}\n" for position, reference, other in sorted(given)]
+    (run.folder / "panel.vcf").write_text("".join(["##fileformat=VCFv4.2\n", *records]))
     for gvcf in (False, True):
-        run.config["rescore"] = {"ploidy_regions": "ploidy.bed", "gvcf": gvcf}
+        run.config["rescore"] = {"ploidy_regions": "ploidy.bed", "alleles": "panel.vcf", "gvcf": gvcf}
         run.write()
         result = run.snakemake()
         assert result.returncode == 0, result.stdout
@@ -91,3 +99,6 @@ def test_ploidy_goes_by_region_and_sex(continued: Callable[[], Run]) -> None:
             for fields in lines_of(run.output / "rescore/all.vcf.gz")
         }
         assert ploidies == {(False, 1), (True, 2)}
+        found = {(int(f[1]), f[3], f[4]): sample_of(f) for f in lines_of(run.output / "rescore/all.vcf.gz")}
+        assert [{*re.split("[/|]", found[allele]["GT"])} for allele in sorted(given)] == [{"0"}] * len(GIVEN)
+        assert all(int(found[allele]["DP"]) > 10 for allele in given)

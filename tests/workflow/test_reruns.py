@@ -61,6 +61,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "rescore.pool_support": (True, CALLED),
     "rescore.error_model": ("dragen", {"compile_kernels", "calibrate_repeats", *CALLED}),
     "rescore.ploidy_regions": ("ploidy.bed", {"split_intervals", *VARIANTS}),
+    "rescore.alleles": ("sites.vcf", {"split_intervals", *VARIANTS}),
     "rescore.long_indels": (False, CALLED),
     "rescore.gvcf": (
         True,

@@ -8,8 +8,9 @@ checkpoint split_intervals:
     input:
         reference=REFERENCE,
         intervals=SETTINGS["rescore"]["intervals"] or [],
-        # Only checked: a mistake in it would otherwise be found after hours of mapping.
+        # Only checked: a mistake in them would otherwise be found after hours of mapping.
         ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
+        alleles=SETTINGS["rescore"]["alleles"] or [],
     output:
         pieces=PIECES,
     log:
@@ -98,6 +99,7 @@ if GVCF:
             fasta=FASTA,
             repeats=[REPEATS] if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
+            alleles=SETTINGS["rescore"]["alleles"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{sample}.g.vcf.gz"),
@@ -158,6 +160,7 @@ if GVCF:
             reference=REFERENCE,
             fasta=FASTA,
             pieces=PIECES,
+            alleles=SETTINGS["rescore"]["alleles"] or [],
             kernels=OUTPUT / ".compiled/joint.done",
         output:
             part=temp(RESCORE / "pieces/{piece}.vcf.gz"),
@@ -192,6 +195,7 @@ else:
             fasta=FASTA,
             repeats=expand(REPEATS, sample=SAMPLES) if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
+            alleles=SETTINGS["rescore"]["alleles"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{piece}.vcf.gz"),

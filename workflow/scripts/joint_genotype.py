@@ -17,6 +17,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         filters=job.params.filters,
         all_sites=job.params.emit == "all_sites",
         regions=job.params.intervals,
+        alleles=job.input.alleles or None,
         backend=job.params.device.backend,
         fasta=job.input.fasta,
         threads=job.threads,

@@ -32,6 +32,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         fasta=job.input.fasta,
         threads=job.threads,
         ploidy_regions=job.input.ploidy_regions or None,
+        alleles=job.input.alleles or None,
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
     )
     call_interval(request)

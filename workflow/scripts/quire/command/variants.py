@@ -100,6 +100,7 @@ def call(arguments: list[str]) -> None:
                         fasta=given.reference,
                         threads=given.threads,
                         ploidy_regions=settings["ploidy_regions"] or None,
+                        alleles=settings["alleles"] or None,
                         device=DeviceSettings(given.backend, given.memory),
                     )
                 )
@@ -123,7 +124,7 @@ def joint(arguments: list[str]) -> None:
     parser.add_reference()
     parser.add_output("VCF", ".vcf.gz")
     keys = parser.schema["rescore"]["properties"]
-    parser.add_keys("rescore", *(key for key in keys if key not in ("intervals", "minimum_quality", "emit")))
+    parser.add_keys("rescore", *(key for key in keys if key not in ("intervals", "minimum_quality", "emit", "alleles")))
     parser.add_device()
     given = parser.parse_args(arguments)
 
@@ -157,6 +158,7 @@ def joint(arguments: list[str]) -> None:
                             filters=settings["filters"],
                             all_sites=settings["emit"] == "all_sites",
                             regions=settings["intervals"],
+                            alleles=settings["alleles"] or None,
                         )
                     )
             _join(parts, given.output)
@@ -167,7 +169,7 @@ def _work(
     parser: CommandParser, given: Namespace, settings: Mapping[str, Any]
 ) -> Iterator[tuple[Path, Path, list[list[Interval]]]]:
     """Yield a folder for parts beside the output, the folder of the packed reference, and the pieces to call."""
-    for key in ("intervals", "ploidy_regions"):
+    for key in ("intervals", "ploidy_regions", "alleles"):
         if path := settings[key]:
             require_file(path, f"--{key.replace('_', '-')}")
     with (
@@ -239,6 +241,7 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
                 "parameters": default_settings("rescore"),
                 "fasta": given.reference,
                 "ploidy_regions": None,
+                "alleles": None,
                 "gvcf": given.gvcf,
             }
         output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
@@ -246,7 +249,7 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
         for number, samples in enumerate(groups):
             if number:
                 yield ""
-            inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"]
+            inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"], facts["alleles"]
             yield from explain(open_job(output, facts["reference"], *inputs), contig, int(place) - 1)
 
 
@@ -279,5 +282,6 @@ def _of_run(given: Namespace) -> dict[str, Any]:
         "parameters": rescore,
         "fasta": settings["reference"]["fasta"],
         "ploidy_regions": rescore["ploidy_regions"] or None,
+        "alleles": rescore["alleles"] or None,
         "gvcf": rescore["gvcf"],
     }

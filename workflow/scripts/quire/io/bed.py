@@ -55,15 +55,20 @@ def other_name(contig: str) -> str:
     return contig[3:] if contig.startswith("chr") else f"chr{contig}"
 
 
+def require_known(where: str, contig: str, lengths: Mapping[str, int]) -> None:
+    """Raise InputError for a contig that the reference lacks."""
+    if contig not in lengths:
+        other = other_name(contig)
+        hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
+        raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
+
+
 def _parse_columns(where: str, line: str, columns: list[str], lengths: Mapping[str, int]) -> Interval:
     """Check the columns of a line and return its interval."""
     if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
         raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
     contig, start, end = columns[0], int(columns[1]), int(columns[2])
-    if contig not in lengths:
-        other = other_name(contig)
-        hint = f"the reference calls it {other!r}" if other in lengths else "the reference has no such contig"
-        raise InputError(f"{where}: unknown contig {contig!r}; {hint}.")
+    require_known(where, contig, lengths)
     if start > end:
         raise InputError(f"{where}: the start {start} is after the end {end}; correct the line.")
     if end > lengths[contig]:

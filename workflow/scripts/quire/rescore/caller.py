@@ -34,7 +34,7 @@ def call_interval(request: CallingRequest) -> int:
 
 def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
     """Call as above, with a FASTA that decodes CRAM."""
-    inputs = request.samples, request.parameters, fasta, request.ploidy_regions
+    inputs = request.samples, request.parameters, fasta, request.ploidy_regions, request.alleles
     job = open_job(request.output, request.reference_directory, *inputs)
     units = cut_at_multiples(request.intervals, UNIT_BASES)
     tally, variants = Tally([sample.name for sample in job.samples]), 0
@@ -73,6 +73,7 @@ def _header(job: CallingJob, request: CallingRequest, backend: Backend) -> str:
     settings = {
         **request.parameters,
         "ploidy_regions": request.ploidy_regions,
+        "alleles": request.alleles,
         **{key: ",".join(own if len({*own}) > 1 else own[:1]) for key, own in facts.items()},
         "gvcf": is_gvcf,
         "output": f"{job.samples[0].name}.g.vcf.gz" if is_gvcf else "all.vcf.gz",

@@ -19,6 +19,7 @@ from quire.rescore.dragen.gaps_cpu import gap_tables
 from quire.rescore.dragen.tables import RepeatTables, read_tables
 from quire.rescore.engines import ON_THE_CPU, CallingEngine, DeviceSettings, cpu_engine
 from quire.rescore.filters import Filters, filters_of
+from quire.rescore.given import NO_ALLELES, GivenAlleles, read_given_alleles
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.ploidy import PloidyMap, ploidy_of_sample
 from quire.rescore.reads.source import ReadSource
@@ -50,6 +51,7 @@ class CallingRequest(NamedTuple):
         threads: processes that share the piece.
         device: requested backend; the header names the chosen one.
         ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
+        alleles: VCF of alleles that are genotyped in any case, see `given`.
     """
 
     output: Output
@@ -63,6 +65,7 @@ class CallingRequest(NamedTuple):
     threads: int = 1
     device: DeviceSettings = ON_THE_CPU
     ploidy_regions: str | Path | None = None
+    alleles: str | Path | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class CallingJob:
     parameters: CallingParameters
     filters: Filters
     engine: CallingEngine
+    given: GivenAlleles = NO_ALLELES
 
     @property
     def ploidies(self) -> NDArray[np.int64]:
@@ -119,6 +123,7 @@ def open_job(
     parameters: Mapping[str, Any],
     fasta: str | Path | None = None,
     ploidy_regions: str | Path | None = None,
+    alleles: str | Path | None = None,
 ) -> CallingJob:
     """Open the reference and the alignments of a job that computes on the CPU; arguments as in `CallingRequest`."""
     reference = Reference.open(reference_directory)
@@ -132,7 +137,8 @@ def open_job(
         ploidies = ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)
         repeats = read_tables(given["repeats"]) if settings.dragen else None
         opened.append(CalledSample(name, ploidy, reads, ploidies, repeats))
-    return CallingJob(output, reference, opened, settings, filters_of(parameters.get("filters", {})), cpu_engine())
+    filters, forced = filters_of(parameters.get("filters", {})), read_given_alleles(alleles, reference)
+    return CallingJob(output, reference, opened, settings, filters, cpu_engine(), forced)
 
 
 def open_reads(path: str | Path, reference: Reference, fasta: str | Path | None, sample: str) -> ReadSource:

@@ -16,7 +16,8 @@ from quire.rescore.dragen.evidence_cpu import site_evidence
 from quire.rescore.dragen.genotypes import DragenSiteModel
 from quire.rescore.dragen.priors import indel_prior
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
-from quire.rescore.haplotypes import Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
+from quire.rescore.given import with_given
+from quire.rescore.haplotypes import Event, Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, SiteRows, deletions_over, under_deletions
@@ -39,6 +40,7 @@ class AssembledRegion:
         span: the span that is genotyped, to which reads and haplotypes are cut.
         haplotypes: cut to the span, the reference first.
         long: the called long indels nearby.
+        given: alleles that are written whatever their QUAL.
     """
 
     number: int
@@ -48,21 +50,27 @@ class AssembledRegion:
     span: tuple[int, int]
     haplotypes: list[Haplotype]
     long: Sequence[Called] = ()
+    given: Sequence[Event] = ()
 
 
 def find_regions(
-    reads: Sequence[AlignedReads], ploidies: Sequence[int], window: Window, tiles: range
+    reads: Sequence[AlignedReads],
+    ploidies: Sequence[int],
+    window: Window,
+    tiles: range,
+    given: Sequence[Event] = (),
 ) -> tuple[NDArray[np.int64], list[int]]:
     """Return the active regions (int64[n, 2]) of some tiles, and the borders of the tiles.
 
-    The window holds the tiles, and all bases around them on which the activity at their borders depends.
+    The window holds the tiles, and all bases around them on which the activity at their borders depends. Positions of
+    `given`, ascending, are active whatever the reads show.
     """
     start = max(0, tiles.start * TILE - BORDER_REACH)
     end = min(window.contig_length, tiles.stop * TILE + BORDER_REACH)
     if start >= end:
         return np.zeros((0, 2), np.int64), [window.contig_length] * (len(tiles) + 1)
     near = window.between(max(0, start - FILTER_WING), end + FILTER_WING)
-    activity = profile(reads, ploidies, near, start, end)
+    activity = profile(reads, ploidies, near, start, end, [event.start for event in given])
     numbers = range(tiles.start, tiles.stop + 1)
     borders = [tile_border(activity, start, tile, window.contig_length) for tile in numbers]
     found = [active_regions(activity[a - start : b - start]) + a for a, b in pairwise(borders) if a < b]
@@ -83,13 +91,14 @@ def assemble_regions(
         tally.count_region(window.contig, start, assembly)
     tell("assembled", contig=window.contig, batch=batch, assemblies=assemblies)
     sequences = [assembly.haplotypes for assembly in assemblies]
-    varied = [r for r in range(len(spans)) if len(sequences[r]) > 1]
+    given = [job.given.within(window.contig, *span) for span in spans.tolist()]
+    varied = [r for r in range(len(spans)) if len(sequences[r]) > 1 or given[r]]
     cigars = align_haplotypes([(sequences[r][0], sequences[r]) for r in varied], job.engine)
     regions = []
     for r, own in zip(varied, cigars, strict=True):
         reference = sequences[r][0]
         start, end = padded[r].tolist()
-        haplotypes = make_haplotypes(sequences[r], own, reference, start)
+        haplotypes = with_given(make_haplotypes(sequences[r], own, reference, start), given[r])
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
         tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
@@ -100,7 +109,7 @@ def assemble_regions(
         variants, span = spanned
         trimmed = trim(haplotypes, span)
         if len(trimmed) > 1:
-            regions.append(AssembledRegion(r, reference, start, variants, span, trimmed, long))
+            regions.append(AssembledRegion(r, reference, start, variants, span, trimmed, long, given[r]))
     return regions
 
 
@@ -167,7 +176,7 @@ def region_sites(region: AssembledRegion) -> list[Site]:
     """
 
     def made(starts: Sequence[int]) -> list[Site]:
-        return [make_site(s, region.haplotypes, region.reference, region.reference_start) for s in starts]
+        return [make_site(s, region.haplotypes, region.reference, region.reference_start, region.given) for s in starts]
 
     own = made(site_starts(region.haplotypes, region.variants))
     return made(sorted({s for site in own for s in site.spanning_starts if s < region.variants[0]})) + own

@@ -27,9 +27,10 @@ from quire.rescore.window import Window
 def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Iterator[VariantRecord]:
     """Yield the records of a chunk's variants that start in its intervals, in order, and count its regions."""
     window, reads, intervals = chunk.window, chunk.reads, chunk.intervals
-    if not any(len(own.start) for own in reads):
+    given = job.given.within(window.contig, window.start, window.end)
+    if not given and not any(len(own.start) for own in reads):
         return
-    active, borders = find_regions(reads, job.ploidies.tolist(), window, chunk.tiles)
+    active, borders = find_regions(reads, job.ploidies.tolist(), window, chunk.tiles, given)
     owned = borders[0], borders[-1]
     long: list[Called] = []
     if job.parameters.long_indels:
@@ -67,7 +68,8 @@ def call_regions(
     if len(job.samples) == 1 and not parameters.dragen:
         for number, region in enumerate(regions):
             sites = region_sites(region)
-            if is_plain(sites, ploidy) and not any(deletions_over(site.start, region.long) for site in sites):
+            covered = any(deletions_over(site.start, region.long) for site in sites)
+            if is_plain(sites, ploidy) and not covered and not region.given:
                 plain += [PlainSite(number, site) for site in sites]
     held = {region for region, _ in plain}
     verdicts = None

@@ -302,6 +302,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
     named = {
         "rescore.intervals": settings["rescore"]["intervals"],
         "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
+        "rescore.alleles": settings["rescore"]["alleles"],
         "annotate.gff3": settings["annotate"]["gff3"],
         "report.known_sites": settings["report"]["known_sites"],
         "report.truth.vcf": truth["vcf"],
@@ -310,7 +311,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
     for key, path in named.items():
         if path:
             require_file(path, key)
-    for key in ("report.known_sites", "report.truth.vcf"):
+    for key in ("rescore.alleles", "report.known_sites", "report.truth.vcf"):
         if named[key]:
             require_variants(named[key], key)
     if named["annotate.gff3"]:

@@ -30,7 +30,7 @@ BEDS: dict[str, Callable[[str, Mapping[str, int]], object]] = {
     "report.truth.bed": read_bed,
 }
 # Keys of files of which one contig must be in the reference.
-TABLES = ("annotate.gff3", "report.known_sites", "report.truth.vcf")
+TABLES = ("rescore.alleles", "annotate.gff3", "report.known_sites", "report.truth.vcf")
 
 
 def check_contig_names(settings: Mapping[str, Any]) -> None:

@@ -35,14 +35,22 @@ CLIP_THRESHOLD = 6.0  # a site's weight is multiplied above this mean of good ba
 
 
 def profile(
-    samples: Sequence[AlignedReads], ploidies: Sequence[int], reference: NDArray[np.uint8], start: int, end: int
+    samples: Sequence[AlignedReads],
+    ploidies: Sequence[int],
+    reference: NDArray[np.uint8],
+    start: int,
+    end: int,
+    certain: Sequence[int] = (),
 ) -> NDArray[np.float64]:
     """Return the smoothed activity of [start, end) of a contig (float64[end - start]).
 
     Reads and reference (uint8 codes) cover the positions up to FILTER_WING before and after, as far as the contig does.
+    The positions `certain` count as variants whatever the reads show.
     """
     first = max(0, start - FILTER_WING)
-    smoothed: NDArray[np.float64] = smooth(_weights(samples, ploidies, reference, first), band_pass_weights())
+    weights = _weights(samples, ploidies, reference, first)
+    weights[[position - first for position in certain if 0 <= position - first < len(weights)]] = 1.0
+    smoothed: NDArray[np.float64] = smooth(weights, band_pass_weights())
     return smoothed[start - first : end - first]
 
 

@@ -105,7 +105,7 @@ def call_site(
     covered: bool,
     model: GenotypeModel | None = None,
 ) -> Call | None:
-    """Genotype all samples at a site; return None if no variant is likely enough.
+    """Genotype all samples at a site; return None if no variant is likely enough and no allele is given.
 
     Args:
         site: alleles and their haplotypes.
@@ -123,7 +123,7 @@ def call_site(
     by_allele = marginalise(likelihoods, site.carriers)
     phreds = _phreds(site, by_allele, sample, ploidies, model)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
-        keep = likeliest_alleles(phreds, ploidies, len(site.alleles))
+        keep = likeliest_alleles(phreds, ploidies, len(site.alleles), site.given_numbers)
         site, by_allele = site.subset(keep), np.ascontiguousarray(by_allele[:, keep])
         phreds = _phreds(site, by_allele, sample, ploidies, model)
     nothing, absent, expected = no_variant_log10(
@@ -135,7 +135,8 @@ def call_site(
     kept = [0] + [
         a
         for a in range(1, len(site.alleles))
-        if absent[a] + 1e-10 < -lowest / 10 and (site.alleles[a] != SPANNING or covered)
+        if site.alleles[a] in site.given
+        or (absent[a] + 1e-10 < -lowest / 10 and (site.alleles[a] != SPANNING or covered))
     ]
     written = [site.alleles[a] for a in kept[1:]]
     tell(
@@ -150,13 +151,13 @@ def call_site(
         absent=absent,
         kept=kept,
     )
-    if quality < lowest or not written or written == [SPANNING]:
+    if not site.given and (quality < lowest or not written or written == [SPANNING]):
         return None
     scored = _ScoredReads(by_allele, sample)
     call = _make_call(site, scored, ploidies, phreds, quality, kept, whole_counts(expected[kept[1:]]))
     if model is not None:
         call = _by_posteriors(call, ploidies, model)
-        return call if call.quality >= minimum_quality else None
+        return call if call.quality >= minimum_quality or site.given else None
     return call
 
 
@@ -246,14 +247,15 @@ def limit_alleles(site: Site, likelihoods: np.ndarray, ploidy: int) -> Site:
     if genotype_count(ploidy, len(site.alleles)) <= MAXIMUM_GENOTYPES:
         return site
     support = np.nansum(marginalise(likelihoods, site.carriers), axis=0)
+    support[site.given_numbers] = np.inf
     keep = [0, *(1 + np.argsort(-support[1:], kind="stable")).tolist()]
     while len(keep) > 2 and genotype_count(ploidy, len(keep)) > MAXIMUM_GENOTYPES:
         keep.pop()
     return site.subset(sorted(keep))
 
 
-def likeliest_alleles(phreds: np.ndarray, ploidies: np.ndarray, alleles: int) -> list[int]:
-    """Return the reference and the alternates of the likeliest variant genotypes (calculateMostLikelyAlleles)."""
+def likeliest_alleles(phreds: np.ndarray, ploidies: np.ndarray, alleles: int, given: Sequence[int] = ()) -> list[int]:
+    """Return the reference, the given and the likeliest alternates (calculateMostLikelyAlleles)."""
     sums = np.zeros(alleles)
     at = 0
     for ploidy in ploidies.tolist():
@@ -262,7 +264,8 @@ def likeliest_alleles(phreds: np.ndarray, ploidies: np.ndarray, alleles: int) ->
         at += len(counts)
         best = int(own.argmin())
         sums += (counts[best] > 0) * (own[0] - own[best])
-    order = np.argsort(-sums[1:], kind="stable")[:MAXIMUM_ALTERNATE_ALLELES] + 1
+    sums[list(given)] = np.inf
+    order = np.argsort(-sums[1:], kind="stable")[: max(MAXIMUM_ALTERNATE_ALLELES, len(given))] + 1
     return [0, *sorted(order.tolist())]
 
 

@@ -5,7 +5,7 @@ GATKVariantContextUtils.simpleMerge.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,12 +23,14 @@ class Site:
         alleles: codes, the reference first; SPANNING for a deletion that starts before the site.
         carriers: bool[alleles, haplotypes].
         spanning_starts: starts of the deletions that SPANNING stands for.
+        given: alleles that are written whatever their QUAL.
     """
 
     start: int
     alleles: tuple[bytes, ...]
     carriers: np.ndarray
     spanning_starts: tuple[int, ...] = ()
+    given: tuple[bytes, ...] = ()
 
     @property
     def end(self) -> int:
@@ -40,9 +42,14 @@ class Site:
         """Index of the allele SPANNING, -1 if there is none."""
         return self.alleles.index(SPANNING) if SPANNING in self.alleles else -1
 
+    @property
+    def given_numbers(self) -> list[int]:
+        """Indices of the alleles that are given."""
+        return [a for a, allele in enumerate(self.alleles) if allele in self.given]
+
     def subset(self, keep: Sequence[int]) -> "Site":
         """Return the site with some of its alleles, including the reference (index 0)."""
-        return Site(self.start, tuple(self.alleles[a] for a in keep), self.carriers[list(keep)], self.spanning_starts)
+        return replace(self, alleles=tuple(self.alleles[a] for a in keep), carriers=self.carriers[list(keep)])
 
 
 def site_starts(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[int]:
@@ -51,10 +58,12 @@ def site_starts(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[
     return sorted(start for start in starts if span[0] <= start < span[1])
 
 
-def make_site(start: int, haplotypes: Sequence[Haplotype], reference: bytes, reference_start: int) -> Site:
+def make_site(
+    start: int, haplotypes: Sequence[Haplotype], reference: bytes, reference_start: int, given: Sequence[Event] = ()
+) -> Site:
     """Merge the events over a position, at which one starts, into one set of alleles.
 
-    `reference` holds codes from position `reference_start` on.
+    `reference` holds codes from position `reference_start` on; the alleles of `given` are written in any case.
     """
     over = [haplotype.overlapping(start) for haplotype in haplotypes]
     here = [event for events in over for event in events if event.start == start]
@@ -78,7 +87,8 @@ def make_site(start: int, haplotypes: Sequence[Haplotype], reference: bytes, ref
             carriers[alleles.index(_allele(event, start, whole)), h] = True
             if event.start != start:
                 break
-    return Site(start, tuple(alleles), carriers, tuple(sorted(spanning)))
+    forced = tuple(_allele(event, start, whole) for event in given if event.start == start)
+    return Site(start, tuple(alleles), carriers, tuple(sorted(spanning)), forced)
 
 
 def _allele(event: Event, start: int, reference: bytes) -> bytes:

@@ -92,7 +92,8 @@ def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
     # bases that such a deletion removes belong to no block, wherever the genome is cut.
     window, reads, tiles, intervals = chunk
     ploidy = job.samples[0].ploidy
-    active, borders = find_regions(reads, [ploidy], window, tiles)
+    given = job.given.within(window.contig, window.start, window.end)
+    active, borders = find_regions(reads, [ploidy], window, tiles, given)
     owned = borders[0], borders[-1]
     called: list[Called] = []
     if job.parameters.long_indels:

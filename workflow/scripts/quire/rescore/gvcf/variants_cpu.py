@@ -73,7 +73,7 @@ def call_gvcf_site(
     covered: bool,
     model: GenotypeModel | None = None,
 ) -> GvcfCall | None:
-    """Genotype one sample at a site; return None if no alternate allele is possible at all.
+    """Genotype one sample at a site; return None if no alternate allele is possible or given.
 
     The arguments are those of `call_site`; reads also have `reverse` (uint8[reads], 1 for the reverse strand) and
     `mapping_quality` (uint8[reads]).
@@ -90,7 +90,7 @@ def call_gvcf_site(
         phreds = model.phreds([*site.alleles, NON_REFERENCE], scored, ploidies)
     if len(site.alleles) - 1 > MAXIMUM_ALTERNATE_ALLELES:
         own = phreds[kept_genotypes(ploidy, len(numbers) + 1, numbers)]
-        keep = likeliest_alleles(own, ploidies, len(numbers))
+        keep = likeliest_alleles(own, ploidies, len(numbers), site.given_numbers)
         phreds = subset_phreds(phreds, ploidy, len(numbers) + 1, [*keep, len(numbers)])
         site, by_allele, numbers = site.subset(keep), np.ascontiguousarray(by_allele[:, keep]), keep
     prior = np.append(pseudocounts(site.alleles), INDEL_PSEUDOCOUNT)
@@ -109,7 +109,8 @@ def call_gvcf_site(
         absent=absent,
         kept=kept,
     )
-    if len(kept) == 1 or not any(absent[a] < _PRESENT for a in [*kept[1:], other]):
+    possible = site.given or any(absent[a] < _PRESENT for a in [*kept[1:], other])
+    if len(kept) == 1 or not possible:
         return None
     phreds = subset_phreds(phreds, ploidy, other + 1, [*kept, other])
     by_allele = np.ascontiguousarray(by_allele[:, kept])

@@ -22,6 +22,7 @@ from quire.io.vcf import Fields
 from quire.processes import in_processes
 from quire.reference import Reference
 from quire.rescore.filters import Filters, definitions, filters_of
+from quire.rescore.given import read_given_alleles
 from quire.rescore.intervals import cut_at_multiples
 from quire.rescore.job import contigs_of
 from quire.rescore.joint.all_sites import (
@@ -61,6 +62,7 @@ class JointRequest(NamedTuple):
         filters: the validated block `rescore.filters`; None for no filters.
         all_sites: True to write every position, see `all_sites`.
         regions: BED of the intervals of all pieces, to be named in the header.
+        alleles: VCF of alleles that are genotyped in any case, see `rescore.given`.
     """
 
     reference_directory: str | Path
@@ -74,6 +76,7 @@ class JointRequest(NamedTuple):
     filters: Mapping[str, Mapping[str, Any]] | None = None
     all_sites: bool = False
     regions: str = ""
+    alleles: str | Path | None = None
 
 
 def genotype_interval(request: JointRequest) -> int:
@@ -86,6 +89,7 @@ def genotype_interval(request: JointRequest) -> int:
     reference = Reference.open(request.reference_directory)
     cohort = Cohort(request.stores, reference)
     judged = filters_of(request.filters or {})
+    alleles = read_given_alleles(request.alleles, reference)
     fields = WITH_REFERENCE_FIELDS if request.all_sites else FIELDS
     backend = cpu_only(request.backend, "joint genotyping")
     log.info("backend %s: %s", backend.name, backend.reason)
@@ -93,6 +97,7 @@ def genotype_interval(request: JointRequest) -> int:
         "minimum_quality": request.minimum_quality,
         "emit": "all_sites" if request.all_sites else "variants",
         "intervals": request.regions,
+        "alleles": request.alleles,
         "output": "all.vcf.gz",
     }
     extras = [
@@ -106,7 +111,9 @@ def genotype_interval(request: JointRequest) -> int:
     def blocks(unit: Sequence[Interval]) -> tuple[int, bytes]:
         lines: list[bytes] = []
         for contig, start, end in unit:
-            genotyper = Genotyper(cohort.window(contig, start, end), request.minimum_quality, judged, fields)
+            window = cohort.window(contig, start, end)
+            given = alleles.spelled(reference, contig, window.start, end)
+            genotyper = Genotyper(window, request.minimum_quality, judged, fields, given)
             found = genotyper.all_sites(reference, start, end) if request.all_sites else genotyper.variants(start, end)
             lines += found
         text = b"".join(lines)
@@ -136,17 +143,25 @@ class Genotyper:
         minimum_quality: lowest QUAL of a variant.
         filters: of variants.
         fields: of the VCF.
+        given: reference and alternate of the alleles that are written in any case, by position.
     """
 
-    def __init__(self, window: CohortWindow, minimum_quality: float, filters: Filters, fields: Fields) -> None:
+    def __init__(
+        self,
+        window: CohortWindow,
+        minimum_quality: float,
+        filters: Filters,
+        fields: Fields,
+        given: Mapping[int, Sequence[tuple[str, str]]],
+    ) -> None:
         self._window, self._minimum_quality = window, minimum_quality
-        self._filters, self._fields = filters, fields
+        self._filters, self._fields, self._given = filters, fields, given
         self._phases = phase_texts(window.phases)
         self._deleted_to = -1  # last position that a written deletion removes
 
     def variants(self, start: int, end: int) -> Iterator[bytes]:
         """Yield the lines of the variants that start in [start, end), in order."""
-        positions = self._window.sites(end)
+        positions = self._sites(end)
         for position, picked in zip(positions.tolist(), self._window.pick(positions), strict=True):
             line = self._site(position, picked)
             if line and position >= start:
@@ -156,9 +171,9 @@ class Genotyper:
         """Yield the lines of all positions of [start, end), in order."""
         for _ in self.variants(start, start):
             pass
-        sites = set(self._window.sites(end).tolist())
+        sites = set(self._sites(end).tolist())
         lines = ReferenceLines(self._window)
-        for run in reference_runs(self._window, start, end):
+        for run in reference_runs(self._window, start, end, [*self._given]):
             letters = reference.sequence(self._window.contig, run.start, run.end)
             # A site is a run of one position, since its record has more than a block.
             line = self._site(run.start, run.picked) if run.start in sites else None
@@ -166,15 +181,19 @@ class Genotyper:
                 line = self._deletion(run, letters.decode())
             yield line or lines.lines(run, letters)
 
+    def _sites(self, end: int) -> NDArray[np.int64]:
+        """Return the positions before `end` at which a variant begins or an allele is given, ascending."""
+        return np.union1d(self._window.sites(end), np.array([*self._given], np.int64))
+
     def _site(self, position: int, picked: NDArray[np.int32]) -> bytes | None:
         """Return the line of a site, None without a variant; sites are given in order, from the window's start on."""
-        site = merge_site(self._window, position, picked)
+        site = merge_site(self._window, position, picked, given=self._given.get(position, ()))
         call = call_joint_site(site, self._minimum_quality, position <= self._deleted_to)
         if call is None:
             return None
         longest = max(len(call.alleles[0]) - len(allele) for allele in call.alleles)
         self._deleted_to = max(self._deleted_to, position + longest if longest else -1)
-        return self._line(call) if call.is_polymorphic else None
+        return self._line(call) if call.is_polymorphic or site.given else None
 
     def _deletion(self, run: ReferenceRun, letter: str) -> bytes | None:
         """Return the line of a position that a deletion removes in a sample."""

@@ -5,7 +5,7 @@ more likely than anything else, from the likelihoods of all alleles. GATK writes
 whatever that genotype was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -48,11 +48,12 @@ class ReferenceGenotypes(NamedTuple):
     quality: NDArray[np.int64]
 
 
-def reference_runs(window: CohortWindow, start: int, end: int) -> Iterator[ReferenceRun]:
-    """Yield the runs of [start, end) in order; a run in which a deletion may reach has one position."""
+def reference_runs(window: CohortWindow, start: int, end: int, alone: Sequence[int]) -> Iterator[ReferenceRun]:
+    """Yield the runs of [start, end) in order; a run in which a deletion may reach, or at `alone`, has one position."""
     columns = window.columns
     is_plain = np.array([alleles[1:] == [NON_REFERENCE] for alleles in window.alleles], np.bool_)[columns.spelling]
     borders = [columns.start, columns.end, columns.start[~is_plain] + 1, window.cohort.ploidy_borders(window.contig)]
+    borders += [np.array(alone, np.int64) + after for after in (0, 1)]
     every = np.unique(np.concatenate([*borders, [start, end]])).astype(np.int64)
     every = every[(every >= start) & (every <= end)]
     for at in range(0, len(every) - 1, _RUNS):

@@ -69,34 +69,37 @@ class JointCall:
 def call_joint_site(
     site: JointSite, minimum_quality: float, covered: bool, deletions_alone: bool = False
 ) -> JointCall | None:
-    """Genotype all samples of a site; return None if no variant is likely enough. All may have the reference.
+    """Genotype all samples of a site; return None if no variant is likely enough and no allele is given.
 
-    `minimum_quality` is the lowest QUAL of a site or an allele that is written. `covered` says that an earlier written
-    deletion spans the site, so that '*' may be written. With `deletions_alone`, sites with '*' as the only alternate
-    are also returned, whatever their QUAL.
+    All samples may have the reference. `minimum_quality` is the lowest QUAL of a site or an allele that is written.
+    `covered` says that an earlier written deletion spans the site, so that '*' may be written. With `deletions_alone`,
+    sites with '*' as the only alternate are also returned, whatever their QUAL.
     """
     samples, number = site.samples, len(site.alleles)
     known = np.diff(samples.offsets) > 0
-    if number < 2 or not known.any() or not site.depth:
+    if not site.given and (number < 2 or not known.any() or not site.depth):
         return None
+    given = [a for a, allele in enumerate(site.alleles) if allele in site.given]
     ploidies, phreds = samples.ploidies[known], samples.phreds
     considered = list(range(number))
     if number - 1 > MAXIMUM_ALTERNATE_ALLELES:
-        considered = likeliest_alleles(phreds, ploidies, number)
+        considered = likeliest_alleles(phreds, ploidies, number, given)
         _, phreds = genotype_cpu.subset(samples.offsets, phreds, samples.ploidies, np.array(considered))
     alleles = [site.alleles[a] for a in considered]
     spanning = alleles.index(SPANNING_DELETION) if SPANNING_DELETION in alleles else -1
-    nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
+    nothing, absent, expected = 0.0, np.zeros(len(alleles)), np.zeros(len(alleles))
+    if known.any():
+        nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, pseudocounts(alleles), spanning)
     if len(alleles) == 2 and spanning < 0:
         absent[1] = nothing
     kept = [
         a
         for i, a in enumerate(considered)
-        if i and absent[i] + 1e-10 < -minimum_quality / 10 and (i != spanning or covered)
+        if a in given or (i and absent[i] + 1e-10 < -minimum_quality / 10 and (i != spanning or covered))
     ]
     quality = -10.0 * nothing + 0.0
     is_deletion = [site.alleles[a] for a in kept] == [SPANNING_DELETION]
-    if not kept or (not deletions_alone if is_deletion else quality < minimum_quality):
+    if not kept or (not deletions_alone if is_deletion else quality < minimum_quality and not given):
         return None
     written = np.array([0, *kept])
     offsets, subset = genotype_cpu.subset(samples.offsets, samples.phreds, samples.ploidies, written)

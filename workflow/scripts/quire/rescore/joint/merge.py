@@ -28,6 +28,7 @@ class JointSite:
         samples: values of all samples for the alleles.
         records: int64[], the records that start at the site.
         depth: number of reads of all samples.
+        given: alternate alleles that are written whatever their QUAL.
     """
 
     window: CohortWindow
@@ -36,16 +37,24 @@ class JointSite:
     samples: Likelihoods
     records: NDArray[np.int64]
     depth: int
+    given: Sequence[str] = ()
 
 
-def merge_site(window: CohortWindow, start: int, picked: NDArray[np.int32], letter: str = "") -> JointSite:
+def merge_site(
+    window: CohortWindow,
+    start: int,
+    picked: NDArray[np.int32],
+    letter: str = "",
+    given: Sequence[tuple[str, str]] = (),
+) -> JointSite:
     """Merge the samples of all files at a position.
 
     Args:
         window: the records.
         start: the position.
         picked: int32[files], the record of each file that counts at the position, -1 for none.
-        letter: the reference's at the position, needed if no record starts there.
+        letter: the reference's at the position, needed if no record starts there and no allele is given.
+        given: reference and alternate of the alleles that are written in any case.
 
     Raises:
         InputError: two files differ in the reference's alleles.
@@ -55,7 +64,8 @@ def merge_site(window: CohortWindow, start: int, picked: NDArray[np.int32], lett
     is_here = columns.start[records] == start
     keys, firsts, numbers = np.unique(columns.spelling[records] * 2 + is_here, return_index=True, return_inverse=True)
     ways = [(window.alleles[key // 2], bool(key % 2)) for key in keys.tolist()]
-    reference = max((alleles[0] for alleles, here in ways if here), key=len, default=letter)
+    references = [alleles[0] for alleles, here in ways if here] + [own for own, _ in given]
+    reference = max(references, key=len, default=letter)
     order = np.argsort(firsts).tolist()
     for way in order:
         if ways[way][1] and not reference.startswith(ways[way][0][0]):
@@ -65,6 +75,8 @@ def merge_site(window: CohortWindow, start: int, picked: NDArray[np.int32], lett
     alleles = [reference]
     for way in order:
         alleles += [a for a in dict.fromkeys(named[way][1:]) if a not in (_UNKNOWN, NON_REFERENCE, *alleles)]
+    forced = [alternate + reference[len(own) :] for own, alternate in given]
+    alleles += [allele for allele in forced if allele not in alleles]
     cohort = window.cohort
     way_of_file = np.full(len(picked), -1, np.int32)
     way_of_file[picked >= 0] = numbers
@@ -83,7 +95,7 @@ def merge_site(window: CohortWindow, start: int, picked: NDArray[np.int32], lett
             star,
         ),
     )
-    return JointSite(window, start, tuple(alleles), Likelihoods(*values), records[is_here], depth)
+    return JointSite(window, start, tuple(alleles), Likelihoods(*values), records[is_here], depth, forced)
 
 
 def _spelled(alleles: Sequence[str], here: bool, reference: str) -> list[str]:

@@ -231,4 +231,4 @@ def under_deletions(rows: SiteRows, over: Sequence[Called]) -> SiteRows:
         more: list[Any] = [support.sample.astype(np.int64), support.reverse, support.mapping_quality]
         columns = [np.concatenate([own, other[chosen]]) for own, other in zip(columns, more, strict=True)]
         reference, misplaced = (np.append(own, fits_none[:, 0]) for own in (reference, misplaced))
-    return SiteRows(Site(site.start, alleles, carriers), matrix, *columns)
+    return SiteRows(Site(site.start, alleles, carriers, given=site.given), matrix, *columns)
