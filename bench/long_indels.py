@@ -165,13 +165,14 @@ def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str,
 
 
 def call_by_quire(
-    output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int, **settings: Any
-) -> Timing:
+    output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int,
+    sample: str = SAMPLE, ploidy: int = 2, **settings: Any,
+) -> Timing:  # fmt: skip
     """Call in a separate process."""
-    sample = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)}
+    row = {"sample": sample, "ploidy": ploidy, "bam": str(bam)}
     code = "from quire.rescore.caller import call_interval as call; "
     code += "from quire.rescore.job import CallingRequest, Output; "
-    code += f"call(CallingRequest(Output.VARIANTS, {str(packed)!r}, [{sample!r}], {list(intervals)!r}, "
+    code += f"call(CallingRequest(Output.VARIANTS, {str(packed)!r}, [{row!r}], {list(intervals)!r}, "
     code += f"{str(output)!r}, {calling_settings(**settings)!r}, {str(output) + '.json'!r}, threads={threads}))"
     timing = run(f'{sys.executable} -c "{code}"')
     pysam.tabix_index(str(output), preset="vcf", force=True)
