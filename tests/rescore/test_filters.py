@@ -31,10 +31,10 @@ def names(one: VariantRecord, limits: dict = DEFAULTS) -> tuple[str, ...]:
     return found
 
 
-def test_gatks_recommendation_is_the_default() -> None:
+def test_defaults_are_gatks_but_for_the_strand_bias_of_snvs() -> None:
     assert DEFAULTS == {
         "snv": {
-            "minimum_QUAL": 30, "minimum_QD": 2, "maximum_FS": 60, "maximum_SOR": 3, "minimum_MQ": 40,
+            "minimum_QUAL": 30, "minimum_QD": 2, "maximum_FS": 40, "maximum_SOR": None, "minimum_MQ": 40,
             "minimum_MQRankSum": -12.5, "minimum_ReadPosRankSum": -8,
         },
         "indel": {"minimum_QUAL": 30, "minimum_QD": 2, "maximum_FS": 200, "minimum_ReadPosRankSum": -20},
@@ -43,15 +43,22 @@ def test_gatks_recommendation_is_the_default() -> None:
 
 def test_each_limit_has_its_name() -> None:
     snv, deletion = ("A", "G"), ("AC", "A")
-    assert names(record(snv, QD=2.0, FS=60.0, SOR=3.0, MQ=40.0, MQRankSum=-12.5, ReadPosRankSum=-8.0)) == ()
-    beyond = record(snv, 29.5, QD=1.9, FS=60.1, SOR=3.1, MQ=39.9, MQRankSum=-12.6, ReadPosRankSum=-8.1)
-    assert names(beyond) == (
+    limits = DEFAULTS | {"snv": DEFAULTS["snv"] | {"maximum_SOR": 3}}
+    assert names(record(snv, QD=2.0, FS=40.0, SOR=3.0, MQ=40.0, MQRankSum=-12.5, ReadPosRankSum=-8.0), limits) == ()
+    beyond = record(snv, 29.5, QD=1.9, FS=40.1, SOR=3.1, MQ=39.9, MQRankSum=-12.6, ReadPosRankSum=-8.1)
+    assert names(beyond, limits) == (
         "SNV_QUAL", "SNV_QD", "SNV_FS", "SNV_SOR", "SNV_MQ", "SNV_MQRankSum", "SNV_ReadPosRankSum",
     )  # fmt: skip
     assert names(record(deletion, QD=2.5, FS=199.0, SOR=9.0, MQ=3.0, MQRankSum=-30.0, ReadPosRankSum=-19.0)) == ()
     assert names(record(deletion, 29.0, QD=1.0, FS=200.5, ReadPosRankSum=-20.5)) == (
         "INDEL_QUAL", "INDEL_QD", "INDEL_FS", "INDEL_ReadPosRankSum",
     )  # fmt: skip
+
+
+def test_strands_of_the_reads_alone_filter_nothing() -> None:
+    """Four reads of one strand, all with the alternate, have an SOR of 3.3 and an FS of 0."""
+    assert names(record(("A", "G"), FS=0.0, SOR=3.258)) == ()
+    assert names(record(("A", "G"), FS=49.5, SOR=5.7)) == ("SNV_FS",)
 
 
 def test_values_count_as_they_are_written_and_missing_ones_do_not() -> None:

@@ -1,9 +1,9 @@
 """Hard filters: limits on the annotations of a variant. A record that fails one stays in the file.
 
 The defaults are GATK's recommendation for cohorts that are too small for a learned filter (VariantFiltration,
-"Hard-filtering germline short variants"): one set of limits for SNVs and one for indels. A record with an indel among
-its alleles counts as an indel. A limit is ignored if the record lacks its annotation. Annotations are compared as they
-are written, that is rounded.
+"Hard-filtering germline short variants"), but for the strand bias of SNVs (docs/decisions/0031). There is one set of
+limits for SNVs and one for indels. A record with an indel among its alleles counts as an indel. A limit is ignored if
+the record lacks its annotation. Annotations are compared as they are written, that is rounded.
 """
 
 import operator
