@@ -241,7 +241,7 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
         run.config["annotate"] = {"gff3": genes.name, "program": program, "database": name, "database_directory": "."}
         # A target adds a rule that counts over it; DRAGEN's error models add one that scans repeats.
         models = "dragen" if gvcf else "gatk"
-        run.config["rescore"] = {"gvcf": gvcf, "intervals": TRUTH["bed"], "error_model": models}
+        run.config["rescore"] = {"gvcf": gvcf, "intervals": TRUTH["bed"], "error_model": models, "beagle": True}
         run.write()
         result = run.snakemake("--use-conda", "--conda-prefix", str(big_folder), PATH=path, **{JOURNAL: str(journal)})
         assert result.returncode == 0, result.stdout

@@ -62,6 +62,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "rescore.error_model": ("dragen", {"compile_kernels", "calibrate_repeats", *CALLED}),
     "rescore.ploidy_regions": ("ploidy.bed", {"split_intervals", *VARIANTS}),
     "rescore.alleles": ("sites.vcf", {"split_intervals", *VARIANTS}),
+    "rescore.beagle": (True, {"write_beagle"}),
     "rescore.long_indels": (False, CALLED),
     "rescore.gvcf": (
         True,

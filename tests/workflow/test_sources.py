@@ -124,6 +124,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "rescore_interval.py": "algorithms/pairhmm/cpu.py",
         "calibrate_repeats.py": "rescore/dragen/estimation_cpu.py",
         "gather_variants.py": "io/vcf.py",
+        "write_beagle.py": "rescore/beagle.py",
         "annotate_variants.py": "rescore/consequences.py",
         "annotate_by_program.py": "rescore/annotators.py",
         "search_complete.py": "algorithms/complete/seeds/cpu.py",

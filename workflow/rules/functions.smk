@@ -281,6 +281,7 @@ def calls_of_samples():
     return [
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
+        *([str(RESCORE / "all.beagle.gz")] if SETTINGS["rescore"]["beagle"] else []),
         *annotations(),
         *annotated_by_program(),
     ]

@@ -247,3 +247,26 @@ rule gather_variants:
         digest=sources.digest("gather_variants.py"),
     script:
         "../scripts/gather_variants.py"
+
+
+if SETTINGS["rescore"]["beagle"]:
+
+    rule write_beagle:
+        input:
+            variants=RESCORE / "all.vcf.gz",
+        output:
+            likelihoods=RESCORE / "all.beagle.gz",
+        log:
+            LOGS / "write_beagle.log",
+        benchmark:
+            BENCHMARKS / "write_beagle.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 1
+        resources:
+            mem_mb=growing(1000),
+            runtime=480,
+        params:
+            digest=sources.digest("write_beagle.py"),
+        script:
+            "../scripts/write_beagle.py"

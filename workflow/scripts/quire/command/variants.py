@@ -51,7 +51,7 @@ def call(arguments: list[str]) -> None:
     parser.add_argument("bam", nargs="+", metavar="BAM", help="Alignments of a sample.")
     parser.add_reference()
     parser.add_output("VCF", ".vcf.gz")
-    parser.add_keys("rescore", "filters", "more_gvcfs", "emit", "interval_size")
+    parser.add_keys("rescore", "filters", "more_gvcfs", "emit", "beagle", "interval_size")
     for key in ("ploidy", "sex"):
         parser.add_key(key, _SAMPLES["properties"][key], of_each="BAM")
     parser.add_device()
