@@ -14,7 +14,7 @@ from typing import Any
 from quire.kernel_list import LIST, Entry
 from quire.simd import stamps
 
-from tests.kernel_list import calling, complete, joint, mapping, mems, pairwise
+from tests.kernel_list import calling, complete, joint, mapping, mems, pairwise, structural
 from tests.kernel_list.recorder import recorded
 
 # A stage's function and the options of `compile_stage` that it takes.
@@ -25,6 +25,7 @@ RUNS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "complete": (complete.run, ()),
     "mems": (mems.run, ()),
     "pairwise": (pairwise.run, ()),
+    "structural": (structural.run, ()),
 }
 
 

@@ -152,6 +152,7 @@ GVCF = SETTINGS["rescore"]["gvcf"]
 GVCFS = {sample: str(RESCORE / f"{sample}.g.vcf.gz") for sample in SAMPLES}
 for path in SETTINGS["rescore"]["more_gvcfs"]:
     GVCFS[f"{Path(path).name.removesuffix('.g.vcf.gz')[:100]}.{hashlib.sha256(path.encode()).hexdigest()[:8]}"] = path
+STRUCTURAL = SETTINGS["structural"]["enabled"]
 CALLABLE = SETTINGS["callable"]
 CLIPPING = {end: SETTINGS["align"][f"clip_{end}"] for end in ("adapters", "poly_g")}
 DRAGEN = SETTINGS["rescore"]["error_model"] == "dragen"

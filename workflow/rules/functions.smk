@@ -282,9 +282,15 @@ def calls_of_samples():
         *(expand(RESCORE / "{sample}.{ending}", sample=SAMPLES, ending=["g.vcf.gz", "g.vcf.gz.tbi"]) if GVCF else []),
         *(str(RESCORE / name) for name in ("all.vcf.gz", "all.vcf.gz.tbi", "variants.json")),
         *([str(RESCORE / "all.beagle.gz")] if SETTINGS["rescore"]["beagle"] else []),
+        *structural_variants(),
         *annotations(),
         *annotated_by_program(),
     ]
+
+
+def structural_variants():
+    """Return the structural variants and their index; empty if they are not called."""
+    return [str(RESCORE / f"structural.vcf.gz{ending}") for ending in ("", ".tbi")] if STRUCTURAL else []
 
 
 def results_of_stage(stage):

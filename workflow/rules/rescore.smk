@@ -222,6 +222,37 @@ else:
             "../scripts/rescore_interval.py"
 
 
+if STRUCTURAL:
+
+    rule call_structural:
+        input:
+            alignments=[finished_as(sample) for sample in SAMPLES],
+            indices=[finished_index_of(sample) for sample in SAMPLES],
+            reference=REFERENCE,
+            fasta=FASTA,
+            ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
+            kernels=OUTPUT / ".compiled/structural.done",
+        output:
+            variants=RESCORE / "structural.vcf.gz",
+            index=RESCORE / "structural.vcf.gz.tbi",
+        log:
+            LOGS / "call_structural.log",
+        benchmark:
+            BENCHMARKS / "call_structural.tsv"
+        conda:
+            "../../envs/rescore.yaml"
+        threads: 16
+        resources:
+            **ALIGNMENTS,
+            mem_mb=growing(structural_memory),
+            runtime=480,
+        params:
+            samples=called_samples(),
+            digest=sources.digest("call_structural.py"),
+        script:
+            "../scripts/call_structural.py"
+
+
 rule gather_variants:
     input:
         pieces=PIECES,

@@ -170,6 +170,15 @@ def calling_memory(wildcards, input, threads):
     return SNAKEMAKE + len(samples) + 1.08 * (200 + processes * own) + (1000 + 215 * processes) * MAYBE_CARDS
 
 
+def structural_memory(wildcards, input, threads):
+    """Return the megabytes for calling structural variants.
+
+    Of each read 4 bytes of evidence are assumed, several times what real reads gave, and each process holds the reads
+    of a locus.
+    """
+    return SNAKEMAKE + 400 + 150 * threads + 4e-6 * sum(map(reads_of, SAMPLES))
+
+
 def calling_minutes(wildcards, input):
     """Return the minutes for calling a sample: an hour, and fifty minutes for each gigabase."""
     _, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)

@@ -1,4 +1,4 @@
-"""Writing of VCF 4.2: typed records to text. `vcf_parts` joins and indexes files."""
+"""Writing of VCF 4.2, and 4.4 for structural variants: typed records to text. `vcf_parts` joins and indexes files."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _LENGTH = re.compile(r"[<,]length=(\d+)[,>]")
 _LONGEST_TABIX = 1 << 29  # bases; longer contigs need a CSI index
 
 Value = str | int | float | Sequence[str | int | float | None] | None
-"""Value of a field; None is written as a dot."""
+"""Value of a field; None is written as a dot, and True is a flag."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class VariantRecord:
         filters: names of failed filters, empty for PASS; None if no filter was applied.
         info: values of INFO by key, in output order.
         samples: values of FORMAT by key for each sample, GT first; all samples have the same keys.
+        identifier: ID.
     """
 
     contig: str
@@ -103,6 +104,7 @@ class VariantRecord:
     filters: tuple[str, ...] | None
     info: Mapping[str, Value]
     samples: Sequence[Mapping[str, Value]]
+    identifier: str = "."
 
     def line(self, fields: Fields) -> str:
         """Return the record as a line of text."""
@@ -112,12 +114,15 @@ class VariantRecord:
         columns = [
             self.contig,
             str(self.start + 1),
-            ".",
+            self.identifier,
             reference,
             ",".join(alternates) or ".",
             "." if self.quality is None else f"{self.quality:.2f}",
             "." if self.filters is None else ";".join(self.filters) or PASS,
-            ";".join([f"{key}={of_info[key].text(value)}" for key, value in self.info.items()]) or ".",
+            ";".join(
+                [key if value is True else f"{key}={of_info[key].text(value)}" for key, value in self.info.items()]
+            )
+            or ".",
             *([":".join(keys)] if keys else []),
             *[":".join([of_format[key].text(sample[key]) for key in keys]) for sample in self.samples],
         ]
@@ -130,13 +135,14 @@ def header(
     fields: Fields,
     extras: Iterable[str] = (),
     checksums: Sequence[str] = (),
+    version: str = "4.2",
 ) -> str:
     """Return the header's text.
 
     `contigs` have names and lengths in the order of the reference; `checksums` are their MD5, if known; `extras` are
     further `##key=value` lines.
     """
-    lines = ["##fileformat=VCFv4.2", "##source=Quire", *extras]
+    lines = [f"##fileformat=VCFv{version}", "##source=Quire", *extras]
     lines.append(f'##FILTER=<ID={PASS},Description="All filters passed">')
     lines += [field.definition("INFO") for field in fields.info.values()]
     lines += [field.definition("FORMAT") for field in fields.format.values()]

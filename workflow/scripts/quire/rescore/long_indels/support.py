@@ -67,14 +67,14 @@ class Support(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Crossing:
-    """Reads of one sample that cross an end of an indel.
+class Crossing:
+    """Reads of one sample that cross an end of a variant.
 
     Attributes:
         index: int64[], the reads.
         first: int64[], start of the bases to score.
         last: int64[], their end, exclusive.
-        at_left: bool[], True for reads that cross an end of the left-aligned indel.
+        at_left: bool[], True for reads that cross one of the first two ends.
     """
 
     index: NDArray[np.int64]
@@ -112,14 +112,18 @@ def haplotypes_of(indel: LongIndel, room: int, window: Window) -> tuple[list[byt
     return sequences, sides
 
 
-def crossing_reads(reads: AlignedReads, clips: Clips, indel: LongIndel, room: int) -> _Crossing:
-    """Return the reads of a sample that, with their clips, cross an end of the indel in any of its placements.
+def ends_of(indel: LongIndel, room: int) -> tuple[int, int, int]:
+    """Return the ends of a left-aligned indel, and its start when it is shifted right as far as possible."""
+    return indel.start + 1, indel.end, indel.start + 1 + room
+
+
+def crossing_reads(reads: AlignedReads, clips: Clips, ends: tuple[int, int, int]) -> Crossing:
+    """Return the reads of a sample that, with their clips, cross one of the ends (positions) of a variant.
 
     Bases farther than FLANK from that end are left out.
     """
     longest = int((reads.aligned_end - reads.aligned_start).max(initial=0))
-    ends = indel.start + 1, indel.end, indel.start + 1 + room
-    low, high = np.searchsorted(reads.aligned_start, [indel.start - FLANK - longest, max(ends) + FLANK])
+    low, high = np.searchsorted(reads.aligned_start, [ends[0] - 1 - FLANK - longest, max(ends) + FLANK])
     start = reads.aligned_start[low:high] - clips.left[low:high]
     end = reads.aligned_end[low:high] + clips.right[low:high]
     first, last = clips.first[low:high].copy(), clips.last[low:high].copy()
@@ -131,7 +135,7 @@ def crossing_reads(reads: AlignedReads, clips: Clips, indel: LongIndel, room: in
     chosen = chosen[(last - first)[chosen] >= MINIMUM_READ_LENGTH]
     names = np.unique(reads.name_hash[low:high][chosen])[:MOST_FRAGMENTS]
     chosen = chosen[np.isin(reads.name_hash[low:high][chosen], names)]
-    return _Crossing(low + chosen, first[chosen], last[chosen], (over[0] | over[1])[chosen])
+    return Crossing(low + chosen, first[chosen], last[chosen], (over[0] | over[1])[chosen])
 
 
 def support(
@@ -143,9 +147,9 @@ def support(
     """
     rooms = [room_to_the_right(indel, window) for indel in indels]
     placed = list(zip(indels, rooms, strict=True))
-    crossing = [[crossing_reads(reads, clips, *one) for reads, clips in samples] for one in placed]
+    crossing = [[crossing_reads(reads, clips, ends_of(*one)) for reads, clips in samples] for one in placed]
     haplotypes = [haplotypes_of(*one, window) for one in placed]
-    values = iter(_likelihoods(samples, crossing, [sequences for sequences, _ in haplotypes], engine))
+    values = iter(read_likelihoods(samples, crossing, [sequences for sequences, _ in haplotypes], engine))
     answers = []
     for (indel, room), own, (_, sides) in zip(placed, crossing, haplotypes, strict=True):
         parts, carriers = [], []
@@ -185,9 +189,9 @@ def _carriers(reads: AlignedReads, clips: Clips, carrying: NDArray[np.int64], in
     return Carriers(indel.start + 1 + room, carrying[before], indel.end, carrying[~before])
 
 
-def _likelihoods(
+def read_likelihoods(
     samples: Sequence[tuple[AlignedReads, Clips]],
-    crossing: Sequence[Sequence[_Crossing]],
+    crossing: Sequence[Sequence[Crossing]],
     haplotypes: Sequence[Sequence[bytes]],
     engine: CallingEngine,
 ) -> list[NDArray[np.float64]]:

@@ -1,0 +1,19 @@
+"""Structural variants: deletions, tandem duplications, inversions, insertions and translocations from 50 bases on.
+
+A variant joins two places of the reference that are not neighbours, or has inserted bases between neighbours. Reads
+across such a *junction* are aligned on one side of it and clipped; the mates of pairs around it have a wrong distance
+or orientation (Chen et al. 2016, doi:10.1093/bioinformatics/btv710; Rausch et al. 2012,
+doi:10.1093/bioinformatics/bts378).
+
+`evidence_cpu`    one pass over a sample's records: clips, unusual pairs, and reads by window.
+`placing_cpu`     where the reference continues like clipped bases.
+`gaps_cpu`        junctions inside alignments.
+`junctions`       junctions with exact ends, micro-homology and inserted bases.
+`discovery`       junctions and insertions near clips that agree, from the reads of all samples.
+`support`         likelihoods of reads and pairs for a variant and for the reference.
+`loci`            where reads are looked at, and which junctions are the same.
+`records`         genotypes and records of the VCF.
+`caller`          from the alignments of all samples to one VCF.
+"""
+
+SHORTEST = 50  # bases of the shortest variant

@@ -1,0 +1,126 @@
+"""The caller of structural variants: from the alignments of all samples to one VCF."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quire.finish.counts.sample import FinishedSample
+from quire.io import vcf
+from quire.io.fasta_index import fasta_to_decode
+from quire.io.files import scratch_directory
+from quire.io.vcf import VariantRecord
+from quire.io.vcf_parts import join
+from quire.kernels import load_stage
+from quire.processes import in_processes
+from quire.reference.opening import file_address
+from quire.rescore.job import CallingJob, Output, contigs_of, open_job
+from quire.structural.discovery import Sample, discover
+from quire.structural.evidence_cpu import collect
+from quire.structural.gaps_cpu import Span
+from quire.structural.junctions import Junction
+from quire.structural.loci import merged, spans_of
+from quire.structural.records import DEFINITIONS, FIELDS, ordered, records_of, with_absent
+from quire.structural.support import fragments_at
+
+logger = logging.getLogger("quire.structural")
+# Of the caller of small variants (`rescore.parameters`); reads across a junction near repeats are less sure of their
+# place than others.
+PARAMETERS = {
+    "minimum_quality": 30,
+    "minimum_mapping_quality": 5,
+    "maximum_reads_per_start": 50,
+    "minimum_support": 2,
+    "long_indels": True,
+    "error_model": "gatk",
+}
+JUNCTIONS_TOGETHER = 8
+LOAD = partial(load_stage, "structural")
+
+
+class StructuralRequest(NamedTuple):
+    """A run of the caller.
+
+    Attributes:
+        reference_directory: directory written by the reference stage.
+        samples: as in `rescore.job.CallingRequest`.
+        output, output_index: the VCF (bgzip) and its index.
+        fasta: the reference as FASTA.
+        threads: threads, then processes, of the job.
+        ploidy_regions: BED of other ploidies.
+    """
+
+    reference_directory: Path
+    samples: Sequence[Mapping[str, Any]]
+    output: Path
+    output_index: Path
+    fasta: Path
+    threads: int
+    ploidy_regions: str | Path | None = None
+
+
+def call_structural(request: StructuralRequest) -> int:
+    """Call the structural variants of all samples together, write the VCF, and return the number of records."""
+    bams = [given["bam"] for given in request.samples]
+    with fasta_to_decode(bams, request.fasta, request.output) as fasta:
+        inputs = request.samples, PARAMETERS, fasta, request.ploidy_regions
+        job = open_job(Output.VARIANTS, request.reference_directory, *inputs)
+        samples = []
+        for given, called in zip(request.samples, job.samples, strict=True):
+            files = Path(given["bam"]), Path(request.reference_directory), Path(request.fasta)
+            evidence = collect(FinishedSample(called.name, *files), request.output, request.threads)
+            samples.append(Sample(called.source, evidence))
+            logger.info("%s: %d clips, %d unusual pairs", called.name, len(evidence.clips), len(evidence.pairs))
+        junctions = _junctions(job, samples, request.threads)
+        records = _records(job, samples, junctions, request.threads)
+    extras = [f"##reference={file_address(request.fasta)}", *DEFINITIONS]
+    names = [sample.name for sample in job.samples]
+    head = vcf.header(contigs_of(job.reference), names, FIELDS, extras, job.reference.contig_checksums, "4.4")
+    with scratch_directory(request.output.parent, f"{request.output.name}.part") as scratch:
+        vcf.write_part(scratch / "part.vcf.gz", head, (record.line(FIELDS) for record in records))
+        return join([scratch / "part.vcf.gz"], request.output, request.output_index)
+
+
+def _junctions(job: CallingJob, samples: Sequence[Sample], threads: int) -> list[Junction]:
+    spans = spans_of([sample.evidence for sample in samples], job.reference.contig_lengths.tolist())
+    found: list[Junction] = []
+    for some in in_processes(partial(_discover, job, samples), spans, threads, LOAD):
+        found += some
+    junctions = merged(found)
+    logger.info("%d loci, %d junctions, %d of them distinct", len(spans), len(found), len(junctions))
+    return junctions
+
+
+def _discover(job: CallingJob, samples: Sequence[Sample], span: Span) -> list[Junction]:
+    return discover(job.reference, samples, span, job.parameters)
+
+
+def _records(
+    job: CallingJob, samples: Sequence[Sample], junctions: Sequence[Junction], threads: int
+) -> list[VariantRecord]:
+    numbered = [*enumerate(junctions)]
+    units = [numbered[i : i + JUNCTIONS_TOGETHER] for i in range(0, len(numbered), JUNCTIONS_TOGETHER)]
+    records: list[VariantRecord] = []
+    for some in in_processes(partial(_genotype, job, samples), units, threads, LOAD):
+        records += some
+    return ordered(records, job.reference.contig_names)
+
+
+def _genotype(
+    job: CallingJob, samples: Sequence[Sample], junctions: Sequence[tuple[int, Junction]]
+) -> list[VariantRecord]:
+    records: list[VariantRecord] = []
+    for number, junction in junctions:
+        place = job.reference.contig_names[junction.first.contig], junction.first.position
+        ploidies = np.array([sample.ploidies.at(*place) for sample in job.samples], np.int64)
+        present = [sample for sample, ploidy in zip(samples, ploidies, strict=True) if ploidy]
+        if not present:
+            continue
+        fragments = fragments_at(job.reference, present, junction, job.parameters, job.engine)
+        quality = job.parameters.minimum_quality
+        made = records_of(job.reference, junction, fragments, ploidies[ploidies > 0], quality, f"quire.{number + 1}")
+        records += [with_absent(record, ploidies) for record in made]
+    return records

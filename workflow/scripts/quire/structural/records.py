@@ -1,0 +1,162 @@
+"""Records of structural variants: VCF 4.4, alleles as letters where the bases are known and few, else symbolic."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.vcf import Field, Fields, Value, VariantRecord
+from quire.reference import Reference
+from quire.rescore.genotyping import call_site
+from quire.rescore.genotyping.sites import Site
+from quire.rescore.parameters import INFORMATIVE_LOG10
+from quire.rescore.records import FIELDS as CALL_FIELDS
+from quire.rescore.records import allele_text, variant_record
+from quire.structural.junctions import End, Junction, away, complement
+from quire.structural.support import Fragments
+
+LONGEST_DELETION_IN_LETTERS = 1000
+LEAST_FRAGMENTS = 3  # of one sample that must show the junction
+FEW = "FEW_READS"
+DEFINITIONS = [
+    '##ALT=<ID=DEL,Description="Deletion">',
+    '##ALT=<ID=DUP:TANDEM,Description="Tandem duplication">',
+    '##ALT=<ID=INV,Description="Inversion">',
+    '##ALT=<ID=INS,Description="Insertion whose bases are not all known">',
+    f'##FILTER=<ID={FEW},Description="Fewer than {LEAST_FRAGMENTS} fragments of every sample show the variant">',
+]
+FIELDS = Fields.of(
+    info=(
+        Field("SVTYPE", "1", "String", "Kind of structural variant"),
+        Field("SVLEN", "A", "Integer", "Bases deleted, duplicated, inverted or inserted"),
+        Field("END", "1", "Integer", "Last position of the variant"),
+        Field("SVCLAIM", "A", "String", "J: the claim is about a junction"),
+        Field("CIPOS", ".", "Integer", "Interval of POS by which the variant can be shifted"),
+        Field("CIEND", ".", "Integer", "The same of END"),
+        Field("HOMLEN", "A", "Integer", "Bases of micro-homology at the junction"),
+        Field("HOMSEQ", "A", "String", "The bases of the micro-homology"),
+        Field("SVINSSEQ", "A", "String", "Bases inserted at the junction"),
+        Field("LEFT_SVINSSEQ", "A", "String", "Known first bases of an insertion"),
+        Field("RIGHT_SVINSSEQ", "A", "String", "Known last bases of an insertion"),
+        Field("EVENT", "A", "String", "Name of the event that several records describe"),
+        Field("MATEID", "A", "String", "ID of the other end's record"),
+        *(CALL_FIELDS.info[key] for key in ("AC", "AF", "AN")),
+    ),
+    format=(
+        *CALL_FIELDS.format.values(),
+        Field("SR", "1", "Integer", "Fragments with a read across the junction"),
+        Field("PR", "1", "Integer", "Pairs with a wrong distance or orientation around the junction"),
+    ),
+)
+
+
+def records_of(
+    reference: Reference,
+    junction: Junction,
+    fragments: Fragments,
+    ploidies: NDArray[np.int64],
+    minimum_quality: float,
+    name: str,
+) -> list[VariantRecord]:
+    """Return the records of a junction, two for a BND; none if no sample carries it."""
+    start = junction.first.position - 1
+    if start < 0 or not len(fragments.sample):
+        return []
+    site = Site(start, (b"\0", b"\0\1"), np.eye(2, dtype=np.bool_))  # to the model, an indel
+    call = call_site(site, fragments.matrix, fragments.sample, ploidies, minimum_quality, False)
+    if call is None:
+        return []
+    called = [allele for genotype in call.genotypes for allele in genotype if allele >= 0]
+    counts: dict[str, Value] = {"AC": [sum(called)], "AF": [sum(called) / max(1, len(called))], "AN": len(called)}
+    genotyped = variant_record(reference.contig_names[junction.first.contig], call, {})
+    depths = [_depths(fragments, sample) for sample in range(len(ploidies))]
+    samples = [
+        {**own, "AD": depth, "DP": sum(depth), "SR": int(split), "PR": int(spanning)}
+        for own, depth, split, spanning in zip(
+            genotyped.samples, depths, fragments.split, fragments.spanning, strict=True
+        )
+    ]
+    filters = () if max(alternate for _, alternate in depths) >= LEAST_FRAGMENTS else (FEW,)
+
+    def record(end: End, alleles: tuple[str, str], info: dict[str, Value], identifier: str) -> VariantRecord:
+        contig, at = reference.contig_names[end.contig], end.position - int(end.right or junction.kind != "BND")
+        return VariantRecord(contig, at, alleles, call.quality, filters, {**info, **counts}, samples, identifier)
+
+    if junction.kind == "BND":
+        one, other = junction.first, junction.second
+        told = _shared_info(reference, junction, one) | {"EVENT": [name]}
+        ends = ((one, other, junction.inserted, 1), (other, one, complement(junction.inserted), 2))
+        return [
+            record(own, _bnd(reference, own, mate, inserted),
+                   {"SVTYPE": "BND", **told, "MATEID": [f"{name}.{3 - number}"]}, f"{name}.{number}")
+            for own, mate, inserted, number in ends
+        ]  # fmt: skip
+    alleles, info = _alleles(reference, junction)
+    return [record(junction.first, alleles, info, name)]
+
+
+def _depths(fragments: Fragments, sample: int) -> list[int]:
+    """Return the fragments of a sample that clearly show the reference and the junction, by their weight."""
+    difference = fragments.matrix[:, 1] - fragments.matrix[:, 0]
+    own, clear = fragments.sample == sample, np.abs(difference) > INFORMATIVE_LOG10 * fragments.weight
+    return [int(np.rint(fragments.weight[own & clear & side].sum())) for side in (difference < 0, difference > 0)]
+
+
+def _alleles(reference: Reference, junction: Junction) -> tuple[tuple[str, str], dict[str, Value]]:
+    """Return the alleles of a variant on one contig, and its INFO."""
+    kind, contig = junction.kind, junction.first.contig
+    start, end = junction.first.position - 1, junction.second.position
+    base = allele_text(reference.contig_codes(contig, start, start + 1).tobytes())
+    inserted = allele_text(junction.inserted)
+    info: dict[str, Value] = {"SVTYPE": kind, "SVLEN": [junction.size], "END": end}
+    if kind in ("DEL", "DUP"):
+        info["SVCLAIM"] = ["J"]
+    info |= _shared_info(reference, junction, junction.first)
+    if junction.homology:
+        shifted = [0, junction.homology]
+        info["CIEND"] = shifted if junction.second_shift > 0 else [-junction.homology, 0]
+    if junction.ending is not None:
+        del info["SVLEN"]
+        info |= {"LEFT_SVINSSEQ": [inserted], "RIGHT_SVINSSEQ": [allele_text(junction.ending)]}
+        return (base, "<INS>"), info
+    if kind == "INS" or (kind == "DEL" and junction.size < LONGEST_DELETION_IN_LETTERS):
+        return (allele_text(reference.contig_codes(contig, start, end).tobytes()), base + inserted), info
+    if inserted:
+        info["SVINSSEQ"] = [inserted]
+    return (base, {"DEL": "<DEL>", "DUP": "<DUP:TANDEM>", "INV": "<INV>"}[kind]), info
+
+
+def _shared_info(reference: Reference, junction: Junction, end: End) -> dict[str, Value]:
+    if not junction.homology:
+        return {}
+    text = away(reference, end._replace(right=True), junction.homology)
+    return {
+        "CIPOS": [0, junction.homology],
+        "HOMLEN": [junction.homology],
+        "HOMSEQ": [allele_text(text.tobytes())],
+    }
+
+
+def _bnd(reference: Reference, own: End, mate: End, inserted: bytes) -> tuple[str, str]:
+    """Return the alleles of one end of a BND; `inserted` are the bases as read away from it."""
+    at = own.position - int(own.right)
+    base = allele_text(reference.contig_codes(own.contig, at, at + 1).tobytes())
+    bracket = "]" if mate.right else "["
+    place = f"{bracket}{reference.contig_names[mate.contig]}:{mate.position + int(not mate.right)}{bracket}"
+    if own.right:
+        return base, base + allele_text(inserted) + place
+    return base, place + allele_text(complement(inserted)) + base
+
+
+def with_absent(record: VariantRecord, ploidies: NDArray[np.int64]) -> VariantRecord:
+    """Return a record of the present samples with columns for those of ploidy 0 too."""
+    present = iter(record.samples)
+    nothing = dict.fromkeys(record.samples[0]) | {"GT": "."}
+    return replace(record, samples=[next(present) if ploidy else nothing for ploidy in ploidies])
+
+
+def ordered(records: Iterable[VariantRecord], contigs: Sequence[str]) -> list[VariantRecord]:
+    """Return records in the order of the genome."""
+    rank = {name: number for number, name in enumerate(contigs)}
+    return sorted(records, key=lambda record: (rank[record.contig], record.start, record.identifier))
