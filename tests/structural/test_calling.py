@@ -1,6 +1,5 @@
 """Structural variants of each kind in reads that are aligned exactly where they come from, and their evidence."""
 
-import random
 import subprocess
 from pathlib import Path
 
@@ -12,98 +11,47 @@ from quire.finish.counts.sample import FinishedSample
 from quire.structural.caller import StructuralRequest, call_structural
 from quire.structural.evidence_cpu import LEAST_CLIP, WINDOW, collect
 
-from tests.support.rearranged import Chromosome, Piece, write_bam
+from tests.support.rearranged import write_bam
+from tests.support.rearranged_genome import ONE, PLAIN, TWO, RearrangedGenome
 
 DEPTH = 60
-ONE, TWO = 24_000, 8_000
-INSERTED, LONG = 180, 900
-# The variants of the rearranged chromosome, in order (0-based, half-open).
-DELETION, DUPLICATION, INVERSION, INSERTION, COPY = (2000, 2400), (5000, 5700), (8000, 8900), 11_000, 13_000
-SOURCE = (20_000, 21_200)  # of the copied bases
-BREAK = 16_000, 4_000  # the places of a reciprocal translocation
 
 
-class Sample:
-    """A genome with a rearranged haplotype, its reference and the alignments of two samples."""
+class Called:
+    """The alignments of two samples, one of them homozygous for the rearranged chromosomes."""
 
     def __init__(self, folder: Path) -> None:
-        generator = random.Random(5)
-        self.genome = {name: "".join(generator.choices("ACGT", k=size)) for name, size in (("one", ONE), ("two", TWO))}
-        self.inserted = "".join(generator.choices("ACGT", k=INSERTED))
-        (folder / "genome.fa").write_text("".join(f">{name}\n{text}\n" for name, text in self.genome.items()))
+        self.folder, self.made = folder, RearrangedGenome()
+        self.made.write_fasta(folder / "genome.fa")
         reference.build(folder / "genome.fa", folder / "reference", 1 << 20)
-        self.folder = folder
-        self.rearranged = [self._first(), [Piece("two", 0, BREAK[1]), Piece("one", BREAK[0], ONE)]]
-        plain: list[Chromosome] = [[Piece("one", 0, ONE)], [Piece("two", 0, TWO)]]
-        haplotypes = {"het": [self.rearranged, plain], "hom": [self.rearranged, self.rearranged]}
-        for number, (name, own) in enumerate(haplotypes.items()):
-            write_bam(folder / f"{name}.bam", self.genome, own, DEPTH, name, number)
-
-    def _first(self) -> Chromosome:
-        (a, b), (c, d), (e, f) = DELETION, DUPLICATION, INVERSION
-        spans = [(0, a, False), (b, d, False), (c, e, False), (e, f, True), (f, INSERTION, False)]
-        return [
-            *(Piece("one", *span) for span in spans),
-            self.inserted,
-            Piece("one", INSERTION, COPY),
-            Piece("one", *SOURCE, True),
-            Piece("one", COPY, BREAK[0]),
-            Piece("two", BREAK[1], TWO),
-        ]
+        rearranged = self.made.rearranged
+        for number, (name, own) in enumerate({"het": [rearranged, PLAIN], "hom": [rearranged, rearranged]}.items()):
+            write_bam(folder / f"{name}.bam", self.made.genome, own, DEPTH, name, number)
 
     def call(self, *names: str) -> Path:
         """Call samples together."""
         output = self.folder / f"{'_'.join(names)}.vcf.gz"
         samples = [{"sample": name, "ploidy": 2, "bam": str(self.folder / f"{name}.bam")} for name in names]
-        index = Path(f"{output}.tbi")
-        call_structural(
-            StructuralRequest(self.folder / "reference", samples, output, index, self.folder / "genome.fa", 2)
-        )
+        files = self.folder / "reference", samples, output, Path(f"{output}.tbi"), self.folder / "genome.fa"
+        call_structural(StructuralRequest(*files, 2))
         return output
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Called:
     """Make the sample once."""
-    return Sample(tmp_path_factory.mktemp("rearranged"))
+    return Called(tmp_path_factory.mktemp("rearranged"))
 
 
 @pytest.fixture(scope="module")
-def called(sample: Sample) -> Path:
+def called(sample: Called) -> Path:
     """Call both samples together."""
     return sample.call("het", "hom")
 
 
-def test_each_kind_has_exact_ends(sample: Sample, called: Path) -> None:
+def test_each_kind_has_exact_ends(sample: Called, called: Path) -> None:
     """One record for each variant, two for each junction of the translocation; ends within the micro-homology."""
-    with pysam.VariantFile(str(called)) as variants:
-        records = [*variants]
-    spans = {"DEL": DELETION, "DUP": DUPLICATION, "INV": INVERSION}
-    for kind, (start, end) in spans.items():
-        (record,) = [one for one in records if one.info["SVTYPE"] == kind]
-        homology = record.info.get("HOMLEN", (0,))[0]
-        assert record.start + 1 <= start <= record.start + 1 + homology
-        assert record.info["SVLEN"] == (end - start,)
-        assert abs(record.stop - end) <= homology
-    insertions = [one for one in records if one.info["SVTYPE"] == "INS"]
-    assert [one.info["SVLEN"][0] for one in insertions] == [INSERTED, SOURCE[1] - SOURCE[0]]
-    letters = sample.genome["one"]
-    for record, at, text in (
-        (insertions[0], INSERTION, sample.inserted),
-        (insertions[1], COPY, _other_strand(letters[slice(*SOURCE)])),
-    ):
-        before = letters[: record.start] + record.alts[0] + letters[record.stop :]
-        assert before == letters[:at] + text + letters[at:]
-    breakends = [one for one in records if one.info["SVTYPE"] == "BND"]
-    assert len(records) == 5 + 4
-    assert len(breakends) == 4
-    assert {one.info["MATEID"][0] for one in breakends} == {one.id for one in breakends}
-    for record in breakends:
-        assert abs(record.start - BREAK[record.contig == "two"]) <= 1 + record.info.get("HOMLEN", (0,))[0]
-
-
-def _other_strand(letters: str) -> str:
-    return letters.translate(str.maketrans("ACGT", "TGCA"))[::-1]
+    sample.made.check(called)
 
 
 def test_genotypes_of_both_samples(called: Path) -> None:
@@ -121,7 +69,7 @@ def test_other_programs_read_it_without_a_warning(called: Path) -> None:
     assert done.stdout.startswith("##fileformat=VCFv4.4\n")
 
 
-def test_threads_change_nothing(sample: Sample, called: Path) -> None:
+def test_threads_change_nothing(sample: Called, called: Path) -> None:
     """One sample alone has the same evidence for any number of threads, and the same file for any number of them."""
     files = sample.folder / "het.bam", sample.folder / "reference", sample.folder / "genome.fa"
     one, four = (collect(FinishedSample("het", *files), sample.folder / "scratch", threads) for threads in (1, 4))
@@ -129,7 +77,7 @@ def test_threads_change_nothing(sample: Sample, called: Path) -> None:
         assert np.array_equal(getattr(one, name), getattr(four, name)), name
 
 
-def test_evidence_is_that_of_each_record(sample: Sample) -> None:
+def test_evidence_is_that_of_each_record(sample: Called) -> None:
     """Clips, unusual pairs and starts equal those counted record by record."""
     files = sample.folder / "het.bam", sample.folder / "reference", sample.folder / "genome.fa"
     found = collect(FinishedSample("het", *files), sample.folder / "scratch", 2)
@@ -165,9 +113,8 @@ def _is_unusual(record: pysam.AlignedSegment, usual: int) -> bool:
     return size < 0 or size > usual
 
 
-def test_nothing_in_plain_reads(sample: Sample) -> None:
+def test_nothing_in_plain_reads(sample: Called) -> None:
     """Reads of the reference alone give no record."""
-    plain: list[Chromosome] = [[Piece("one", 0, ONE)], [Piece("two", 0, TWO)]]
-    write_bam(sample.folder / "plain.bam", sample.genome, [plain, plain], DEPTH, "plain", 7)
+    write_bam(sample.folder / "plain.bam", sample.made.genome, [PLAIN, PLAIN], DEPTH, "plain", 7)
     with pysam.VariantFile(str(sample.call("plain"))) as variants:
         assert [*variants] == []

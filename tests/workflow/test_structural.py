@@ -1,0 +1,36 @@
+"""Structural variants through Snakemake, from the reads of two samples with a rearranged genome to one VCF."""
+
+from pathlib import Path
+
+import pysam
+import pytest
+
+from tests.support.rearranged import write_fastq
+from tests.support.rearranged_genome import PLAIN, RearrangedGenome
+from tests.workflow.runs import Run
+
+pytestmark = pytest.mark.full
+
+
+def test_each_kind_from_reads_to_the_vcf(tmp_path: Path) -> None:
+    """Every variant is found with exact ends and genotypes, and without the key there is no such job."""
+    made, units = RearrangedGenome(), []
+    made.write_fasta(tmp_path / "genome.fa")
+    for number, (name, other) in enumerate({"het": PLAIN, "hom": made.rearranged}.items()):
+        write_fastq(tmp_path / name, made.genome, [made.rearranged, other], 60, number)
+        reads = {f"fq{mate}": str(tmp_path / f"{name}_{mate}.fq") for mate in (1, 2)}
+        units.append({"sample": name, "unit": "u", **reads, "platform": "ILLUMINA", "library": "lib"})
+    config = {"reference": {"fasta": str(tmp_path / "genome.fa")}, "structural": {"enabled": True}}
+    samples = [{"sample": name, "ploidy": "2"} for name in ("het", "hom")]
+    run = Run(tmp_path / "run", config, samples, units)
+    result = run.snakemake("call")
+    assert result.returncode == 0, result.stdout
+    called = run.output / "rescore/structural.vcf.gz"
+    made.check(called)
+    with pysam.VariantFile(str(called)) as variants:
+        assert [*variants.header.samples] == ["het", "hom"]
+        for record in variants:
+            assert [sorted(own["GT"]) for own in record.samples.values()] == [[0, 1], [1, 1]], str(record)
+    run.config["structural"] = {"enabled": False}
+    run.write()
+    assert "call_structural" not in run.snakemake("call", "-n", "--forceall").stdout
