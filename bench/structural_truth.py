@@ -35,7 +35,7 @@ SHARES = {"DEL": 0.43, "INS": 0.37, "DUP": 0.13, "INV": 0.05, "BND": 0.02}
 MARGIN = 2000  # bases at the ends of a region
 APART = 1500  # bases between two variants
 COPY_DIVERGENCE = 0.015
-LONGEST_SMALL = 30  # bases of a real indel; longer ones would be unknown structural variants
+LONGEST_SMALL = 20  # bases of a real indel; several longer ones together would be an unknown structural variant
 
 
 @dataclass(frozen=True)

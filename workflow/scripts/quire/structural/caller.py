@@ -19,11 +19,11 @@ from quire.processes import in_processes
 from quire.reference.opening import file_address
 from quire.rescore.job import CallingJob, Output, contigs_of, open_job
 from quire.structural.discovery import Sample, discover
-from quire.structural.evidence_cpu import collect
+from quire.structural.evidence_cpu import collect, pair_clusters
 from quire.structural.gaps_cpu import Span
-from quire.structural.junctions import Junction
+from quire.structural.junctions import End, Junction
 from quire.structural.loci import merged, spans_of
-from quire.structural.records import DEFINITIONS, FIELDS, ordered, records_of, with_absent
+from quire.structural.records import DEFINITIONS, FIELDS, ordered, records_of, with_absent, without_conflicts
 from quire.structural.support import fragments_at
 
 logger = logging.getLogger("quire.structural")
@@ -38,6 +38,7 @@ PARAMETERS = {
     "error_model": "gatk",
 }
 JUNCTIONS_TOGETHER = 8
+LEAST_PAIRS = 4  # that show a deletion to which no read is clipped
 LOAD = partial(load_stage, "structural")
 
 
@@ -89,6 +90,9 @@ def _junctions(job: CallingJob, samples: Sequence[Sample], threads: int) -> list
     found: list[Junction] = []
     for some in in_processes(partial(_discover, job, samples), spans, threads, LOAD):
         found += some
+    for sample in samples:
+        for contig, start, end in pair_clusters(sample.evidence, LEAST_PAIRS).tolist():
+            found.append(Junction(End(contig, start, True), End(contig, end, False), imprecise=True))
     junctions = merged(found)
     logger.info("%d loci, %d junctions, %d of them distinct", len(spans), len(found), len(junctions))
     return junctions
@@ -106,7 +110,7 @@ def _records(
     records: list[VariantRecord] = []
     for some in in_processes(partial(_genotype, job, samples), units, threads, LOAD):
         records += some
-    return ordered(records, job.reference.contig_names)
+    return without_conflicts(ordered(records, job.reference.contig_names))
 
 
 def _genotype(

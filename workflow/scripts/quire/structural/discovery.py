@@ -28,6 +28,7 @@ from quire.structural.placing_cpu import Fit, place
 
 NEAR = 1500  # bases on either side of a breakpoint in which its clipped bases are placed first
 MARGIN = 600  # bases around loci of which reads are fetched
+SURE, SURE_BASES = 0.9, 40  # score, as a share of this many or more clipped bases, of a placement that is no chance
 LEAST_SCORE = 16  # of a placement nearby
 LEAST_FAR_SCORE = 24  # of a placement elsewhere
 UNIQUE = 6  # least lead of a placement elsewhere over the second
@@ -39,6 +40,7 @@ LEAST_MATES = 2  # that point to the same place
 MOST_TARGETS = 6
 MOST_SOURCES = 24  # of a copy
 LONGEST_COPY = 7000  # bases; a whole L1 has 6,000
+BASES_OF_SCORE = 100  # of a copy that outweigh a matching base at its ends
 MOST_UNKNOWN = 0.1  # share of clipped bases without consensus
 
 
@@ -67,30 +69,36 @@ def discover(
         clips = clips_of(reads)
         found += gap_junctions(reference, span, reads)
         inside = [one for one in breakpoints(reads, clips) if span.start <= one.position < span.end]
-        targets = {id(one): _targets(reference, sample.evidence, span.contig, one) for one in inside}
-        used = set[int]()
-        for pair in _facing(inside):
-            insertion = _assembled(span.contig, reads, clips, pair, sample.source, window)
-            if insertion is None:
-                sources = targets[id(pair[0])] + targets[id(pair[1])]
-                insertion = _copied(reference, span.contig, pair, sources, window)
-            if insertion is not None:
-                found.append(insertion)
-                used |= {id(one) for one in pair}
-        for one in inside:
-            if id(one) not in used:
-                near = [Span(span.contig, one.position - NEAR, one.position + NEAR)]
-                often = [target for target in targets[id(one)] if target.pointing >= LEAST_MATES][:MOST_TARGETS]
-                junction = _placed(reference, span.contig, one, near, LEAST_SCORE, 0)
-                junction = junction or _placed(reference, span.contig, one, often, LEAST_FAR_SCORE, UNIQUE)
-                if junction is not None:
-                    used.add(id(one))
-                    if junction.size >= SHORTEST or junction.kind == "BND":
-                        found.append(junction)
+        targets = [_targets(reference, sample.evidence, span.contig, one) for one in inside]
+        joined = [_joined(reference, span.contig, one, near) for one, near in zip(inside, targets, strict=True)]
+        explained = set[int]()
+        for right, left in _facing(inside):
+            pair = inside[right], inside[left]
+            if _is_explained(pair, joined[right], joined[left]):
+                continue
+            sure = [_is_sure(reference, span.contig, one) for one in pair]
+            if any(sure) and not _is_repeat(pair, joined[right], joined[left]):
+                continue
+            inserted = _assembled(reads, clips, pair, sample.source, window)
+            if inserted is not None and _is_repeat(pair, joined[right], joined[left]):
+                # More than one copy, perhaps: the likelihoods decide between this and the duplication.
+                found += _inserted(span.contig, pair, inserted, window)
+                continue
+            if inserted is None:
+                inserted = _copied(reference, pair, targets[right] + targets[left])
+            if inserted is not None:
+                explained |= {right, left}
+                found += _inserted(span.contig, pair, inserted, window)
+        for number, junction in enumerate(joined):
+            if number not in explained and junction is not None:
+                explained.add(number)
+                if junction.size >= SHORTEST or junction.kind == "BND":
+                    found.append(junction)
+        left_over = [one for number, one in enumerate(inside) if number not in explained]
         found += [
-            _with_known_ends(span.contig, pair, window)
-            for pair in _facing([one for one in inside if id(one) not in used])
-            if all((one.tail > 3).mean() <= MOST_UNKNOWN for one in pair)
+            _with_known_ends(span.contig, (left_over[right], left_over[left]), window)
+            for right, left in _facing(left_over)
+            if all((left_over[one].tail > 3).mean() <= MOST_UNKNOWN for one in (right, left))
         ]
     return found
 
@@ -118,6 +126,59 @@ def _ends(reference: Reference, tail: NDArray[np.uint8], targets: Sequence[Span]
             yield placement, end, tail[:first].tobytes()
 
 
+def _joined(reference: Reference, contig: int, breakpoint: Breakpoint, targets: Sequence[Span]) -> Junction | None:
+    """Return the junction by which the clipped bases go on: nearby, or else where reads and mates point."""
+    near = [Span(contig, breakpoint.position - NEAR, breakpoint.position + NEAR)]
+    often = [target for target in targets if target.pointing >= LEAST_MATES][:MOST_TARGETS]
+    found = _placed(reference, contig, breakpoint, near, LEAST_SCORE, 0)
+    return found or _placed(reference, contig, breakpoint, often, LEAST_FAR_SCORE, UNIQUE)
+
+
+def _is_sure(reference: Reference, contig: int, breakpoint: Breakpoint) -> bool:
+    """Return True if nearly all of many clipped bases go on nearby: nothing but a junction explains them."""
+    tail = _outward(breakpoint)
+    near = Span(contig, breakpoint.position - NEAR, breakpoint.position + NEAR)
+    fit = next(_ends(reference, tail, [near]), None)
+    return len(tail) >= SURE_BASES and fit is not None and fit[0].score >= SURE * len(tail)
+
+
+def _joins(one: Junction | None, pair: tuple[Breakpoint, Breakpoint], kind: str) -> bool:
+    """Return True if a junction of a kind joins two facing breakpoints."""
+    if one is None or one.kind != kind:
+        return False
+    ends = sorted((pair[0].position, pair[1].position))
+    apart = SAME_CLIP + one.homology
+    return all(abs(a - b) <= apart for a, b in zip(ends, (one.first.position, one.second.position), strict=True))
+
+
+def _is_explained(pair: tuple[Breakpoint, Breakpoint], right: Junction | None, left: Junction | None) -> bool:
+    """Return True if the junctions of two facing breakpoints leave no room for an insertion between them.
+
+    Either is a short deletion that joins them, or both lead to one other place, as in an inversion or a translocation.
+    """
+    if _joins(right, pair, "DEL") or _joins(left, pair, "DEL"):
+        return True
+    if right is None or left is None:
+        return False
+    places = [max(one.first, one.second, key=lambda end: _distance(end, pair)) for one in (right, left)]
+    if places[0].contig != places[1].contig or places[0].right == places[1].right:
+        return False
+    # What both kept stretches hold would be inserted.
+    shared = (places[0].position - places[1].position) * (1 if places[0].right else -1)
+    apart = FACING + right.homology + left.homology
+    return -apart <= shared < SHORTEST and not _is_repeat(pair, right, left)
+
+
+def _is_repeat(pair: tuple[Breakpoint, Breakpoint], right: Junction | None, left: Junction | None) -> bool:
+    """Return True if a tandem duplication joins two facing breakpoints."""
+    return _joins(right, pair, "DUP") or _joins(left, pair, "DUP")
+
+
+def _distance(end: End, pair: tuple[Breakpoint, Breakpoint]) -> int:
+    """Return how far an end is from a breakpoint; ends on other contigs are told apart by their sides too."""
+    return abs(end.position - pair[0].position)
+
+
 def _placed(
     reference: Reference, contig: int, breakpoint: Breakpoint, targets: Sequence[Span], least: int, unique: int
 ) -> Junction | None:
@@ -132,16 +193,13 @@ def _placed(
     return normalised(reference, End(contig, breakpoint.position, breakpoint.right), other, inserted)
 
 
-def _copied(
-    reference: Reference,
-    contig: int,
-    pair: tuple[Breakpoint, Breakpoint],
-    targets: Sequence[Span],
-    window: Window,
-) -> Junction | None:
-    """Return the insertion of a copy: of all targets, that whose two ends the clipped bases of a pair fit best."""
+def _copied(reference: Reference, pair: tuple[Breakpoint, Breakpoint], targets: Sequence[Span]) -> bytes | None:
+    """Return inserted bases that are a copy: of the targets, that whose two ends the clipped bases of a pair fit best.
+
+    Of two copies that fit nearly as well, the shorter one is likelier.
+    """
     tails = [_outward(one) for one in pair]
-    best, copy = 0, None
+    best, copy = 0.0, None
     for target in targets[:MOST_SOURCES]:
         wide = [target._replace(start=target.start - LONGEST_COPY, end=target.end + LONGEST_COPY)]
         ends = [next(_ends(reference, tail, wide), None) for tail in tails]
@@ -149,14 +207,14 @@ def _copied(
             continue
         (one, first, before), (other, last, after) = ends[0], ends[1]
         length = (last.position - first.position) * (-1 if first.right else 1)
-        scores = [p.score for p in (one, other)]
         enough = all(
-            score >= max(LEAST_SCORE, PLACED * (len(tail) - len(bases)))
-            for score, tail, bases in zip(scores, tails, (before, after), strict=True)
+            fit.score >= max(LEAST_SCORE, PLACED * (len(tail) - len(bases)))
+            for fit, tail, bases in zip((one, other), tails, (before, after), strict=True)
         )
-        if first.right != last.right and 0 < length <= LONGEST_COPY and enough and sum(scores) > best:
-            best, copy = sum(scores), before + back(reference, first, length).tobytes() + complement(after)
-    return None if copy is None or max(copy) > 3 else _inserted(contig, pair, copy, window)
+        rank = one.score + other.score - length / BASES_OF_SCORE
+        if first.right != last.right and 0 < length <= LONGEST_COPY and enough and rank > best:
+            best, copy = rank, before + back(reference, first, length).tobytes() + complement(after)
+    return None if copy is None or max(copy) > 3 else copy
 
 
 def _targets(reference: Reference, evidence: Evidence, contig: int, breakpoint: Breakpoint) -> list[Span]:
@@ -180,38 +238,32 @@ def _targets(reference: Reference, evidence: Evidence, contig: int, breakpoint: 
     return sorted(found, key=lambda target: -target.pointing)
 
 
-def _facing(found: Sequence[Breakpoint]) -> Iterator[tuple[Breakpoint, Breakpoint]]:
-    """Yield pairs of breakpoints around one position, clipped on the right and on the left."""
-    for right in found:
-        for left in found:
+def _facing(found: Sequence[Breakpoint]) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of breakpoints around one position, clipped on the right and on the left."""
+    for i, right in enumerate(found):
+        for k, left in enumerate(found):
             if right.right and not left.right and abs(right.position - left.position) <= FACING:
-                yield right, left
+                yield i, k
 
 
 def _assembled(
-    contig: int,
-    reads: AlignedReads,
-    clips: Clips,
-    pair: tuple[Breakpoint, Breakpoint],
-    source: ReadSource,
-    window: Window,
-) -> Junction | None:
-    """Return the insertion between two breakpoints if clipped reads, or else all reads nearby, assemble to it."""
-    before, after = pair[0].position, pair[1].position
+    reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
+) -> bytes | None:
+    """Return the bases between two breakpoints if clipped reads, or else all reads nearby, assemble to them."""
     inserted = inserted_bases(reads, clips, pair, [])
     if inserted is None:
-        others = reads_within(source, window.contig, min(before, after), max(before, after))
-        inserted = inserted_bases(reads, clips, pair, others)
-    return None if inserted is None else _inserted(contig, pair, inserted, window)
+        before, after = sorted((pair[0].position, pair[1].position))
+        inserted = inserted_bases(reads, clips, pair, reads_within(source, window.contig, before, after))
+    return inserted
 
 
-def _inserted(contig: int, pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window) -> Junction | None:
-    """Return the left-aligned insertion of bases between two breakpoints."""
+def _inserted(contig: int, pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window) -> list[Junction]:
+    """Return the left-aligned insertion of bases between two breakpoints; none if it is a small indel."""
     before, after = pair[0].position, pair[1].position
     indel = left_aligned(before, max(before, after), inserted + _twice(pair, window), window.codes, window.start)
     if indel is None or indel.change < SHORTEST:
-        return None
-    return Junction(End(contig, indel.start + 1, True), End(contig, indel.end, False), indel.alternate[1:])
+        return []
+    return [Junction(End(contig, indel.start + 1, True), End(contig, indel.end, False), indel.alternate[1:])]
 
 
 def _twice(pair: tuple[Breakpoint, Breakpoint], window: Window) -> bytes:

@@ -3,6 +3,7 @@
 Only what few reads show is kept: a clip takes 24 bytes, an unusual pair 28.
 """
 
+import math
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +25,9 @@ LEAST_CLIP = 12  # bases
 LEAST_GAP = 30  # bases of an insertion or deletion inside an alignment that counts as a clip on both of its sides
 LEAST_CLIP_QUALITY = 15  # mean of the clipped bases
 LEAST_MAPPING_QUALITY = 10  # of an unusual pair, and of the reads that are counted
+FLANKS = 10, 200  # windows on each side of a span whose depth it is compared with
+LEAST_BESIDE = 50  # reads there
+DEPTH_VARIES = 0.1  # standard deviation of relative depths, beside that of the number of reads
 FITTED_PAIRS = 200  # pairs from which the usual distance of mates is fitted
 DEVIATIONS = 4.0  # standard deviations beyond which a pair is unusual
 USUAL_WITHOUT_PAIRS = 1000
@@ -239,3 +243,57 @@ def _is_good(data, start, fields, right, length):
     for k in range(length):
         total += data[begin + k]
     return total >= LEAST_CLIP_QUALITY * length
+
+
+def pair_clusters(evidence: Evidence, least: int) -> NDArray[np.int64]:
+    """Return places that at least `least` pairs show to be deleted: contig, start and end (int64[n, 3]).
+
+    The mates of these pairs point to each other from too far away, and neither their ends nor their mates are farther
+    from each other than a usual fragment.
+    """
+    pairs = evidence.pairs
+    facing = (pairs["contig"] == pairs["mate_contig"]) & (pairs["right"] == 1) & (pairs["mate_right"] == 0)
+    rows = pairs[facing & (pairs["mate_position"] > pairs["position"])]
+    columns = (np.ascontiguousarray(rows[name]) for name in ("contig", "position", "mate_position"))
+    found: NDArray[np.int64] = _clusters(*columns, evidence.usual, least)
+    return found
+
+
+@compiled
+def _clusters(contig, position, mate, usual, least):
+    """Group rows, which are in order, around the first that belongs to no group yet."""
+    found = np.empty((len(contig), 3), np.int64)
+    taken = np.zeros(len(contig), np.bool_)
+    count = 0
+    for i in range(len(contig)):
+        if taken[i]:
+            continue
+        size, start, end = 0, np.int64(position[i]), np.int64(mate[i])
+        k = i
+        while k < len(contig) and contig[k] == contig[i] and position[k] - position[i] <= usual:
+            if not taken[k] and abs(mate[k] - mate[i]) <= usual:
+                taken[k] = True
+                size += 1
+                start, end = max(start, np.int64(position[k])), min(end, np.int64(mate[k]))
+            k += 1
+        if size >= least and start < end:
+            found[count, 0], found[count, 1], found[count, 2] = contig[i], start, end
+            count += 1
+    return found[:count]
+
+
+def depth_of(evidence: Evidence, contig: int, start: int, end: int) -> tuple[float, float]:
+    """Return the depth of a span relative to its flanks, and the standard deviation of that by the number of reads.
+
+    The flanks are as long as the span, within FLANKS. NaN and infinity if there are too few reads.
+    """
+    first, last = (int(windows) for windows in evidence.first_window[contig : contig + 2])
+    low, high = first + -(-start // WINDOW), first + end // WINDOW
+    size = min(max(high - low, FLANKS[0]), FLANKS[1])
+    before, after = evidence.starts[max(first, low - 1 - size) : max(first, low - 1)], evidence.starts[high + 1 : last]
+    beside = np.concatenate([before, after[:size]])
+    reads, others = int(evidence.starts[low:high].sum()), int(beside.sum())
+    if high <= low or others < LEAST_BESIDE:
+        return math.nan, math.inf
+    ratio = reads / (high - low) / (others / len(beside))
+    return ratio, math.hypot(DEPTH_VARIES, ratio / math.sqrt(max(reads, 1)), ratio / math.sqrt(others))

@@ -35,6 +35,7 @@ class Junction:
         first, second: the ends.
         inserted: codes between them, read away from the first end.
         homology: bases by which the junction can be shifted without a change of the sequence.
+        imprecise: True if only pairs show it.
         both: True for an inversion whose other junction was found too.
         ending: codes before the second end if those between `inserted` and it are unknown.
     """
@@ -45,6 +46,7 @@ class Junction:
     homology: int = 0
     ending: bytes | None = None
     both: bool = False
+    imprecise: bool = False
 
     @property
     def kind(self) -> str:

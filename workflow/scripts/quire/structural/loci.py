@@ -16,6 +16,7 @@ JOINED = 2000  # loci this close are read together
 LONGEST_SPAN = 100_000
 TOLERANCE = 15  # bases between ends that count as the same
 INVERSIONS_APART = 100  # bases between the two junctions of an inversion, some of which lose bases
+PAIRS_APART = 700  # bases between ends that only pairs show and others
 INSERTIONS_APART = 40  # most bases between insertions that count as the same
 
 
@@ -51,7 +52,7 @@ def merged(found: Iterable[Junction]) -> list[Junction]:
     counts = Counter(found)
     kept: list[Junction] = []
     by_place: dict[tuple[int, int], list[Junction]] = {}
-    for one in sorted(counts, key=lambda junction: (junction.ending is not None, -counts[junction], junction)):
+    for one in sorted(counts, key=lambda junction: (_rank(junction), -counts[junction], junction)):
         bucket = one.first.position // 1000
         near = [other for b in (bucket - 1, bucket, bucket + 1) for other in by_place.get((one.first.contig, b), [])]
         equal = next((other for other in near if _equivalent(one, other)), None)
@@ -64,16 +65,22 @@ def merged(found: Iterable[Junction]) -> list[Junction]:
     return sorted(one for one in kept if not _is_part_of_insertion(one, by_place))
 
 
+def _rank(junction: Junction) -> int:
+    """Return 0 for what is known exactly, 1 for insertions without all their bases, 2 for what only pairs show."""
+    return 2 if junction.imprecise else int(junction.ending is not None)
+
+
 def _is_part_of_insertion(one: Junction, by_place: Mapping[tuple[int, int], Sequence[Junction]]) -> bool:
     """Return True if an end of a junction is an insertion whose bases are known: the other end is their source."""
     if one.kind == "INS" and one.ending is None:
         return False
+    apart = PAIRS_APART if one.imprecise else INSERTIONS_APART
     for end in (one.first, one.second):
         bucket = end.position // 1000
         for near in (bucket - 1, bucket, bucket + 1):
             for other in by_place.get((end.contig, near), ()):
                 complete = other.kind == "INS" and other.ending is None
-                if complete and abs(other.first.position - end.position) <= INSERTIONS_APART:
+                if complete and abs(other.first.position - end.position) <= apart:
                     return True
     return False
 
@@ -83,4 +90,5 @@ def _equivalent(one: Junction, other: Junction) -> bool:
     if one.kind == other.kind == "INS":
         return abs(one.first.position - other.first.position) <= INSERTIONS_APART
     tolerance = INVERSIONS_APART if one.kind == "INV" and one.first.right != other.first.right else TOLERANCE
+    tolerance = PAIRS_APART if one.imprecise else tolerance
     return one.kind == other.kind and same(one, other, tolerance)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import Field, Fields, Value, VariantRecord
 from quire.reference import Reference
-from quire.rescore.genotyping import call_site
+from quire.rescore.genotyping import MAXIMUM_GQ, Call, call_site
 from quire.rescore.genotyping.sites import Site
+from quire.rescore.long_indels import CONFLICT
 from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.records import FIELDS as CALL_FIELDS
 from quire.rescore.records import allele_text, variant_record
@@ -17,14 +18,28 @@ from quire.structural.junctions import End, Junction, away, complement
 from quire.structural.support import Fragments
 
 LONGEST_DELETION_IN_LETTERS = 1000
-LEAST_FRAGMENTS = 3  # of one sample that must show the junction
-FEW = "FEW_READS"
+LEAST_FRAGMENTS, LEAST_SHARE = 3, 0.2  # of one sample that must show the junction
+UNKNOWN = 300  # bases within which an end is that only pairs show: what lies between the reads of a pair
+MOST_RIVALS = 10  # records before one that may be at its place
+_GAIN = {"INS": True, "DUP": True, "DEL": False}
+LONGEST_REPEAT = 1000  # bases
+REPEATED = 0.7  # share of equal bases of two copies
+LEAST_FOR_DEPTH = 500  # bases of a variant whose genotypes its depth counts for
+MOST_BY_DEPTH = 30.0  # phred
+LEAST_TO_FILTER, LEAST_CHANGE = 1000, 0.15  # bases of a variant whose relative depth must change, and by how much
+FEW, DEPTH, ONE_JUNCTION, TANDEM_REPEAT = "FEW_READS", "DEPTH", "ONE_JUNCTION", "TANDEM_REPEAT"
 DEFINITIONS = [
     '##ALT=<ID=DEL,Description="Deletion">',
     '##ALT=<ID=DUP:TANDEM,Description="Tandem duplication">',
     '##ALT=<ID=INV,Description="Inversion">',
     '##ALT=<ID=INS,Description="Insertion whose bases are not all known">',
-    f'##FILTER=<ID={FEW},Description="Fewer than {LEAST_FRAGMENTS} fragments of every sample show the variant">',
+    f'##FILTER=<ID={FEW},Description="Fewer than {LEAST_FRAGMENTS} fragments of every sample, or a smaller share '
+    f'than {LEAST_SHARE} ({LEAST_SHARE / 2} of a duplication), show the variant">',
+    f'##FILTER=<ID={DEPTH},Description="No pairs show it, and the depth of its {LEAST_TO_FILTER} or more bases is as '
+    'beside them">',
+    f'##FILTER=<ID={ONE_JUNCTION},Description="Only one of the two junctions of an inversion was found">',
+    f'##FILTER=<ID={TANDEM_REPEAT},Description="The duplicated bases are a tandem repeat already, and the number of '
+    'further copies is not known">',
 ]
 FIELDS = Fields.of(
     info=(
@@ -36,6 +51,7 @@ FIELDS = Fields.of(
         Field("CIEND", ".", "Integer", "The same of END"),
         Field("HOMLEN", "A", "Integer", "Bases of micro-homology at the junction"),
         Field("HOMSEQ", "A", "String", "The bases of the micro-homology"),
+        Field("IMPRECISE", "0", "Flag", "Only pairs show the variant"),
         Field("SVINSSEQ", "A", "String", "Bases inserted at the junction"),
         Field("LEFT_SVINSSEQ", "A", "String", "Known first bases of an insertion"),
         Field("RIGHT_SVINSSEQ", "A", "String", "Known last bases of an insertion"),
@@ -67,6 +83,7 @@ def records_of(
     call = call_site(site, fragments.matrix, fragments.sample, ploidies, minimum_quality, False)
     if call is None:
         return []
+    call = _with_depth(call, junction, fragments.depth)
     called = [allele for genotype in call.genotypes for allele in genotype if allele >= 0]
     counts: dict[str, Value] = {"AC": [sum(called)], "AF": [sum(called) / max(1, len(called))], "AN": len(called)}
     genotyped = variant_record(reference.contig_names[junction.first.contig], call, {})
@@ -77,7 +94,12 @@ def records_of(
             genotyped.samples, depths, fragments.split, fragments.spanning, strict=True
         )
     ]
-    filters = () if max(alternate for _, alternate in depths) >= LEAST_FRAGMENTS else (FEW,)
+    carriers = [max(genotype) > 0 for genotype in call.genotypes]
+    shown = not junction.imprecise and int(fragments.spanning.max()) >= LEAST_FRAGMENTS
+    has_depth = shown or _has_depth(junction, fragments.depth[carriers])
+    share = LEAST_SHARE / (2 if junction.kind == "DUP" else 1)  # both haplotypes have the reference at its ends
+    is_frequent = any(other >= max(LEAST_FRAGMENTS, share * (own + other)) for own, other in depths)
+    filters = _filters(reference, junction, is_frequent, has_depth)
 
     def record(end: End, alleles: tuple[str, str], info: dict[str, Value], identifier: str) -> VariantRecord:
         contig, at = reference.contig_names[end.contig], end.position - int(end.right or junction.kind != "BND")
@@ -94,6 +116,54 @@ def records_of(
         ]  # fmt: skip
     alleles, info = _alleles(reference, junction)
     return [record(junction.first, alleles, info, name)]
+
+
+def _with_depth(call: Call, junction: Junction, depth: NDArray[np.float64]) -> Call:
+    """Return the call of a long deletion or duplication with genotypes that its depth counts for too."""
+    if junction.kind not in ("DEL", "DUP") or junction.size < LEAST_FOR_DEPTH:
+        return call
+    change = -1 if junction.kind == "DEL" else 1
+    phreds, genotypes, qualities = [], [], []
+    for (ratio, deviation), own in zip(depth.tolist(), call.phreds, strict=True):
+        expected = 1 + change * np.arange(len(own)) / (len(own) - 1)
+        by_depth = np.zeros(len(own)) if np.isnan(ratio) else 5 * ((ratio - expected) / deviation) ** 2 / np.log(10)
+        both = np.rint(own + np.minimum(by_depth - by_depth.min(), MOST_BY_DEPTH)).astype(np.int64)
+        both -= both.min()
+        copies = int(both.argmin())
+        phreds.append(both)
+        genotypes.append((0,) * (len(own) - 1 - copies) + (1,) * copies)
+        qualities.append(min(int(np.partition(both, 1)[1]), MAXIMUM_GQ))
+    return replace(call, phreds=phreds, genotypes=genotypes, genotype_qualities=qualities)
+
+
+def _has_depth(junction: Junction, depth: NDArray[np.float64]) -> bool:
+    """Return False if no carrier of a long deletion or duplication has another depth between its ends."""
+    if junction.kind not in ("DEL", "DUP") or junction.size < LEAST_TO_FILTER or np.isnan(depth[:, 0]).any():
+        return True
+    change = 1 - depth[:, 0] if junction.kind == "DEL" else depth[:, 0] - 1
+    return bool((change > LEAST_CHANGE).any())
+
+
+def _filters(reference: Reference, junction: Junction, is_frequent: bool, has_depth: bool) -> tuple[str, ...]:
+    """Return the names of the failed filters, given if enough fragments show the junction, and the depth or pairs."""
+    failed = {
+        FEW: not is_frequent,
+        DEPTH: not has_depth,
+        ONE_JUNCTION: junction.kind == "INV" and not junction.both,
+        TANDEM_REPEAT: junction.kind == "DUP" and _is_repeated(reference, junction),
+    }
+    return tuple(name for name, has_failed in failed.items() if has_failed)
+
+
+def _is_repeated(reference: Reference, junction: Junction) -> bool:
+    """Return True if the bases of a short duplication occur once more beside it."""
+    size = junction.size
+    if size > LONGEST_REPEAT:
+        return False
+    unit = away(reference, junction.first._replace(right=True), size)
+    beside = away(reference, junction.second, size), away(reference, junction.first, size)
+    copies = beside[0], np.frombuffer(complement(beside[1]), np.uint8)
+    return max(float((unit == copy).mean()) for copy in copies) >= REPEATED
 
 
 def _depths(fragments: Fragments, sample: int) -> list[int]:
@@ -113,6 +183,9 @@ def _alleles(reference: Reference, junction: Junction) -> tuple[tuple[str, str],
     if kind in ("DEL", "DUP"):
         info["SVCLAIM"] = ["J"]
     info |= _shared_info(reference, junction, junction.first)
+    if junction.imprecise:
+        info |= {"IMPRECISE": True, "CIPOS": [0, UNKNOWN], "CIEND": [-UNKNOWN, 0]}
+        return (base, "<DEL>"), info
     if junction.homology:
         shifted = [0, junction.homology]
         info["CIEND"] = shifted if junction.second_shift > 0 else [-junction.homology, 0]
@@ -160,3 +233,26 @@ def ordered(records: Iterable[VariantRecord], contigs: Sequence[str]) -> list[Va
     """Return records in the order of the genome."""
     rank = {name: number for number, name in enumerate(contigs)}
     return sorted(records, key=lambda record: (rank[record.contig], record.start, record.identifier))
+
+
+def without_conflicts(records: Sequence[VariantRecord]) -> list[VariantRecord]:
+    """Return ordered records without the worse of two short gains, or losses, of bases at one place."""
+    kept: list[VariantRecord] = []
+    for record in records:
+        rivals = [other for other in kept[-MOST_RIVALS:] if _is_rival(record, other)]
+        if all((record.quality or 0) > (other.quality or 0) for other in rivals):
+            for other in rivals:
+                kept.remove(other)
+            kept.append(record)
+    return kept
+
+
+def _is_rival(one: VariantRecord, other: VariantRecord) -> bool:
+    sides = [_GAIN.get(str(record.info["SVTYPE"])) for record in (one, other)]
+    near = one.contig == other.contig and abs(one.start - other.start) <= CONFLICT
+    return near and sides[0] is not None and sides[0] == sides[1] and _is_short(one) and _is_short(other)
+
+
+def _is_short(record: VariantRecord) -> bool:
+    size = record.info.get("SVLEN")
+    return size is None or (isinstance(size, list) and size[0] <= LONGEST_REPEAT)

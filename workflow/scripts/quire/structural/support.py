@@ -4,6 +4,7 @@ Reads that cross an end are scored by PairHMM as those of long indels are. A pai
 junction, or of an end on the reference, is an observation too if none of its reads crosses the end.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from quire.rescore.long_indels.breakpoints_cpu import clips_of
 from quire.rescore.long_indels.support import (
     DILUTION_POWER,
     POOREST_LOG10_PER_BASE,
+    Crossing,
     crossing_reads,
     read_likelihoods,
 )
@@ -25,7 +27,7 @@ from quire.rescore.parameters import INFORMATIVE_LOG10, MISMAPPING_LOG10, Callin
 from quire.rescore.reads.aligned_cpu import NO_MATE, AlignedReads
 from quire.simd.powers_of_ten import log10
 from quire.structural.discovery import Sample
-from quire.structural.evidence_cpu import Evidence, within
+from quire.structural.evidence_cpu import Evidence, depth_of, within
 from quire.structural.junctions import End, Junction, away, back, complement
 
 PAIR_LOG10 = -2.0  # likelihood of a pair that contradicts a haplotype
@@ -45,6 +47,7 @@ class Fragments(NamedTuple):
         weight: float64[n], what a fragment counts for; the likelihoods have it.
         split: int64[samples], fragments with a read across the junction.
         spanning: int64[samples], pairs around the junction.
+        depth: float64[samples, 2], relative depth between the ends and its deviation, see `depth_of`.
     """
 
     sample: NDArray[np.int64]
@@ -54,6 +57,7 @@ class Fragments(NamedTuple):
     weight: NDArray[np.float64]
     split: NDArray[np.int64]
     spanning: NDArray[np.int64]
+    depth: NDArray[np.float64]
 
 
 class _Fragment(NamedTuple):
@@ -77,6 +81,16 @@ class _Scored(NamedTuple):
 
 def haplotypes_at(reference: Reference, junction: Junction, which: int) -> tuple[bytes, bytes]:
     """Return reference and junction around the first (0) or second (1) end, on the strand of the reference."""
+    if _has_short_copy(junction):  # a read may cross both copies
+        (contig, start, _), end = junction.first, junction.second.position
+        left, right = End(contig, start, True), End(contig, end, False)
+        unit = back(reference, left._replace(right=False), end - start).tobytes()
+        before = complement(back(reference, left, FLANK))
+        middle, after = complement(junction.inserted), back(reference, right, FLANK).tobytes()
+        own = junction.first if which == 0 else junction.second
+        own = own._replace(right=True)
+        plain = complement(back(reference, own, FLANK)) + away(reference, own, FLANK).tobytes()
+        return plain, before + unit + middle + unit + after
     own, other = (junction.first, junction.second) if which == 0 else (junction.second, junction.first)
     inserted = junction.inserted if which == 0 else complement(junction.inserted)
     if junction.ending is not None:
@@ -127,9 +141,12 @@ def fragments_at(
     weight = np.where(matrix[:, 0] > matrix[:, 1], ends, 1.0)
     matrix[:, 1] = matrix[:, 0] + weight * (matrix[:, 1] - matrix[:, 0])
     columns, sample_of = table[:, 2:4].astype(np.uint8), np.concatenate([own for own, _, _ in parts])
-    return Fragments(
-        sample_of, columns[:, 0].copy(), columns[:, 1].copy(), matrix, weight, np.array(splits), np.array(spans)
-    )
+    span = junction.first.contig, junction.first.position, junction.second.position
+    is_changed = junction.kind in ("DEL", "DUP")
+    depth = [depth_of(sample.evidence, *span) if is_changed else (math.nan, math.inf) for sample in samples]
+    reverse, quality = columns.T.copy()
+    counts = np.array(splits), np.array(spans)
+    return Fragments(sample_of, reverse, quality, matrix, weight, *counts, np.array(depth))
 
 
 def _add(rows: dict[int, _Fragment], name: int, one: _Fragment) -> None:
@@ -162,12 +179,18 @@ def _scored(
         reads, _ = sample.source.fetch(reference.contig_names[contig], start, stop, owned, parameters)
         clips = clips_of(reads)
         crossing = crossing_reads(reads, clips, (low, low, high))
+        if junction.imprecise:  # reads across the end cannot be scored
+            crossing = Crossing(*(column[:0] for column in vars(crossing).values()))
         values = read_likelihoods([(reads, clips)], [[crossing]], [list(haplotypes[which])], engine)[0]
         matrix = np.stack([values[:, 0::2].max(axis=1), values[:, 1::2].max(axis=1)], axis=1)
         length, difference = crossing.last - crossing.first, matrix[:, 1] - matrix[:, 0]
         use = matrix.max(axis=1) >= POOREST_LOG10_PER_BASE * length
         answers.append(_Scored(reads, crossing.index, use, _diluted(junction, matrix, difference, length)))
     return answers
+
+
+def _has_short_copy(junction: Junction) -> bool:
+    return junction.kind == "DUP" and junction.size <= FLANK
 
 
 def _turned(end: End) -> End:
@@ -182,7 +205,8 @@ def _diluted(
     if junction.kind == "DUP":
         # The duplicated haplotype also has the reference around each end.
         share = DILUTION_POWER * log10((length + np.minimum(junction.size, length)) / length)
-        scored[:, 1] = np.where(difference > 0, scored[:, 1], np.maximum(scored[:, 1], scored[:, 0] - share))
+        fitting = scored[:, 1] if _has_short_copy(junction) else np.maximum(scored[:, 1], scored[:, 0])
+        scored[:, 1] = np.where(difference > 0, scored[:, 1], fitting - share)
     if junction.kind == "INS":
         # An insertion has two ends, the reference one.
         known = len(junction.inserted) + (LONGEST_READ if junction.ending is not None else 0)
