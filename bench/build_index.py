@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--memory", default="auto", help="of the card, such as 4GB")
     parser.add_argument("--sampling-distance", type=int, default=64)
     parser.add_argument("--sa-sampling", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     parameters = {"sampling_distance": arguments.sampling_distance, "sa_sampling": arguments.sa_sampling}
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
@@ -29,7 +30,8 @@ def main() -> None:
         with use_backend(arguments.backend, arguments.memory) as (_, open_card):
             card = open_card() if open_card else None
             for number in range(len(opened.pages)):
-                index.build(opened, number, arguments.folder / f"page_{number}", parameters, card)
+                folder = arguments.folder / f"page_{number}"
+                index.build(opened, number, folder, parameters, card, arguments.backend, arguments.threads)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

@@ -13,7 +13,7 @@ def main() -> None:
     fasta = Inputs(given.data, given.work).chromosome_20()
     rows = []
     with tempfile.TemporaryDirectory(dir=given.work) as folder:
-        build = python(f"bench.build_index {fasta} {folder}/index")
+        build = python(f"bench.build_index {fasta} {folder}/index --threads {given.threads}")
         for name in ("quire, first run (compiles)", "quire, warm"):
             rows.append((name, run(build, {"NUMBA_CACHE_DIR": f"{folder}/cache"})))
         rows.append(("bwa index", run(f"bwa index -p {folder}/bwa {fasta} 2> {folder}/bwa.log")))

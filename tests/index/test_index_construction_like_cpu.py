@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydivsufsort import divsufsort
 
 pytest.importorskip("numba", reason="the CPU's kernels, to compare with")
 
 from quire import index, reference
-from quire.algorithms.suffix_array.cpu import suffix_array
 from quire.algorithms.suffix_array.gpu import suffix_array as sort_on_card
 from quire.algorithms.suffix_array.gpu import upload_text
 from quire.errors import QuireError
@@ -105,4 +105,4 @@ def test_longer_texts(schedule: str) -> None:
     codes[25_000:] = codes[4000:19_000]
     card = EmulatedCard(schedule)
     rows = card.download(sort_on_card(card, upload_text(card, pack(codes), 0, len(codes))))
-    assert np.array_equal(rows, suffix_array(codes))
+    assert np.array_equal(rows[1:], divsufsort(codes))

@@ -146,7 +146,7 @@ def test_a_reference_is_not_an_index(small: Path) -> None:
 def test_no_memory_is_one_sentence(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job with too little memory for its page fails with one sentence and leaves no files."""
 
-    def fail(codes: np.ndarray) -> np.ndarray:
+    def fail(*_: object) -> np.ndarray:
         raise MemoryError
 
     monkeypatch.setattr(arrays_cpu, "suffix_array", fail)

@@ -23,7 +23,6 @@ LOCK = ("requirements.txt", "requirements-gpu.txt")
 PYPI_NAMES = {
     "cuda-nvrtc": "nvidia-cuda-nvrtc",
     "cupy": "cupy-cuda13x",
-    "libdivsufsort": "pydivsufsort",
     "python-isal": "isal",
 }
 # Dependencies that only conda has: an empty package by which it resolves CUDA's packages, and programs.

@@ -3,7 +3,6 @@
 Each environment is also built from PyPI's packages, and the rules run in it: see stand_in_conda.py.
 """
 
-import ctypes
 import json
 import re
 import shutil
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from quire import sources
-from quire.algorithms.suffix_array import cpu
 
 from tests.workflow import stand_in_conda
 from tests.workflow.conftest import TRUTH
@@ -53,9 +51,6 @@ CUDA_PINS = {"cuda-version", "cuda-nvrtc"}
 # Programs that a script starts, by environment; PyPI has neither (bioconda alone).
 PROGRAMS = {"snpeff": "snpeff", "vep": "ensembl-vep"}
 CONDA_NAMES = {name: conda_name for conda_name, name in PYPI_NAMES.items()}
-# Libraries that a module loads without importing a package. Conda has only the library, with the library's version.
-LOADED_PACKAGES = {"quire/algorithms/suffix_array/cpu.py": "pydivsufsort"}
-LIBRARY = "libdivsufsort"
 REQUIREMENT = re.compile(r'[\w.-]+==[\w.]+(; sys_platform == "linux")?')
 RULE = re.compile(
     r"^ *(?:rule|checkpoint) \w+:.*?"
@@ -94,9 +89,7 @@ def imported_packages(script: str) -> frozenset[str]:
     """Return the PyPI names of a script's third-party packages except CuPy, which need not be installed here."""
     modules = imported_modules(script) - sys.stdlib_module_names - {"quire"} - CUPY_MODULES
     providers = packages_distributions()
-    files = {path.relative_to(sources.SCRIPTS).as_posix() for path in sources.dependencies(sources.SCRIPTS / script)}
-    loaded = {package for path, package in LOADED_PACKAGES.items() if path in files}
-    return frozenset(providers[module][0].lower() for module in modules) | loaded
+    return frozenset(providers[module][0].lower() for module in modules)
 
 
 def test_every_rule_is_seen() -> None:
@@ -111,8 +104,7 @@ def test_environment_holds_what_the_script_imports(script: str, name: str) -> No
     for package in imported_packages(script) | (GPU_PACKAGES if name == GPU_ENVIRONMENT else set()):
         conda_name = CONDA_NAMES.get(package, package)
         assert conda_name in found, f"envs/{name}.yaml lacks {conda_name}, which {script} imports"
-        if conda_name != LIBRARY:
-            assert found[conda_name] == required[package], f"envs/{name}.yaml: {conda_name} differs from requirements"
+        assert found[conda_name] == required[package], f"envs/{name}.yaml: {conda_name} differs from requirements"
 
 
 @pytest.mark.parametrize("name", sorted({name for _, name in rules()}))
@@ -159,14 +151,6 @@ def test_scripts_that_look_for_a_card_can_have_cupy() -> None:
     with_cupy = {script for script, _ in rules() if CUPY_MODULES & imported_modules(script)}
     assert with_cupy > LOOK_FOR_NO_CARD
     assert {script for script, name in rules() if name == GPU_ENVIRONMENT} == with_cupy - LOOK_FOR_NO_CARD
-
-
-def test_both_ways_sort_suffixes_by_the_same_library() -> None:
-    """PyPI's package contains the library at the version that the environments pin."""
-    library = cpu._library()
-    library.divsufsort_version.restype = ctypes.c_char_p
-    pinned = {environment(name)[LIBRARY] for name in environments() if LIBRARY in environment(name)}
-    assert pinned == {library.divsufsort_version().decode().partition("-")[0]}
 
 
 def test_every_pin_stands_in_the_table_of_recipes() -> None:
@@ -247,15 +231,16 @@ def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) ->
         assert result.returncode == 0, result.stdout
     assert json.loads((run.output / "report/summary.json").read_text())
 
-    texts = {(REPOSITORY / "envs" / f"{name}.yaml").read_text(): name for name in environments()}
-    made = {str(path.with_suffix("")): texts[path.read_text()] for path in big_folder.glob("*.yaml")}
+    texts = {name: (REPOSITORY / "envs" / f"{name}.yaml").read_text() for name in environments()}
+    made = {str(path.with_suffix("")): path.read_text() for path in big_folder.glob("*.yaml")}
     ran = set()
     for prefix, argument in map(json.loads, journal.read_text().splitlines()):
         if argument.endswith(".py"):
             ran.add((Path(argument).name.partition(".")[2], made[prefix]))
     # Of servers, in test_remote.py; after another format, with the imports of finish_sample, in test_road.py.
     elsewhere = {("fetch_input.py", "index"), ("convert_alignments.py", "align"), ("name_assembly.py", "align")}
-    assert ran == {(script, name) for script, name in rules() if name != GPU_ENVIRONMENT} - elsewhere
+    expected = {(script, name) for script, name in rules() if name != GPU_ENVIRONMENT} - elsewhere
+    assert ran == {(script, texts[name]) for script, name in expected}
     for prefix in made:
         assert_locked(Path(prefix))
 

@@ -36,8 +36,7 @@ rule index_page:
         BENCHMARKS / "index_page/{page}.tsv"
     conda:
         environment("index")
-    # With a card, several threads write the arrays of the index.
-    threads: 4 if CARDS else 1
+    threads: 4 if CARDS else 8  # with a card, they only write the arrays
     resources:
         mem_mb=growing(page_memory),
         disk_mb=index_disk,

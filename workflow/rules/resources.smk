@@ -192,13 +192,13 @@ def gathering_memory(wildcards, input, threads):
 
 
 def page_memory(wildcards, input, threads):
-    """Return the megabytes for indexing a page: text, suffix array and their sorting.
+    """Return the megabytes for indexing a page: text, suffix array, and ranks of the suffixes.
 
     A card takes 2.1 bytes for each base, CUDA's own, and, at the first page, the compiler of its kernels.
     """
     page = packed_reference()["pages"][int(wildcards.page)]
     bases = (page["end"] - page["start"]) / 1e6
-    on_cpu, on_card = 200 + 6.4 * bases, 2400 + 2.3 * bases
+    on_cpu, on_card = 350 + 10.4 * bases, 2400 + 2.3 * bases
     return SNAKEMAKE + (on_card if CARDS else max(on_cpu, on_card * MAYBE_CARDS))
 
 

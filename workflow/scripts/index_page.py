@@ -16,4 +16,5 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
             parameters=job.params.index,
             card=open_card() if open_card else None,
             requested=requested,
+            threads=job.threads,
         )

@@ -155,7 +155,7 @@ class CommandParser(argparse.ArgumentParser):
         with self._index_folder(given) as (folder, page_size):
             layout = {key: part["default"] for key, part in self.schema["index"]["properties"].items()}
             layout |= self.keys(given, "index") if "index" in self._keys else {}
-            yield ensure_index(given.reference, folder, page_size, layout, given.backend, given.memory)
+            yield ensure_index(given.reference, folder, page_size, layout, given.backend, given.memory, given.threads)
 
     @contextmanager
     def packed(self, given: argparse.Namespace) -> Iterator[Path]:

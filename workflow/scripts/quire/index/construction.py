@@ -28,11 +28,12 @@ def build(
     parameters: Mapping[str, int],
     card: Card | None = None,
     requested: str = "auto",
+    threads: int = 1,
 ) -> None:
     """Build the index of a page; the directory (docs/formats.md) appears whole or not at all.
 
-    A card and the CPU write the same files, byte for byte. `parameters` is the configuration's block `index`. If the
-    backend `requested` is "gpu", a card with too little memory is an error.
+    A card and the CPU write the same files, byte for byte, with any number of threads. `parameters` is the
+    configuration's block `index`. If the backend `requested` is "gpu", a card with too little memory is an error.
     """
     if not isinstance(reference, Reference):
         reference = Reference.open(reference)
@@ -42,7 +43,7 @@ def build(
     )
     try:
         with atomic_directory(directory) as temporary:
-            facts = _write_arrays(reference, page_number, temporary, parameters, card, requested)
+            facts = _write_arrays(reference, page_number, temporary, parameters, card, requested, threads)
             manifest = {
                 "format_version": FORMAT_VERSION,
                 "page_number": page_number,
@@ -72,6 +73,7 @@ def _write_arrays(
     parameters: Mapping[str, int],
     card: Card | None,
     requested: str,
+    threads: int,
 ) -> dict[str, Any]:
     """Write all arrays of a page on the card if it has enough memory, else on the CPU; return manifest entries."""
     if card is not None:
@@ -89,7 +91,7 @@ def _write_arrays(
             logger.warning("page %d: %s lacks memory (%s), so it is indexed on the CPU", page_number, card.name, error)
     from quire.index.arrays import cpu  # imported here, since a machine with a card needs no Numba
 
-    return cpu.write_arrays(reference, page_number, directory, parameters)
+    return cpu.write_arrays(reference, page_number, directory, parameters, threads)
 
 
 def open_page(directory: str | Path, reference: Reference, verify: bool = True) -> FmIndex:
@@ -138,7 +140,13 @@ class SearchInputs:
 
 
 def ensure_index(
-    fasta: str | Path, directory: Path, page_size: int, parameters: Mapping[str, int], backend: str, memory: str
+    fasta: str | Path,
+    directory: Path,
+    page_size: int,
+    parameters: Mapping[str, int],
+    backend: str,
+    memory: str,
+    threads: int = 1,
 ) -> tuple[Path, list[Path]]:
     """Build the missing parts of the reference and index of a FASTA in a folder; return the folders of the parts.
 
@@ -154,7 +162,7 @@ def ensure_index(
         with use_backend(backend, memory) as (_, open_card):
             card = open_card() if open_card else None
             for number in missing:
-                build(opened, number, pages[number], parameters, card, backend)
+                build(opened, number, pages[number], parameters, card, backend, threads)
     return packed, pages
 
 

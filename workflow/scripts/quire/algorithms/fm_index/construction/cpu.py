@@ -1,28 +1,53 @@
-"""The arrays of an FM-index from a text and its suffix array, each built in one pass by a Numba kernel."""
+"""The arrays of an FM-index from a text and its suffix array, each built in one pass by Numba kernels."""
+
+from concurrent.futures import Executor
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.simd.compiled import compiled
 
 
-@compiled
-def occurrence_blocks(codes, suffix_array, words_per_block):
+def occurrence_blocks(
+    codes: NDArray[np.uint8], suffix_array: NDArray[np.uint32], words_per_block: int, pool: Executor, parts: int
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
     """Write the Burrows-Wheeler transform of codes (uint8[n], 0..3) as occurrence blocks of 4, 8, 16 or 32 words.
+
+    The blocks are written in `parts` parts by the threads of a pool.
 
     Returns:
         blocks (uint64, flat), counts of the four codes (int64[4]), and the row of the whole text.
     """
+    rows_per_block = 64 * (words_per_block // 2 - 1)
+    block_count = suffix_array.size // rows_per_block + 1  # one past the rows: every row in [0, rows] has a block
+    blocks = np.zeros((block_count, words_per_block), dtype=np.uint64)
+    bounds = list(pairwise(np.linspace(0, block_count, parts + 1).astype(int).tolist()))
+    written = list(pool.map(lambda part: write_blocks(part[0], part[1], codes, suffix_array, blocks), bounds))
+    counts = np.zeros(4, np.int64)
+    for (first, last), (own, _) in zip(bounds, written, strict=True):
+        # A part counts from zero. Counts are 32 bits each, two in a word.
+        blocks[first:last, :2] += (counts[::2] + (counts[1::2] << 32)).astype(np.uint64)
+        counts += own
+    counts[0] -= 1  # the sentinel, which was counted as an A
+    return blocks.reshape(-1), counts, max(primary for _, primary in written)
+
+
+@compiled
+def write_blocks(first, last, codes, suffix_array, blocks):
+    """Write the blocks [first, last) (uint64[blocks, words]) with counts from zero.
+
+    Returns:
+        counts of the four codes (int64[4]), with the sentinel as an A; and the row of the whole text, or 0.
+    """
     rows = suffix_array.size
-    groups = words_per_block // 2 - 1
-    block_count = rows // (64 * groups) + 1  # one past the rows, so that every row in [0, rows] has a block
-    blocks = np.zeros(block_count * words_per_block, dtype=np.uint64)
-    counts = np.zeros(4, dtype=np.int64)  # with the sentinel as an A
+    groups = blocks.shape[1] // 2 - 1
+    counts = np.zeros(4, dtype=np.int64)
     primary = 0
-    row = 0
-    for block in range(block_count):
-        first = block * words_per_block
-        blocks[first] = np.uint64(counts[0]) | (np.uint64(counts[1]) << np.uint64(32))
-        blocks[first + 1] = np.uint64(counts[2]) | (np.uint64(counts[3]) << np.uint64(32))
+    row = first * 64 * groups
+    for block in range(first, last):
+        blocks[block, 0] = np.uint64(counts[0]) | (np.uint64(counts[1]) << np.uint64(32))
+        blocks[block, 1] = np.uint64(counts[2]) | (np.uint64(counts[3]) << np.uint64(32))
         for group in range(groups):
             low_bits = np.uint64(0)
             high_bits = np.uint64(0)
@@ -40,10 +65,9 @@ def occurrence_blocks(codes, suffix_array, words_per_block):
                 high_bits |= np.uint64(code >> 1) << bit
                 bit += np.uint64(1)
                 row += 1
-            blocks[first + 2 + 2 * group] = low_bits
-            blocks[first + 3 + 2 * group] = high_bits
-    counts[0] -= 1
-    return blocks, counts, primary
+            blocks[block, 2 + 2 * group] = low_bits
+            blocks[block, 3 + 2 * group] = high_bits
+    return counts, primary
 
 
 @compiled
