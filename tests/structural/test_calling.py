@@ -11,7 +11,7 @@ from quire.finish.counts.sample import FinishedSample
 from quire.structural.caller import StructuralRequest, call_structural
 from quire.structural.evidence_cpu import LEAST_CLIP, WINDOW, collect
 
-from tests.support.rearranged import write_bam
+from tests.support.rearranged import Chromosome, Piece, write_bam
 from tests.support.rearranged_genome import ONE, PLAIN, TWO, RearrangedGenome
 
 DEPTH = 60
@@ -118,3 +118,26 @@ def test_nothing_in_plain_reads(sample: Called) -> None:
     write_bam(sample.folder / "plain.bam", sample.made.genome, [PLAIN, PLAIN], DEPTH, "plain", 7)
     with pysam.VariantFile(str(sample.call("plain"))) as variants:
         assert [*variants] == []
+
+
+@pytest.mark.parametrize("size", [90, 700])
+def test_a_deletion_that_no_read_is_clipped_at(sample: Called, size: int) -> None:
+    """Pairs show a deletion without its exact ends: by their mean distance, or each pair by its own."""
+    made, start = sample.made, 12_000
+    deleted: list[Chromosome] = [[Piece("one", 0, start), Piece("one", start + size, ONE)], [Piece("two", 0, TWO)]]
+    write_bam(sample.folder / "whole.bam", made.genome, [deleted, deleted], DEPTH, "pairs", 3)
+    bam = sample.folder / "pairs.bam"
+    with pysam.AlignmentFile(str(sample.folder / "whole.bam")) as whole:
+        clipped = {record.query_name for record in whole if record.cigarstring != "100M"}
+        with pysam.AlignmentFile(str(bam), "wb", template=whole) as kept:
+            for record in whole.fetch():
+                if record.query_name not in clipped:
+                    kept.write(record)
+    pysam.index(str(bam))
+    with pysam.VariantFile(str(sample.call("pairs"))) as variants:
+        (found,) = [*variants]
+    assert found.info["IMPRECISE"]
+    assert [*found.filter] == ["PASS"]
+    assert found.samples[0]["GT"] == (1, 1)
+    assert 0.7 <= found.info["SVLEN"][0] / size <= 1.4
+    assert abs(found.start - start) <= 150

@@ -25,7 +25,7 @@ class RearrangedGenome:
         self.inserted = "".join(generator.choices("ACGT", k=INSERTED))
         (a, b), (c, d), (e, f) = DELETION, DUPLICATION, INVERSION
         spans = [(0, a, False), (b, d, False), (c, e, False), (e, f, True), (f, INSERTION, False)]
-        first = [
+        first: Chromosome = [
             *(Piece("one", *span) for span in spans),
             self.inserted,
             Piece("one", INSERTION, COPY),

@@ -23,7 +23,7 @@ def test_each_kind_from_reads_to_the_vcf(tmp_path: Path) -> None:
     config = {"reference": {"fasta": str(tmp_path / "genome.fa")}, "structural": {"enabled": True}}
     samples = [{"sample": name, "ploidy": "2"} for name in ("het", "hom")]
     run = Run(tmp_path / "run", config, samples, units)
-    result = run.snakemake("call")
+    result = run.snakemake()
     assert result.returncode == 0, result.stdout
     called = run.output / "rescore/structural.vcf.gz"
     made.check(called)

@@ -7,7 +7,7 @@ import math
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,16 +70,21 @@ class Evidence(NamedTuple):
         pairs: PAIR[], by contig, side and position.
         split: int64[n, 2], numbers of clips of one read that was aligned in two places, both ways round.
         starts: int32[windows], reads that start in each window of the genome.
+        covering, covered: int32 and int64[windows], usual fragments over each window, and their bases together.
         first_window: int64[contigs + 1], the first window of each contig.
         usual: most bases of a usual fragment.
+        deviation: standard deviation of the bases of a fragment.
     """
 
     clips: NDArray[np.void]
     pairs: NDArray[np.void]
     split: NDArray[np.int64]
     starts: NDArray[np.int32]
+    covering: NDArray[np.int32]
+    covered: NDArray[np.int64]
     first_window: NDArray[np.int64]
     usual: int
+    deviation: float
 
 
 def collect(sample: FinishedSample, scratch: Path, threads: int) -> Evidence:
@@ -87,44 +92,56 @@ def collect(sample: FinishedSample, scratch: Path, threads: int) -> Evidence:
     reference = Reference.open(sample.reference)
     windows = np.concatenate([[0], np.cumsum(-(-reference.contig_lengths // WINDOW))]).astype(np.int64)
     starts = np.zeros(int(windows[-1]), np.int32)
+    # Changes from window to window, until they are summed.
+    covering, covered = np.zeros(len(starts) + 1, np.int32), np.zeros(len(starts) + 1, np.int64)
     clips, pairs = [np.empty(0, CLIP)], [np.empty(0, PAIR)]
-    usual = 0  # fitted to the first batch
+    usual, deviation = 0, 0.0  # fitted to the first batch
     with (
         open_sample(sample, reference, scratch, threads) as (_, batches),
         ThreadPoolExecutor(threads) as pool,
     ):
-        waiting: deque[Future[tuple[NDArray[np.void], NDArray[np.void], NDArray[np.int64]]]] = deque()
+        waiting: deque[Future[tuple[NDArray[Any], ...]]] = deque()
 
         def take() -> None:
-            some_clips, some_pairs, some_windows = waiting.popleft().result()
+            some_clips, some_pairs, some_windows, sizes = waiting.popleft().result()
             clips.append(some_clips)
             pairs.append(some_pairs)
             np.add.at(starts, some_windows, 1)
+            long = sizes >= 2 * WINDOW
+            first, size = some_windows[long] + 1, sizes[long]
+            last = first + size // WINDOW - 1
+            for at, sign in ((first, 1), (np.minimum(last, len(starts)), -1)):
+                np.add.at(covering, at, sign)
+                np.add.at(covered, at, sign * size)
 
         for batch in batches:
-            usual = usual or usual_fragment(batch)
+            if not usual:
+                usual, deviation = usual_fragment(batch)
             waiting.append(pool.submit(_scan, batch, windows, usual))
             if len(waiting) > 2 * threads:
                 take()
         while waiting:
             take()
-    return _sorted(np.concatenate(clips), np.concatenate(pairs), starts, windows, usual)
+    order = _sorted(np.concatenate(clips), np.concatenate(pairs))
+    sums = np.cumsum(covering[:-1], dtype=np.int32), np.cumsum(covered[:-1])
+    return Evidence(*order, starts, *sums, windows, usual, deviation)
 
 
-def usual_fragment(records: Records) -> int:
-    """Return the most bases of a usual fragment: a robust fit of mean and deviation plus DEVIATIONS of these."""
+def usual_fragment(records: Records) -> tuple[int, float]:
+    """Return the most bases of a usual fragment, median and DEVIATIONS deviations by a robust fit, and a deviation."""
     fixed = records.fixed
     proper = fixed["flag"] & (sam.FLAG_PROPER_PAIR | _UNWANTED | sam.FLAG_SUPPLEMENTARY) == sam.FLAG_PROPER_PAIR
     sizes = fixed["template_length"][proper & (fixed["template_length"] > 0)]
     if len(sizes) < FITTED_PAIRS:
-        return USUAL_WITHOUT_PAIRS
+        return USUAL_WITHOUT_PAIRS, math.inf
     low, middle, high = np.percentile(sizes, [25, 50, 75])
-    return int(middle + DEVIATIONS * (high - low) / 1.349)
+    deviation = max(1.0, float(high - low) / 1.349)
+    return int(middle + DEVIATIONS * deviation), deviation
 
 
 def _sorted(
-    clips: NDArray[np.void], pairs: NDArray[np.void], starts: NDArray[np.int32], windows: NDArray[np.int64], usual: int
-) -> Evidence:
+    clips: NDArray[np.void], pairs: NDArray[np.void]
+) -> tuple[NDArray[np.void], NDArray[np.void], NDArray[np.int64]]:
     """Sort the evidence, so that its order does not depend on the threads, and join the clips of one read."""
     clips, pairs = (np.sort(own, order=("contig", "right", "position", "name")) for own in (clips, pairs))
     keys = clips["name"] * np.uint64(4) + clips["mate"]
@@ -134,7 +151,7 @@ def _sorted(
     split = np.stack([order[again], order[again + 1]], axis=1)
     split = split[clips["supplementary"][split].any(axis=1)]
     split = np.concatenate([split, split[:, ::-1]])
-    return Evidence(clips, pairs, split[np.argsort(split[:, 0], kind="stable")], starts, windows, usual)
+    return clips, pairs, split[np.argsort(split[:, 0], kind="stable")]
 
 
 def within(rows: NDArray[np.void], contig: int, right: bool, low: int, high: int) -> slice:
@@ -146,22 +163,20 @@ def within(rows: NDArray[np.void], contig: int, right: bool, low: int, high: int
     return slice(int(first + begin), int(first + end))
 
 
-def _scan(
-    records: Records, windows: NDArray[np.int64], usual: int
-) -> tuple[NDArray[np.void], NDArray[np.void], NDArray[np.int64]]:
+def _scan(records: Records, windows: NDArray[np.int64], usual: int) -> tuple[NDArray[Any], ...]:
     # Room for every clip and gap; pages that are not written take no memory.
     clips, pairs = (
         np.zeros(4 * len(records.starts) + len(records.data) // 16, CLIP),
         np.zeros(len(records.starts), PAIR),
     )
-    used = np.empty(len(records.starts), np.int64)
-    counts = _scan_records(records, windows, usual, clips, pairs, used)
-    return clips[: counts[0]].copy(), pairs[: counts[1]].copy(), used[: counts[2]].copy()
+    used, sizes = np.empty(len(records.starts), np.int64), np.zeros(len(records.starts), np.int64)
+    counts = _scan_records(records, windows, usual, clips, pairs, used, sizes)
+    return clips[: counts[0]].copy(), pairs[: counts[1]].copy(), used[: counts[2]].copy(), sizes[: counts[2]].copy()
 
 
 @compiled
-def _scan_records(records, windows, usual, clips, pairs, used):
-    """Fill clips, pairs and the windows in which reads start; return how many of each."""
+def _scan_records(records, windows, usual, clips, pairs, used, sizes):
+    """Fill clips, pairs, the windows in which reads start and usual fragments that start there; return how many."""
     data, starts, fixed = records.data, records.starts, records.fixed
     n_clips, n_pairs, n_used = 0, 0, 0
     for r in range(len(starts)):
@@ -186,6 +201,9 @@ def _scan_records(records, windows, usual, clips, pairs, used):
         is_primary = not flag & sam.FLAG_SUPPLEMENTARY
         if sure and is_primary:
             used[n_used] = windows[fields.contig] + np.int64(fields.position) // WINDOW
+            mapped = flag & (sam.FLAG_PAIRED | sam.FLAG_MATE_UNMAPPED) == sam.FLAG_PAIRED
+            if mapped and fields.template_length > 0 and not _is_unusual(fields, flag, usual):
+                sizes[n_used] = fields.template_length
             n_used += 1
         unusual = is_primary and sure and _is_unusual(fields, flag, usual)
         for right in range(2):
@@ -254,8 +272,8 @@ def pair_clusters(evidence: Evidence, least: int) -> NDArray[np.int64]:
     pairs = evidence.pairs
     facing = (pairs["contig"] == pairs["mate_contig"]) & (pairs["right"] == 1) & (pairs["mate_right"] == 0)
     rows = pairs[facing & (pairs["mate_position"] > pairs["position"])]
-    columns = (np.ascontiguousarray(rows[name]) for name in ("contig", "position", "mate_position"))
-    found: NDArray[np.int64] = _clusters(*columns, evidence.usual, least)
+    contig, position, mate = (np.ascontiguousarray(rows[name]) for name in ("contig", "position", "mate_position"))
+    found: NDArray[np.int64] = _clusters(contig, position, mate, evidence.usual, least)
     return found
 
 

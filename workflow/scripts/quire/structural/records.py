@@ -34,7 +34,7 @@ DEFINITIONS = [
     '##ALT=<ID=INV,Description="Inversion">',
     '##ALT=<ID=INS,Description="Insertion whose bases are not all known">',
     f'##FILTER=<ID={FEW},Description="Fewer than {LEAST_FRAGMENTS} fragments of every sample, or a smaller share '
-    f'than {LEAST_SHARE} ({LEAST_SHARE / 2} of a duplication), show the variant">',
+    f'than {LEAST_SHARE} ({LEAST_SHARE * 0.75:g} of a duplication), show the variant">',
     f'##FILTER=<ID={DEPTH},Description="No pairs show it, and the depth of its {LEAST_TO_FILTER} or more bases is as '
     'beside them">',
     f'##FILTER=<ID={ONE_JUNCTION},Description="Only one of the two junctions of an inversion was found">',
@@ -97,7 +97,7 @@ def records_of(
     carriers = [max(genotype) > 0 for genotype in call.genotypes]
     shown = not junction.imprecise and int(fragments.spanning.max()) >= LEAST_FRAGMENTS
     has_depth = shown or _has_depth(junction, fragments.depth[carriers])
-    share = LEAST_SHARE / (2 if junction.kind == "DUP" else 1)  # both haplotypes have the reference at its ends
+    share = LEAST_SHARE * (0.75 if junction.kind == "DUP" else 1)  # both haplotypes have the reference at its ends
     is_frequent = any(other >= max(LEAST_FRAGMENTS, share * (own + other)) for own, other in depths)
     filters = _filters(reference, junction, is_frequent, has_depth)
 

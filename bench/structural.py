@@ -1,0 +1,194 @@
+"""Structural variants planted into a real chromosome: Quire, delly and lumpy call them from the same BAM.
+
+The variants (`bench.structural_truth`) have the published spectrum of kinds, sizes and contexts. truvari compares the
+calls that pass with the truth, by position and size (--pctseq 0), each call once; a duplication may be called as an
+insertion. Bars: F1 of deletions and duplications 1.1 times that of the best peer, of insertions 1.5 times, precision
+.95, and 20 s on 16 cores. With --real, all call real reads instead, and calls that no other program has are counted.
+"""
+
+import json
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pysam
+
+from bench.common import (
+    Inputs,
+    Timing,
+    add_figures,
+    arguments,
+    print_setting,
+    print_table,
+    python,
+    run,
+    write_measurement,
+)
+from bench.structural_truth import SAMPLE, simulated
+
+PEERS = {
+    "delly": "dpkg-query -W -f '${Version}' delly",
+    "lumpy-sv": "dpkg-query -W -f '${Version}' lumpy-sv",
+    "truvari": "truvari version | sed 's/Truvari v//'",
+}
+KINDS = ("DEL", "INS", "DUP", "INV", "BND")
+RULES = "--pctseq 0 --pctsize 0.7 --refdist 500 --sizemax 100000000 --dup-to-ins --passonly --bnddist 100"
+SCRIPTS = Path("/usr/share/lumpy-sv/scripts")  # of Debian's package
+NEAR = 500  # bases within which calls of two programs are the same
+
+
+def aligned(folder: Path, fasta: Path, index: Path, threads: int) -> Path:
+    """Map the reads by Quire; return the sorted BAM with duplicates marked."""
+    bam = folder / "reads.bam"
+    if not Path(f"{bam}.bai").exists():
+        reads = f"{folder}/reads_1.fq.gz {folder}/reads_2.fq.gz --sample {SAMPLE} --output {bam} --threads {threads}"
+        run(python(f"quire map {reads} --reference {fasta} --index-directory {index} --backend cpu"))
+    return bam
+
+
+def call_by_quire(
+    folder: Path, reference: Path, fasta: Path, bam: Path, sample: str, threads: int
+) -> tuple[Path, Timing]:
+    """Call in a separate process, by compiled kernels."""
+    output = folder / "quire.vcf.gz"
+    given: dict[str, Any] = {"sample": sample, "ploidy": 2, "bam": str(bam)}
+    code = "from pathlib import Path; from quire.structural.caller import StructuralRequest, call_structural as call; "
+    files = ", ".join(f"Path({str(path)!r})" for path in (output, f"{output}.tbi", fasta))
+    code += f"call(StructuralRequest(Path({str(reference)!r}), [{given!r}], {files}, {threads}))"
+    run(f'{sys.executable} -c "{code}"')  # compiles
+    return output, run(f'{sys.executable} -c "{code}"')
+
+
+def call_by_peers(folder: Path, fasta: Path, bam: Path) -> dict[str, tuple[Path, Timing]]:
+    """Call by delly and lumpy, both with their defaults; return each one's sorted VCF and timing."""
+    timing = run(f"delly call -g {fasta} -o {folder}/delly.bcf {bam} > {folder}/delly.log 2>&1")
+    split = f"samtools view -h {bam} | /usr/bin/python3 {SCRIPTS}/extractSplitReads_BwaMem -i stdin"
+    other = run(
+        f"samtools view -b -F 1294 {bam} > {folder}/discordant.bam && {split} | samtools view -b - "
+        f"| samtools sort -o {folder}/split.bam - && rm -f {folder}/lumpy.vcf && lumpyexpress -B {bam} "
+        f"-S {folder}/split.bam -D {folder}/discordant.bam -o {folder}/lumpy.vcf > {folder}/lumpy.log 2>&1"
+    )
+    contigs = folder / "contigs.txt"
+    with pysam.FastaFile(str(fasta)) as stream:
+        lengths = zip(stream.references, stream.lengths, strict=True)
+        contigs.write_text("".join(f"##contig=<ID={name},length={size}>\n" for name, size in lengths))
+    annotated = f"(grep '^##' {folder}/lumpy.vcf; cat {contigs}; grep -v '^##' {folder}/lumpy.vcf)"
+    results = {}
+    for name, source, spent in (("delly", f"cat {folder}/delly.bcf", timing), ("lumpy", annotated, other)):
+        vcf = folder / f"{name}.vcf.gz"
+        run(f"{source} | bcftools sort -Oz -o {vcf} - 2> {folder}/sort.log && bcftools index -ft {vcf}")
+        results[name] = vcf, spent
+    return results
+
+
+def kinds_of(path: Path) -> Counter[str]:
+    """Return the number of records of each kind."""
+    with pysam.VariantFile(str(path)) as records:
+        return Counter(str(record.info["SVTYPE"]) for record in records)
+
+
+def compared(folder: Path, name: str, truth: Path, calls: Path) -> tuple[dict[str, list[float]], float]:
+    """Return found, planted, recall, precision and F1 by kind and of all, and the share of right genotypes."""
+    output = folder / f"truvari_{name}"
+    shutil.rmtree(output, ignore_errors=True)
+    run(f"truvari bench -b {truth} -c {calls} -o {output} {RULES} 2> {folder}/truvari_{name}.log")
+    found, missed, right, wrong = (kinds_of(output / f"{part}.vcf.gz") for part in ("tp-base", "fn", "tp-comp", "fp"))
+    rows: dict[str, list[float]] = {}
+    for kind in (*KINDS, "all"):
+        counts = [own.total() if kind == "all" else own[kind] for own in (found, missed, right, wrong)]
+        recall, precision = counts[0] / max(1, sum(counts[:2])), counts[2] / max(1, sum(counts[2:]))
+        f1 = 2 * recall * precision / max(1e-9, recall + precision)
+        rows[kind] = [counts[0], sum(counts[:2]), recall, precision, f1]
+    return rows, float(json.loads((output / "summary.json").read_text())["gt_concordance"])
+
+
+def print_scores(folder: Path, truth: Path, results: dict[str, tuple[Path, Timing]]) -> None:
+    """Compare all with the truth, and print the table and the ratios that the bars are about."""
+    scores = {name: compared(folder, name, truth, calls) for name, (calls, _) in results.items()}
+    table = []
+    for name, (rows, genotypes) in scores.items():
+        for kind, (found, planted, recall, precision, f1) in rows.items():
+            row = [f"{name}, {kind}", found, planted, f"{recall:.3f}", f"{precision:.3f}", f"{f1:.3f}"]
+            table.append([*row, f"{genotypes:.3f}" if kind == "all" else ""])
+    print_table(["caller", "found", "planted", "recall", "precision", "F1", "right genotypes"], table)
+    for kind in ("DEL", "DUP", "INS"):
+        best = max(rows[kind][-1] for name, (rows, _) in scores.items() if name != "Quire")
+        add_figures(
+            {f"{kind}: F1 of Quire by that of the best peer": round(scores["Quire"][0][kind][-1] / max(best, 1e-9), 2)}
+        )
+    print_table(["caller", "wall s", "CPU s", "MB"], times_of(results))
+
+
+def times_of(results: dict[str, tuple[Path, Timing]]) -> list[list[object]]:
+    """Return the rows of the table of times."""
+    return [
+        [name, f"{timing.seconds:.1f}", f"{timing.cpu_seconds:.1f}", f"{timing.peak_megabytes:.0f}"]
+        for name, (_, timing) in results.items()
+    ]
+
+
+def places_of(path: Path) -> list[tuple[str, int, int]]:
+    """Return contig, start and end of the calls that pass."""
+    with pysam.VariantFile(str(path)) as records:
+        passing = [one for one in records if [*one.filter] in ([], ["PASS"])]
+        return [(one.contig, one.start, one.stop) for one in passing]
+
+
+def _is_near(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return one[0] == other[0] and min(abs(one[1] - other[1]), abs(one[2] - other[2])) <= NEAR
+
+
+def print_unexplained(results: dict[str, tuple[Path, Timing]], region: Sequence[str]) -> None:
+    """Count the calls that pass, and those that no other program has an end near."""
+    places = {name: places_of(calls) for name, (calls, _) in results.items()}
+    rows = []
+    for name, own in places.items():
+        others = [place for other, calls in places.items() if other != name for place in calls]
+        alone = [one for one in own if not any(_is_near(one, other) for other in others)]
+        rows.append([name, len(own), len(alone)])
+    print_table([f"caller on {', '.join(region)}", "calls", "of no other caller"], rows)
+    print_table(["caller", "wall s", "CPU s", "MB"], times_of(results))
+
+
+def main() -> None:
+    """Plant, simulate, map, call by all and compare."""
+    parser = arguments(__doc__)
+    parser.add_argument("--region", default="20:60001-62965520")
+    parser.add_argument("--partner", default="21:20000001-30000000", help="the other side of the translocations")
+    parser.add_argument("--count", type=int, default=1000, help="variants")
+    parser.add_argument("--coverage", type=float, default=30)
+    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--real", action="store_true", help="call the real reads of NA12878 in the data instead")
+    given = parser.parse_args()
+    print_setting(PEERS)
+    inputs = Inputs(given.data, given.work)
+    source = given.data / "gatk_haplotypecaller"
+    fasta = inputs.plain("chr20_21", source / "human_g1k_v37.20.21.fasta.gz")
+    if not Path(f"{fasta}.fai").exists():
+        run(f"samtools faidx {fasta}")
+    index = inputs.quire_index(fasta)
+    folder = given.work / ("structural_real" if given.real else f"structural_{given.seed}_{given.count}")
+    folder.mkdir(parents=True, exist_ok=True)
+    sample = SAMPLE
+    if given.real:
+        (cram,) = source.glob("*.cram")
+        bam, sample = folder / "reads.bam", "NA12878"
+        if not bam.exists():
+            run(f"samtools view -b -T {fasta} -o {bam} {cram} && samtools index {bam}")
+    else:
+        truth = simulated(folder, fasta, inputs, given)
+        bam = aligned(folder, fasta, index, given.threads)
+    results = {"Quire": call_by_quire(folder, index / "reference", fasta, bam, sample, given.threads)}
+    results |= call_by_peers(folder, fasta, bam)
+    if given.real:
+        print_unexplained(results, [path.name for path in (bam,)])
+    else:
+        print_scores(folder, truth, results)
+    write_measurement("real NA12878" if given.real else f"{given.count} variants, {given.region}, {given.coverage:g}x")
+
+
+if __name__ == "__main__":
+    main()
