@@ -1,7 +1,7 @@
 """Placing of clipped bases, against an oracle that looks at one diagonal and one base at a time."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.sequence.codes import COMPLEMENT
 from quire.structural import placing_cpu
@@ -28,6 +28,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return np.array(window, np.uint8), np.array(sequence, np.uint8)
 
 
+@settings(deadline=None)
 @given(cases())
 def test_like_the_oracle(case: tuple[np.ndarray, np.ndarray]) -> None:
     """The best stretch, its place and the second score are those of the oracle."""

@@ -25,7 +25,7 @@ from quire.structural.gaps_cpu import Span
 from quire.structural.junctions import End, Junction
 from quire.structural.loci import PAIRS_APART, merged, spans_of
 from quire.structural.records import DEFINITIONS, FIELDS, ordered, records_of, with_absent, without_conflicts
-from quire.structural.shifts import shifts, sized
+from quire.structural.shifts import LEAST_QUALITY, shifts, sized
 from quire.structural.support import Fragments, fragments_at
 
 logger = logging.getLogger("quire.structural")
@@ -162,5 +162,5 @@ def _shifted(job: CallingJob, samples: Sequence[Sample], records: Sequence[Varia
         present = _present(job, samples, junction)
         if present:
             made = _made(job, *sized(job.reference, present, place, job.parameters), f"quire.size.{number + 1}")
-            found += [record for record in made if record.filters == ()]
+            found += [record for record in made if record.filters == () and (record.quality or 0) >= LEAST_QUALITY]
     return found

@@ -102,9 +102,11 @@ def _stretch(window, sequence, shift):
     for i in range(low, high):
         if sequence[i] > 3:
             continue
+        if score == 0:
+            begin = i
         score += np.int64(1) if window[shift + i] == sequence[i] else np.int64(-MISMATCH)
         if score <= 0:
-            score, begin = np.int64(0), i + 1
+            score = np.int64(0)
         elif score > best:
             best, first, last = score, begin, i + 1
     return best, first, last

@@ -14,6 +14,7 @@ from quire.rescore.long_indels import CONFLICT
 from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.records import FIELDS as CALL_FIELDS
 from quire.rescore.records import allele_text, variant_record
+from quire.simd.powers_of_ten import LOG10_OF_E
 from quire.structural.junctions import End, Junction, away, complement
 from quire.structural.support import Fragments
 
@@ -126,7 +127,7 @@ def _with_depth(call: Call, junction: Junction, depth: NDArray[np.float64]) -> C
     phreds, genotypes, qualities = [], [], []
     for (ratio, deviation), own in zip(depth.tolist(), call.phreds, strict=True):
         expected = 1 + change * np.arange(len(own)) / (len(own) - 1)
-        by_depth = np.zeros(len(own)) if np.isnan(ratio) else 5 * ((ratio - expected) / deviation) ** 2 / np.log(10)
+        by_depth = np.zeros(len(own)) if np.isnan(ratio) else 5 * ((ratio - expected) / deviation) ** 2 * LOG10_OF_E
         both = np.rint(own + np.minimum(by_depth - by_depth.min(), MOST_BY_DEPTH)).astype(np.int64)
         both -= both.min()
         copies = int(both.argmin())

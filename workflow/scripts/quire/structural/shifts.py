@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from quire.reference import Reference
 from quire.rescore.parameters import MISMAPPING_LOG10, CallingParameters
+from quire.simd.powers_of_ten import LOG10_OF_E, log10, power_of_ten
 from quire.structural import SHORTEST
 from quire.structural.discovery import Sample
 from quire.structural.evidence_cpu import DEVIATIONS, WINDOW, Evidence
@@ -21,7 +22,8 @@ from quire.structural.junctions import End, Junction
 from quire.structural.support import Fragments
 
 LEAST_COVERING = 10  # fragments over a window
-LEAST_SHIFT = 5.0  # standard errors by which their mean is above the usual one
+LEAST_SHIFT = 3.5  # standard errors by which their mean is above the usual one
+LEAST_QUALITY = 50.0  # QUAL; among so many places some have a lower one by chance
 JOINED = 5  # windows between shifts of one variant
 BESIDE = 20  # bases that a fragment must have on either side of a place
 SIZES = range(SHORTEST, 601, 5)  # bases that are tried
@@ -85,14 +87,14 @@ def sized(
 
 def _likelier(rows: NDArray[np.float64]) -> float:
     """Return the likelihood of a sample that is heterozygous, or homozygous if that is likelier."""
-    return max(float(np.log10((10 ** rows[:, 0] + 10 ** rows[:, 1]) / 2).sum()), float(rows[:, 1].sum()))
+    return max(float(log10(power_of_ten(rows).sum(axis=1) / 2).sum()), float(rows[:, 1].sum()))
 
 
 @cache
 def _log10_densities(usual: int, deviation: float, deleted: int) -> NDArray[np.float64]:
     """Return log10 of the density of each size, up to twice the usual one, over a place where bases are deleted."""
-    own = np.arange(2 * usual + 1) - deleted
+    own = np.arange(2 * usual + 1, dtype=np.float64) - deleted
     # As many fragments of a size lie over a place as they have bases, without those that must be beside it.
-    density = np.exp(-0.5 * ((own - usual + DEVIATIONS * deviation) / deviation) ** 2) * np.maximum(own - 2 * BESIDE, 0)
-    answer: NDArray[np.float64] = np.log10(np.maximum(density / max(density.sum(), LEAST_DENSITY), LEAST_DENSITY))
-    return answer
+    normal = power_of_ten(-0.5 * LOG10_OF_E * ((own - usual + DEVIATIONS * deviation) / deviation) ** 2)
+    density = normal * np.maximum(own - 2 * BESIDE, 0)
+    return log10(np.maximum(density / max(density.sum(), LEAST_DENSITY), LEAST_DENSITY))
