@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts, no_variant_log10
+from quire.rescore.genotyping.allele_frequency_cpu import (
+    absence_by_copies,
+    genotype_count,
+    genotype_counts,
+    no_variant_log10,
+)
 
 from tests.support.examples import examples
 
@@ -85,3 +90,52 @@ def test_probability_of_no_variant_and_of_absent_alleles(data: st.DataObject) ->
     assert nothing == pytest.approx(slow_nothing, abs=1e-9)
     assert absent[1:] == pytest.approx(slow_absent[1:], abs=1e-9)
     assert counts.sum() == pytest.approx(sum(ploidies))
+
+
+def slow_absence(likelihoods, ploidies, pseudocounts, spanning, allele):
+    """Return log10 P(no copies of an allele, or of any but the reference for 0), over all choices of chromosomes."""
+    best, at = [], 0
+    for ploidy in ploidies:
+        own = [0.0] * (ploidy + 1)
+        for genotype in genotypes_in_vcf_order(ploidy, len(pseudocounts)):
+            copies = sum(a == allele for a in genotype) if allele else sum(a not in (0, spanning) for a in genotype)
+            own[copies] = max(own[copies], 10 ** likelihoods[at])
+            at += 1
+        best.append(own)
+    total, sums = sum(ploidies), [0.0] * (sum(ploidies) + 1)
+    for choice in itertools.product((0, 1), repeat=total):
+        chromosomes, likelihood = iter(choice), 1.0
+        for ploidy, own in zip(ploidies, best, strict=True):
+            likelihood *= own[sum(itertools.islice(chromosomes, ploidy))]
+        sums[sum(choice)] += likelihood / math.comb(total, sum(choice))
+    heterozygosity = (pseudocounts[allele] if allele else max(pseudocounts[1:])) / pseudocounts[0]
+    priors = [heterozygosity / k for k in range(1, total + 1)]
+    weights = [own * prior for own, prior in zip(sums, [1 - sum(priors), *priors], strict=True)]
+    return math.log10(weights[0] / sum(weights))
+
+
+@given(st.data())
+@settings(max_examples=examples(60), deadline=None)
+def test_probability_of_no_copies(data: st.DataObject) -> None:
+    alleles = data.draw(st.integers(2, 3))
+    ploidies = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    spanning = data.draw(st.sampled_from([-1, alleles - 1])) if alleles > 2 else -1
+    size = sum(genotype_count(ploidy, alleles) for ploidy in ploidies)
+    phreds = data.draw(st.lists(st.integers(0, 60), min_size=size, max_size=size))
+    likelihoods, pseudocounts = np.array(phreds) / -10.0, np.array([10.0, 0.01, 0.00125][:alleles])
+    nothing, absent = absence_by_copies(likelihoods, np.array(ploidies), pseudocounts, spanning)
+    slow = [slow_absence(likelihoods, ploidies, pseudocounts, spanning, allele) for allele in range(alleles)]
+    assert [nothing, *absent[1:]] == pytest.approx(slow, abs=1e-9)  # as above
+
+
+def test_two_reads_of_one_sample_say_more_than_one_of_each_of_two() -> None:
+    """Of 20 samples, and of 1,500: an error in two samples is likelier than a variant that both carry."""
+    for samples in (20, 1500):
+        ploidies, pseudocounts = np.full(samples, 2), np.array([10.0, 0.01])
+        flat, one, two = ([0.0, -0.3, -3.5], [-3.7, 0.0, -0.3], [-7.4, 0.0, 0.0])
+        together = np.array([two, *[flat] * (samples - 1)]).ravel()
+        apart = np.array([one, one, *[flat] * (samples - 2)]).ravel()
+        nothing = [absence_by_copies(own, ploidies, pseudocounts, -1)[0] for own in (together, apart)]
+        assert nothing[0] < nothing[1] - 0.5
+        certain = np.array([[-300.0, -3.0, 0.0]] * samples).ravel()
+        assert np.isfinite(absence_by_copies(certain, ploidies, pseudocounts, -1)[0])

@@ -142,7 +142,7 @@ def test_every_region_gets_its_own_reads_and_haplotypes() -> None:
     reads = reads_of(groups)
     together = region_likelihoods(reads, np.arange(3), np.array(spans), haplotypes, cpu_engine())
     assert min(scored.start.min() for scored in together) >= 10
-    assert (trim_reads(reads, np.arange(3), np.array(spans), pcr_gap_qualities()).base_qualities <= 25).all()
+    assert (trim_reads(reads, np.arange(3), np.array(spans), pcr_gap_qualities(), 18).base_qualities <= 25).all()
     for r in range(3):
         [alone] = region_likelihoods(reads, np.array([r]), np.array([spans[r]]), [haplotypes[r]], cpu_engine())
         matrix = together[r].matrix
@@ -158,5 +158,5 @@ def test_every_region_gets_its_own_reads_and_haplotypes() -> None:
 @pytest.mark.parametrize(("low", "high", "expected"), [(0, 100, 60), (55, 100, 5), (20, 35, 15), (30, 38, 0)])
 def test_reads_are_cut_to_the_span_and_short_ones_dropped(low: int, high: int, expected: int) -> None:
     reads = reads_of([[(0, random_bases(random.Random(2), 60))]])
-    trimmed = trim_reads(reads, np.array([0]), np.array([[low, high]]), pcr_gap_qualities())
+    trimmed = trim_reads(reads, np.array([0]), np.array([[low, high]]), pcr_gap_qualities(), 18)
     assert trimmed.base_offsets.tolist() == ([0, expected] if expected >= 10 else [0])

@@ -6,7 +6,7 @@ their QUAL. GenotypeGVCFs drops such alleles if no sample has them; here joint g
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -132,6 +132,32 @@ def with_given(haplotypes: Sequence[Haplotype], given: Sequence[Event]) -> list[
     known = {event for haplotype in haplotypes for event in haplotype.events.values()}
     copies = (_with(base, event) for event in given if event not in known for base in haplotypes[:_COPIED])
     return [*haplotypes, *(copy for copy in copies if copy is not None)]
+
+
+def with_all(reference: Haplotype, combinations: Iterable[Sequence[Event]]) -> Iterator[Haplotype]:
+    """Yield the reference with the SNVs of each combination."""
+    for events in combinations:
+        haplotype: Haplotype | None = reference
+        for event in events:
+            haplotype = haplotype and _with(haplotype, event)
+        if haplotype is not None:
+            yield haplotype
+
+
+def with_one_snv_less(haplotypes: Sequence[Haplotype], reference: bytes, start: int) -> Iterator[Haplotype]:
+    """Yield copies of haplotypes without one of their SNVs, for each that has another variant too.
+
+    Otherwise a read would count for an error that it has beside a variant as if it were part of the variant.
+    `reference` holds codes from position `start` on.
+    """
+    for haplotype in haplotypes:
+        for event in haplotype.events.values():
+            if not event.is_indel and len(haplotype.events) > 1:
+                kept = {own: other for own, other in haplotype.events.items() if own != event.start}
+                before = event._replace(alternate=reference[event.start - start : event.end - start])
+                changed = _with(haplotype._replace(events=kept), before)
+                if changed is not None:
+                    yield changed._replace(events=kept)
 
 
 def _with(haplotype: Haplotype, event: Event) -> Haplotype | None:

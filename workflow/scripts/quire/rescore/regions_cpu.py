@@ -16,11 +16,12 @@ from quire.rescore.dragen.evidence_cpu import site_evidence
 from quire.rescore.dragen.genotypes import DragenSiteModel
 from quire.rescore.dragen.priors import indel_prior
 from quire.rescore.genotyping.sites import Site, make_site, site_starts
-from quire.rescore.given import with_given
+from quire.rescore.given import with_all, with_given, with_one_snv_less
 from quire.rescore.haplotypes import Event, Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, SiteRows, deletions_over, under_deletions
+from quire.rescore.pileup import shown_together
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.tally import Tally
@@ -84,21 +85,23 @@ def assemble_regions(
 ) -> list[AssembledRegion]:
     """Assemble a batch and return the regions with variants, their haplotypes trimmed to what is genotyped."""
     spans, padded, reads = batch
-    parameters = job.parameters
-    threaded = reads._replace(sample=np.zeros_like(reads.sample)) if parameters.pool_support else reads
-    assemblies = assemble_all(threaded, window.codes, padded - window.start, parameters.minimum_support)
+    pooled, support = job.parameters.pool_support, job.parameters.minimum_support
+    threaded = reads._replace(sample=np.zeros_like(reads.sample)) if pooled else reads
+    shown = shown_together(reads, window, spans, support) if pooled else [[] for _ in spans]
+    assemblies = assemble_all(threaded, window.codes, padded - window.start, support)
     for start, assembly in zip(spans[:, 0].tolist(), assemblies, strict=True):
         tally.count_region(window.contig, start, assembly)
     tell("assembled", contig=window.contig, batch=batch, assemblies=assemblies)
     sequences = [assembly.haplotypes for assembly in assemblies]
     given = [job.given.within(window.contig, *span) for span in spans.tolist()]
-    varied = [r for r in range(len(spans)) if len(sequences[r]) > 1 or given[r]]
+    varied = [r for r in range(len(spans)) if len(sequences[r]) > 1 or given[r] or shown[r]]
     cigars = align_haplotypes([(sequences[r][0], sequences[r]) for r in varied], job.engine)
     regions = []
     for r, own in zip(varied, cigars, strict=True):
         reference = sequences[r][0]
         start, end = padded[r].tolist()
         haplotypes = with_given(make_haplotypes(sequences[r], own, reference, start), given[r])
+        haplotypes += with_all(haplotypes[0], shown[r])
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
         tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
@@ -108,6 +111,8 @@ def assemble_regions(
             continue
         variants, span = spanned
         trimmed = trim(haplotypes, span)
+        if pooled:
+            trimmed = trim([*trimmed, *with_one_snv_less(trimmed, reference, start)], span)
         if len(trimmed) > 1:
             regions.append(AssembledRegion(r, reference, start, variants, span, trimmed, long, given[r]))
     return regions

@@ -65,7 +65,7 @@ def call_regions(
     """
     parameters, ploidy = job.parameters, int(job.ploidies[0])
     plain: list[PlainSite] = []
-    if len(job.samples) == 1 and not parameters.dragen:
+    if len(job.samples) == 1 and not parameters.dragen and not parameters.pool_support:
         for number, region in enumerate(regions):
             sites = region_sites(region)
             covered = any(deletions_over(site.start, region.long) for site in sites)
@@ -115,7 +115,8 @@ def call_region(
         site, matrix, sample, reverse, mapping_quality = rows
         covered = is_covered or any(a < site.start <= b for a, b in deletions)
         quality = job.parameters.long_indel_quality if is_covered else job.parameters.minimum_quality
-        call = call_site(site, matrix, sample, job.ploidies, quality, covered, model)
+        pooled = job.parameters.pool_support
+        call = call_site(site, matrix, sample, job.ploidies, quality, covered, model, pooled)
         if call is None:
             continue
         start, length = call.site.start, len(call.site.alleles[0])

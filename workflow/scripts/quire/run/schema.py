@@ -114,9 +114,9 @@ def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, A
 def _default(part: Mapping[str, Any], around: Mapping[str, Any]) -> Any:
     """Return the default of a key, or that of `default_with` if another key has the value named there."""
     for other, by_value in part.get("default_with", {}).items():
-        value = around.get(other)
-        if isinstance(value, str) and value.lower() in by_value:
-            return by_value[value.lower()]
+        value = str(around.get(other)).lower()
+        if value in by_value:
+            return by_value[value]
     return part["default"]
 
 

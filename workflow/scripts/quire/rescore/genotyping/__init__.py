@@ -12,7 +12,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from quire.rescore.genotyping.allele_frequency_cpu import genotype_count, genotype_counts, no_variant_log10
+from quire.rescore.genotyping.allele_frequency_cpu import (
+    absence_by_copies,
+    genotype_count,
+    genotype_counts,
+    no_variant_log10,
+)
 from quire.rescore.genotyping.sites import SPANNING, Site
 from quire.rescore.parameters import (
     DRAGEN_SITE_QUALITY,
@@ -104,6 +109,7 @@ def call_site(
     minimum_quality: float,
     covered: bool,
     model: GenotypeModel | None = None,
+    by_copies: bool = False,
 ) -> Call | None:
     """Genotype all samples at a site; return None if no variant is likely enough and no allele is given.
 
@@ -116,6 +122,7 @@ def call_site(
         covered: True if a called deletion that starts before the site spans it, so that SPANNING may be written.
         model: if given, genotypes and QUAL come from its posteriors, and only QUAL is compared with `minimum_quality`.
             If None, genotypes come from likelihoods and QUAL from the allele frequency model.
+        by_copies: True to take QUAL from `absence_by_copies`.
     """
     given = site
     lowest = minimum_quality if model is None else DRAGEN_SITE_QUALITY
@@ -129,6 +136,8 @@ def call_site(
     nothing, absent, expected = no_variant_log10(
         phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index
     )
+    if by_copies:
+        nothing, absent = absence_by_copies(phreds / -10.0, ploidies, pseudocounts(site.alleles), site.spanning_index)
     quality = -10.0 * nothing + 0.0
     if len(site.alleles) == 2 and site.spanning_index < 0:
         absent[1] = nothing

@@ -144,3 +144,68 @@ def _table(ploidy, alleles):
     for g in range(len(counts)):
         combinations[g] = _log10_combinations(counts[g], ploidy)
     return counts, combinations
+
+
+@compiled
+def absence_by_copies(likelihoods, ploidies, pseudocounts, spanning_deletion):
+    """Return the first two answers of `no_variant_log10`, from the probability of each number of copies in all samples.
+
+    Follows Li 2011 (doi:10.1093/bioinformatics/btr509): k copies of an allele have the prior heterozygosity / k, and
+    every choice of chromosomes for them is equally likely. One error in each of two samples is then less likely a
+    variant than two reads in one sample. The arguments are those of `no_variant_log10`.
+    """
+    alleles = len(pseudocounts)
+    absent = np.zeros(alleles)
+    for a in range(alleles):
+        absent[a] = _no_copies_log10(likelihoods, ploidies, pseudocounts, spanning_deletion, a)
+    return absent[0], absent
+
+
+@compiled
+def _no_copies_log10(likelihoods, ploidies, pseudocounts, spanning_deletion, allele):
+    """Return log10 of the probability that no sample has an allele; for the reference, that none has another one."""
+    heterozygosity = (pseudocounts[allele] if allele > 0 else pseudocounts[1:].max()) / pseudocounts[0]
+    largest = ploidies.max()
+    # Mean likelihood of k copies among the chromosomes of the samples so far, over all choices of them, relative to
+    # the greatest; and that of none. Both are scaled: `scale` is log10 of the factor.
+    means, total = np.zeros(ploidies.sum() + 1), np.int64(0)
+    means[0], scale, nothing = 1.0, 0.0, 0.0
+    tabled = np.int64(ploidies[0])
+    counts, _ = _table(tabled, len(pseudocounts))
+    own, renewed = np.zeros(largest + 1), np.zeros_like(means)
+    at = 0
+    for s in range(len(ploidies)):
+        ploidy = np.int64(ploidies[s])
+        if ploidy != tabled:
+            tabled = ploidy
+            counts, _ = _table(tabled, len(pseudocounts))
+        own[:] = 0.0
+        for g in range(len(counts)):
+            copies = counts[g, allele]
+            if allele == 0:
+                spanning = counts[g, spanning_deletion] if spanning_deletion > 0 else 0
+                copies = ploidy - counts[g, 0] - spanning
+            own[copies] = max(own[copies], power_of_ten(likelihoods[at + g]))
+        nothing += log10(own[0]) if own[0] > 0.0 else -300.0
+        at += len(counts)
+        total += ploidy
+        greatest = 0.0
+        for k in range(total + 1):
+            renewed[k] = 0.0
+            for c in range(max(0, k - total + ploidy), min(k, ploidy) + 1):
+                share = np.float64(binomial(ploidy, c))  # hypergeometric: c of the k copies are in this sample
+                for i in range(c):
+                    share *= (k - i) / (total - i)
+                for i in range(ploidy - c):
+                    share *= (total - k - i) / (total - c - i)
+                renewed[k] += share * own[c] * means[k - c]
+            greatest = max(greatest, renewed[k])
+        scale += log10(greatest)
+        for k in range(total + 1):
+            means[k] = renewed[k] / greatest
+    present, harmonic = 0.0, 0.0
+    for k in range(1, total + 1):
+        present += means[k] / k
+        harmonic += 1.0 / k
+    without = nothing + log10(1.0 - heterozygosity * min(harmonic, 0.5 / heterozygosity))
+    return without - log10_sum(without, scale + log10(heterozygosity * present))

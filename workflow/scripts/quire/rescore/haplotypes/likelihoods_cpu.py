@@ -88,17 +88,20 @@ def region_likelihoods(
     haplotypes: Sequence[Sequence[Haplotype]],
     engine: CallingEngine,
     repeat_gaps: NDArray[np.uint8] | None = None,
+    every_read: bool = False,
 ) -> list[RegionLikelihoods]:
     """Score all reads of some regions against their haplotypes, in one batch.
 
     `regions` (int64[n]) are indices; haplotypes and reads are cut to the genotyped `spans` (int64[n, 2]). `repeat_gaps`
-    (uint8[samples, 2, 8, 20]) is that of `dragen.gaps.gap_tables`; None for GATK's default error model.
+    (uint8[samples, 2, 8, 20]) is that of `dragen.gaps.gap_tables`; None for GATK's default error model. `every_read`
+    keeps the reads with more errors than GATK expects, and base qualities from 6 to 17, which GATK sets to 6.
     """
     qualities = pcr_gap_qualities() if repeat_gaps is None else np.empty(0, np.uint8)
-    trimmed: TrimmedReads = trim_reads(reads, regions, spans, qualities)
+    lowest = MINIMUM_USABLE_QUALITY if every_read else BASE_QUALITY_THRESHOLD
+    trimmed: TrimmedReads = trim_reads(reads, regions, spans, qualities, lowest)
     if repeat_gaps is None:
         continuation = None
-        least = least_likelihoods(np.diff(trimmed.base_offsets))
+        least = least_likelihoods(np.diff(trimmed.base_offsets)) - (np.inf if every_read else 0.0)
     else:
         opening, continuation = gap_qualities(
             trimmed.bases, trimmed.base_offsets, reads.sample[trimmed.source], repeat_gaps
@@ -136,11 +139,12 @@ def region_likelihoods(
 
 
 @compiled
-def trim_reads(reads, regions, spans, repeat_qualities):
+def trim_reads(reads, regions, spans, repeat_qualities, threshold):
     """Cut the reads of some regions to their spans and return `TrimmedReads`; too short reads are dropped.
 
     `regions` (int64[n]) are indices, `spans` (int64[n, 2]) are of the reference. If `repeat_qualities`, from
     `pcr_gap_qualities`, is empty, base qualities are not capped by mapping quality, and the caller sets gap qualities.
+    Base qualities below `threshold` become MINIMUM_USABLE_QUALITY.
     """
     trimmed, longest = _allocate(reads, regions)
     backward, forward = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
@@ -154,7 +158,7 @@ def trim_reads(reads, regions, spans, repeat_qualities):
             if high - low < MINIMUM_READ_LENGTH:
                 continue
             at = base_offsets[n]
-            _copy_bases(reads, i, low, high, trimmed, at, capped)
+            _copy_bases(reads, i, low, high, trimmed, at, capped, threshold)
             if capped:
                 last = at + high - low - 1
                 count_repeats(trimmed.bases, at, last + 1, backward, forward, gap_qualities)
@@ -206,7 +210,7 @@ def _allocate(reads, regions):
 
 
 @inlined
-def _copy_bases(reads, i, low, high, trimmed, at, capped):
+def _copy_bases(reads, i, low, high, trimmed, at, capped, threshold):
     """Write bases [low, high) of read i from index `at` on, and their qualities as PairHMM uses them."""
     bases, qualities = reads.bases, reads.qualities
     most = reads.mapping_quality[i] if capped else np.uint8(255)
@@ -215,9 +219,7 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped):
     for k in range(np.uint64(high - low)):
         quality = min(qualities[source + k], most)
         trimmed_bases[target + k] = bases[source + k]
-        trimmed_qualities[target + k] = (
-            quality if quality >= BASE_QUALITY_THRESHOLD else np.uint8(MINIMUM_USABLE_QUALITY)
-        )
+        trimmed_qualities[target + k] = quality if quality >= threshold else np.uint8(MINIMUM_USABLE_QUALITY)
 
 
 @compiled

@@ -61,7 +61,9 @@ def score_regions(
     """
     spans = np.array([region.span for region in regions], np.int64)
     numbers, own_haplotypes = np.array([region.number for region in regions]), [region.haplotypes for region in regions]
-    scored = region_likelihoods(batch.reads, numbers, spans, own_haplotypes, job.engine, job.repeat_gaps)
+    scored = region_likelihoods(
+        batch.reads, numbers, spans, own_haplotypes, job.engine, job.repeat_gaps, job.parameters.pool_support
+    )
     sizes = np.array([len(own.start) for own in scored], np.int64)
     offsets = offsets_from_lengths(sizes)
     haplotypes = [haplotype for own in own_haplotypes for haplotype in own]
