@@ -219,6 +219,12 @@ def test_overlapping_mates_are_one_observation(tmp_path) -> None:
     found = clipped(tmp_path, pair)
     assert found["1000+"][1] == [40] * 50 + [20] * 20 + [0] + [20] * 29
     assert found["1050-"][1] == [20] * 20 + [0] + [20] * 29 + [40] * 50
+    reads, _ = load(tmp_path, pair)
+    summed = region_reads([reads], np.array([[900, 1300]]), summed=True).qualities.tolist()
+    assert summed == [40] * 50 + [60] * 20 + [0] + [60] * 29 + [0] * 50 + [40] * 50  # at most 60
+    weak = [own.replace("I", "3") for own in pair]  # of quality 18
+    reads, _ = load(tmp_path, weak)
+    assert region_reads([reads], np.array([[900, 1300]]), summed=True).qualities[50] == 36
 
 
 def test_samples_come_together_region_by_region(tmp_path) -> None:

@@ -36,7 +36,7 @@ def test_snvs_that_reads_show_together(support: int) -> None:
     bases = window.codes[np.clip(positions, start, start + 99) - start].copy()
     changed = generator.random(bases.shape) < 0.3
     bases[changed] = generator.integers(0, 5, int(changed.sum()))
-    qualities = generator.integers(2, 40, bases.shape).astype(np.uint8)
+    qualities = generator.integers(2, 61, bases.shape).astype(np.uint8)
     usable = (generator.random(reads) < 0.9).astype(np.uint8)
     zeros = np.zeros(reads, np.int64)
     batch = RegionReads(
@@ -44,18 +44,18 @@ def test_snvs_that_reads_show_together(support: int) -> None:
         np.arange(reads + 1) * 20, bases.ravel(), qualities.ravel(), positions.ravel(),
     )  # fmt: skip
     shown = [
-        (i, int(positions[i, b]), int(bases[i, b]))
+        (i, int(positions[i, b]), int(bases[i, b]), 1 + int(qualities[i, b] > 45))
         for i, b in np.ndindex(bases.shape)
         if usable[i] and qualities[i, b] >= 10 and spans[region[i], 0] <= positions[i, b] < spans[region[i], 1]
     ]
     letters = dict(enumerate(window.codes.tolist(), start))
-    shown = [
-        (i, position, base) for i, position, base in shown if base != letters[position] and base < 4 > letters[position]
-    ]
-    counts = Counter((region[i], position, base) for i, position, base in shown)
+    shown = [own for own in shown if own[2] != letters[own[1]] and own[2] < 4 > letters[own[1]]]
+    counts: Counter[tuple[int, int, int]] = Counter()
+    for i, position, base, weight in shown:  # a base of both mates counts twice
+        counts[region[i], position, base] += weight
     expected: list[dict[tuple[Event, ...], None]] = [{}, {}]
     for read in range(reads):
-        own = [(at, base) for i, at, base in shown if i == read and counts[region[read], at, base] >= support]
+        own = [(at, base) for i, at, base, _ in shown if i == read and counts[region[read], at, base] >= support]
         if own:
             expected[region[read]][tuple(Event(at, 1, bytes([base])) for at, base in own)] = None
     assert shown_together(batch, window, spans, support) == [list(own) for own in expected]

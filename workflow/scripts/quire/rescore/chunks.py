@@ -133,7 +133,7 @@ def batches(
     """Yield regions (spans, int64[n, 2]) with their reads, in batches of a size that suits the job's engine."""
     padded = padded_spans(spans, window)
     for run in _runs(padded, reads, BASES_PER_BATCH * job.engine.batch_scale):
-        yield RegionBatch(spans[run], padded[run], region_reads(reads, padded[run]))
+        yield RegionBatch(spans[run], padded[run], region_reads(reads, padded[run], job.parameters.pool_support))
 
 
 def _runs(padded: NDArray[np.int64], reads: Sequence[AlignedReads], most: int) -> Iterator[slice]:

@@ -12,13 +12,15 @@ from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.window import Window
 from quire.sequence.codes import AMBIGUOUS
 
+_OF_ONE_READ = 45  # base quality above which it is the sum of two mates'
+
 
 def shown_together(
     reads: RegionReads, window: Window, spans: NDArray[np.int64], support: int
 ) -> list[list[tuple[Event, ...]]]:
     """Return the SNVs of each region (spans: int64[regions, 2]) that a read shows together, each combination once.
 
-    An SNV counts if at least `support` good bases of all samples show it.
+    An SNV counts if at least `support` good bases of all samples show it; one that both mates show counts twice.
     """
     sizes = np.diff(reads.base_offsets)
     read = np.repeat(np.arange(len(sizes)), sizes)
@@ -28,8 +30,8 @@ def shown_together(
     expected = window.codes[np.where(good, reads.positions - window.start, 0)]
     chosen = np.flatnonzero(good & (reads.bases != expected) & (np.maximum(reads.bases, expected) < AMBIGUOUS))
     shown = np.stack([region[chosen], reads.positions[chosen], reads.bases[chosen]], axis=1)
-    _, numbers, counts = np.unique(shown, axis=0, return_inverse=True, return_counts=True)
-    kept = counts[numbers.ravel()] >= support
+    numbers = np.unique(shown, axis=0, return_inverse=True)[1].ravel()
+    kept = np.bincount(numbers, 1.0 + (reads.qualities[chosen] > _OF_ONE_READ))[numbers] >= support
     found: list[dict[tuple[Event, ...], None]] = [{} for _ in spans]
     rows = zip(read[chosen[kept]].tolist(), shown[kept].tolist(), strict=True)
     for _, own in groupby(rows, itemgetter(0)):

@@ -2,7 +2,8 @@
 
 Follows AssemblyBasedCallerUtils.finalizeRegion and FragmentUtils.adjustQualsOfOverlappingPairedFragments. Where two
 mates cover the same bases, they are one observation. So the quality of agreeing bases is capped at half that of a PCR
-error, and contradicting bases get quality 0.
+error, and contradicting bases get quality 0. Or, as in samtools mpileup, one of two agreeing bases gets the sum of both
+qualities and the other one 0: in thin data such a pair may be all that shows a variant.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
 HALF_PCR_ERROR_QUALITY = 20
+MOST_SUMMED_QUALITY = 60
 INSERTED = -1
 _AT_ONCE = 16  # positions (32 bits each) that are compared at once
 
@@ -64,9 +66,12 @@ class _ClippedReads(NamedTuple):
     positions: NDArray[np.int32]
 
 
-def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64]) -> RegionReads:
-    """Clip the reads of each sample to every region, given by its padded span (int64[regions, 2], ascending)."""
-    parts: list[RegionReads] = [_clip_reads(reads, spans, number) for number, reads in enumerate(samples)]
+def region_reads(samples: Sequence[AlignedReads], spans: NDArray[np.int64], summed: bool = False) -> RegionReads:
+    """Clip the reads of each sample to every region, given by its padded span (int64[regions, 2], ascending).
+
+    With `summed`, overlapping mates are treated as by samtools.
+    """
+    parts: list[RegionReads] = [_clip_reads(reads, spans, number, summed) for number, reads in enumerate(samples)]
     return parts[0] if len(parts) == 1 else _merge(parts)
 
 
@@ -106,7 +111,7 @@ def _candidates(aligned_start, longest, low, high):
 
 
 @compiled
-def _clip_reads(reads, spans, sample):
+def _clip_reads(reads, spans, sample, summed):
     """Return the `RegionReads` of one sample."""
     aligned_start, aligned_end, base_offsets = reads.aligned_start, reads.aligned_end, reads.base_offsets
     cigar_offsets, cigar = reads.cigar_offsets, reads.cigar
@@ -136,7 +141,7 @@ def _clip_reads(reads, spans, sample):
                 offsets[n + 1] = at + size
                 n += 1
         region_offsets[r + 1] = n
-        _adjust_mates(reads, clipped, region_offsets[r], n)
+        _adjust_mates(reads, clipped, region_offsets[r], n, summed)
     source, bases = source[:n], offsets[n]
     return RegionReads(
         region_offsets,
@@ -307,7 +312,7 @@ def _least_unsigned(positions, first):
 
 
 @compiled
-def _adjust_mates(reads, clipped, first, last):
+def _adjust_mates(reads, clipped, first, last, summed):
     """Find overlapping mates among reads [first, last) of a region and adjust the qualities of their common bases."""
     source, start, end, mate_start, name_hash = (
         clipped.source, clipped.start, clipped.end, reads.mate_start, reads.name_hash
@@ -331,11 +336,11 @@ def _adjust_mates(reads, clipped, first, last):
             other = table[slot]
             left, right = (other, i) if start[other] < start[i] else (i, other)
             if end[left] > start[right]:
-                _adjust_pair(bases, qualities, positions, offsets, left, right, start[right])
+                _adjust_pair(bases, qualities, positions, offsets, left, right, start[right], summed)
 
 
 @inlined
-def _adjust_pair(bases, qualities, positions, offsets, left, right, start):
+def _adjust_pair(bases, qualities, positions, offsets, left, right, start, summed):
     """Adjust the qualities of two overlapping mates, base by base from `start` on, the start of the right one."""
     a, a_end = aligned_bases(positions, offsets[left], offsets[left + 1])
     while positions[a] < start:
@@ -343,6 +348,11 @@ def _adjust_pair(bases, qualities, positions, offsets, left, right, start):
     b, b_end = aligned_bases(positions, offsets[right], offsets[right + 1])
     ours, theirs = np.uint64(a), np.uint64(b)  # unsigned, as in `quire.simd.bits.copy_bytes`
     for k in range(np.uint64(min(a_end - a, b_end - b))):
-        most = np.uint8(HALF_PCR_ERROR_QUALITY if bases[ours + k] == bases[theirs + k] else 0)
+        agree = bases[ours + k] == bases[theirs + k]
+        if summed and agree:
+            both = np.int64(qualities[ours + k]) + np.int64(qualities[theirs + k])
+            qualities[ours + k], qualities[theirs + k] = np.uint8(min(both, MOST_SUMMED_QUALITY)), np.uint8(0)
+            continue
+        most = np.uint8(HALF_PCR_ERROR_QUALITY if agree else 0)
         qualities[ours + k] = min(qualities[ours + k], most)
         qualities[theirs + k] = min(qualities[theirs + k], most)
