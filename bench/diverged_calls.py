@@ -8,7 +8,7 @@ bwa's. Calls are compared as pairs of haplotypes (`quire.report.truth`), since a
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -109,8 +109,13 @@ def _joined(rows: list[tuple[int, str, str, int, int]], letters: str) -> Iterato
         i = j
 
 
-def write_truth(path: Path, lengths: dict[str, int], variants: dict[str, list[Variant]]) -> None:
-    """Write homozygous phased variants as indexed VCF."""
+def write_truth(
+    path: Path,
+    lengths: dict[str, int],
+    variants: dict[str, list[Variant]],
+    genotype: Callable[[], tuple[int, int]] = lambda: (1, 1),
+) -> None:
+    """Write phased variants, homozygous by default, as indexed VCF."""
     header = pysam.VariantHeader()
     for name, length in lengths.items():
         header.add_line(f"##contig=<ID={name},length={length}>")
@@ -120,7 +125,7 @@ def write_truth(path: Path, lengths: dict[str, int], variants: dict[str, list[Va
         for name, ones in variants.items():
             for one in ones:
                 record = out.new_record(contig=name, start=one.position, stop=one.end, alleles=one[1:])
-                record.samples[0]["GT"] = (1, 1)
+                record.samples[0]["GT"] = genotype()
                 record.samples[0].phased = True
                 out.write(record)
     pysam.tabix_index(str(path), preset="vcf", force=True)

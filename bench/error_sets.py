@@ -14,19 +14,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pysam
 from quire import reference as reference_stage
 from quire.reference.regions import Regions, read_regions
 from quire.report.known_variants import PASSING_CALLS, CallFilter, compare_files
-from quire.report.truth import Comparison
+from quire.report.truth import Comparison, Variant
 
 from bench.callers import MARGIN, mapped
 from bench.common import Inputs, bwa_command, python, quire_command, run
-from bench.diverged_calls import marked, of_strain, write_truth
+from bench.diverged_calls import marked, of_strain, plant, write_truth
 from bench.simulate import WHOLE_GENOME
 
 CHR20_DEPTH = 84
 AT_ENDS = 50
+DUPLICATED = (("20", 25_600_000, 26_319_569), ("20", 29_419_569, 30_400_000), ("21", 9_411_193, 11_188_129))
+PLANTED = 0.001
 CHR22_START, CHR22_END = 16_569_999, 16_610_000
 
 
@@ -237,12 +240,50 @@ def simulated(depth: int, first: int, bases: int, seed: int) -> Callable[[Inputs
     return make
 
 
+def duplications(inputs: Inputs, threads: int) -> CalledSet:
+    """Return reads of chr20 and chr21 around their centromeres, where segmental duplications lie, mapped by Quire."""
+    fasta = inputs.plain("human_20_21", inputs.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz")
+    _prepared(fasta)
+    folder = inputs.work / "errors_duplications"
+    folder.mkdir(exist_ok=True)
+    truth, confident = folder / "truth.vcf.gz", folder / "confident.bed"
+    mates = folder / "reads_1.fq.gz", folder / "reads_2.fq.gz"
+    if not mates[1].exists():
+        with pysam.FastaFile(str(fasta)) as stream:
+            letters = {name: stream.fetch(name).upper() for name in stream.references}
+        _write_planted(truth, letters, np.random.default_rng(7))
+        parts = []
+        for number, (contig, start, end) in enumerate(DUPLICATED):
+            parts.append(folder / f"part{number}")
+            options = f"--seed {number + 1} --quals {inputs.qualities} --coverage 30"
+            run(python(f"bench.simulate {fasta} {truth} {contig}:{start + 1}-{end} {parts[-1]} {options}"))
+        for mate, path in enumerate(mates, 1):
+            run(f"cat {' '.join(f'{part}_{mate}.fq.gz' for part in parts)} > {path}")
+    bam = marked(folder, "quire", quire_command(inputs.quire_index(fasta), mates, Path("{}"), threads))
+    contig, start, end = DUPLICATED[-1]
+    region = contig, start + MARGIN, end - MARGIN
+    confident.write_text("\t".join(map(str, region)) + "\n")
+    return CalledSet("duplications", False, "HG001", 2, fasta, bam, bam, truth, region, confident)
+
+
+def _write_planted(path: Path, letters: dict[str, str], generator: np.random.Generator) -> None:
+    """Write variants at a thousandth of the bases of DUPLICATED, on one or both haplotypes."""
+    lengths = {name: len(bases) for name, bases in letters.items()}
+    planted: dict[str, list[Variant]] = {name: [] for name in letters}
+    for contig, start, end in DUPLICATED:
+        for one in plant(letters[contig][start:end], contig, PLANTED, generator):
+            planted[contig].append(one._replace(position=one.position + start))
+    genotypes = [(0, 1), (1, 0), (1, 1)]
+    write_truth(path, lengths, planted, lambda: genotypes[int(generator.integers(3))])
+
+
 MAKERS: dict[str, Callable[[Inputs, int], CalledSet]] = {
     "demo": demo,
     "chr20": chr20,
     "chr20 15x": thinned(15),
     "chr22": chr22,
     "K-12": k12,
+    "duplications": duplications,
     "simulated 30x": simulated(30, 20_000_000, 2_000_000, 1),
     "simulated 8x": simulated(8, 24_000_000, 2_000_000, 2),
 }

@@ -1,8 +1,8 @@
 """Every false and missed call of Quire, GATK and bcftools on the sets at hand, with its cause.
 
 Calls are compared as pairs of haplotypes (`quire.report.truth`) in a set's whole region. Quire counts with its default
-filters, GATK with the limits that it recommends, bcftools from QUAL 20 on. The sets are those of `bench.error_sets`.
-The rules, first match wins.
+filters, with both error models, GATK with the limits that it recommends, bcftools from QUAL 20 on. The sets are those
+of `bench.error_sets`. The rules, first match wins.
 
 A missed variant is one of the truth that is not called with the right genotype:
 
@@ -19,7 +19,7 @@ A false call is one that is not in the truth with the same genotype:
 - `genotype`: the truth has the allele with another genotype
 - `allele`: the truth has a missed variant within 30 bases, so another allele was called in its place
 - `mapping`: reads with poor mapping quality are over a third of those there, or twice as many reads as usual are there
-- `truth`: outside the confident regions, and all three call it with the same genotype
+- `truth`: outside the confident regions, and Quire, GATK and bcftools call it with the same genotype
 - `unsettled`: outside the confident regions, and not all call it
 - `likelihood`: inside them, and in less than a fifth of the reads
 - `systematic`: inside them, and in more
@@ -39,8 +39,9 @@ import pysam
 from quire.reference.regions import Regions, contains
 from quire.report.known_variants import ALL_RECORDS, PASSING_CALLS, CallFilter
 from quire.report.truth import CLUSTER_GAP, Comparison, Variant
+from quire.rescore.dragen.tables import DEFAULT, write_tables
 from quire.rescore.job import CallingJob, Output, open_job
-from quire.run.schema import default_settings
+from quire.run.schema import SCHEMAS, complete_settings, read_schema
 
 from bench.callers import GATK
 from bench.common import REPOSITORY, Inputs, arguments, print_setting, run, write_measurement
@@ -49,8 +50,9 @@ from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tool
 from bench.errors_page import put_table
 from bench.long_indels import call_by_quire
 
-CALLERS = ("Quire", "GATK", "bcftools")
-KEEP = {"Quire": PASSING_CALLS, "GATK": PASSING_CALLS, "bcftools": CallFilter(20.0, only_passing=False)}
+DRAGEN = "Quire, dragen"
+CALLERS = ("Quire", DRAGEN, "GATK", "bcftools")
+KEEP = dict.fromkeys(CALLERS, PASSING_CALLS) | {"bcftools": CallFilter(20.0, only_passing=False)}
 LISTED = REPOSITORY / "docs" / "benchmarks" / "errors.tsv"
 LONGEST_SHOWN = 20
 LEAST_READS, LEAST_HOLDING = 3, 2
@@ -93,21 +95,34 @@ def filter_command(source: Path, output: Path, limits: Limits) -> str:
     return f"{command} | bcftools view -Oz -o {output} && bcftools index -f -t {output}"
 
 
-def call_quire(one: CalledSet, threads: int) -> Path:
-    """Call a set with Quire's default filters and return the VCF."""
+def settings_of(caller: str) -> dict[str, Any]:
+    """Return the configuration's block `rescore` for one of Quire's error models, with its defaults."""
+    raw = {"reference": {"fasta": "-"}, "samples": "-", "units": "-"}
+    raw["rescore"] = {"error_model": "dragen" if caller == DRAGEN else "gatk"}
+    block: dict[str, Any] = complete_settings(raw, read_schema(SCHEMAS / "config.schema.yaml"))["rescore"]
+    return block
+
+
+def row_of(one: CalledSet) -> dict[str, Any]:
+    """Return the sample's row, with DRAGEN's default tables of repeats: no set is large enough for its own."""
     one.folder.mkdir(exist_ok=True)
-    output = one.folder / "Quire.vcf.gz"
-    call_by_quire(
-        output, one.packed(), one.own_bam, [one.region], threads, sample=one.sample, ploidy=one.ploidy,
-        filters=default_settings("rescore")["filters"],
-    )  # fmt: skip
+    tables = one.folder / "repeats.txt"
+    write_tables(DEFAULT, one.sample, tables)
+    return {"sample": one.sample, "ploidy": one.ploidy, "bam": str(one.own_bam), "repeats": str(tables)}
+
+
+def call_quire(one: CalledSet, threads: int, caller: str = "Quire") -> Path:
+    """Call a set by Quire with one of its error models and return the VCF."""
+    row, output = row_of(one), one.folder / f"{caller.replace(', ', '_')}.vcf.gz"
+    call_by_quire(output, one.packed(), one.own_bam, [one.region], threads, row, **settings_of(caller))
     return output
 
 
 def call_all(one: CalledSet, threads: int) -> dict[str, Path]:
     """Return each caller's VCF; the peers' are made once."""
     folder = one.folder
-    found = {"Quire": call_quire(one, threads)} | {name: folder / f"{name}.vcf.gz" for name in CALLERS[1:]}
+    found = {name: call_quire(one, threads, name) for name in ("Quire", DRAGEN)}
+    found |= {name: folder / f"{name}.vcf.gz" for name in ("GATK", "bcftools")}
     region, fasta, bam = one.samtools_region, one.fasta, one.bam
     raw = folder / "GATK.raw.vcf.gz"
     if not raw.exists():
@@ -140,7 +155,7 @@ class Compared:
     """A set with the comparisons of all callers; `every` is without any filter."""
 
     one: CalledSet
-    job: CallingJob
+    jobs: Mapping[str, CallingJob]
     confident: Regions
     kept: Mapping[str, Comparison]
     every: Mapping[str, Comparison]
@@ -166,7 +181,7 @@ class Compared:
         kept, every = self.kept[caller], self.every[caller]
         missed, missed_without = {one for _, one in kept.missed}, {one for _, one in every.missed}
         false_without = {one for _, one in every.false_calls}
-        others = [{one for _, one in self.kept[name].false_calls} for name in CALLERS]
+        others = [{one for _, one in self.kept[name].false_calls} for name in ("Quire", "GATK", "bcftools")]
         found = []
         for contig, one in kept.missed:
             spelled = spellings(contig, one, self.near(one), self.one.sequence)
@@ -190,16 +205,16 @@ class Compared:
         return found
 
     def _bam(self, caller: str) -> Path:
-        return self.one.own_bam if caller == "Quire" else self.one.bam
+        return self.one.own_bam if caller in self.jobs else self.one.bam
 
     def _missed(self, caller: str, contig: str, one: Variant, spelled: Spellings, seen: Evidence) -> str:
         if seen.usable < LEAST_READS or (seen.holding < LEAST_HOLDING <= seen.poor_holding):
             return "mapping"
         if seen.holding < LEAST_HOLDING:
             return "reads"
-        if caller != "Quire":
+        if caller not in self.jobs:
             return "caller"
-        return "likelihood" if is_assembled(self.job, contig, one, spelled) else "assembly"
+        return "likelihood" if is_assembled(self.jobs[caller], contig, one, spelled) else "assembly"
 
     def _false(self, contig: str, one: Variant, seen: Evidence, agreed: bool) -> str:
         total = seen.usable + seen.poor
@@ -212,11 +227,12 @@ class Compared:
 
 def compared(one: CalledSet, calls: Mapping[str, Path]) -> Compared:
     """Compare all calls of a set with its truth."""
-    sheet: list[dict[str, Any]] = [{"sample": one.sample, "ploidy": one.ploidy, "bam": one.own_bam}]
-    job = open_job(Output.VARIANTS, one.packed(), sheet, default_settings("rescore"))
+    jobs = {
+        name: open_job(Output.VARIANTS, one.packed(), [row_of(one)], settings_of(name)) for name in ("Quire", DRAGEN)
+    }
     kept = {name: compare_with_truth(one, calls[name], KEEP[name]) for name in CALLERS}
     every = {name: compare_with_truth(one, calls[name], ALL_RECORDS) for name in CALLERS}
-    return Compared(one, job, one.confident_regions(), kept, every, _usual_depth(one))
+    return Compared(one, jobs, one.confident_regions(), kept, every, _usual_depth(one))
 
 
 def _usual_depth(one: CalledSet) -> float:

@@ -11,7 +11,7 @@ from the same BAM. Calls and truth are compared as genotypes of left-aligned all
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,10 +166,10 @@ def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str,
 
 def call_by_quire(
     output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int,
-    sample: str = SAMPLE, ploidy: int = 2, **settings: Any,
+    row: Mapping[str, Any] | None = None, **settings: Any,
 ) -> Timing:  # fmt: skip
-    """Call in a separate process."""
-    row = {"sample": sample, "ploidy": ploidy, "bam": str(bam)}
+    """Call in a separate process; `row` holds what differs in the sample's row."""
+    row = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)} | dict(row or {})
     code = "from quire.rescore.caller import call_interval as call; "
     code += "from quire.rescore.job import CallingRequest, Output; "
     code += f"call(CallingRequest(Output.VARIANTS, {str(packed)!r}, [{row!r}], {list(intervals)!r}, "

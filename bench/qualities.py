@@ -25,7 +25,7 @@ from quire.report.truth import Variant, normalise
 
 from bench.common import REPOSITORY, Inputs, add_figures, arguments, print_setting, write_measurement
 from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tools
-from bench.errors import KEEP, call_all
+from bench.errors import KEEP, call_all, row_of
 from bench.errors_page import put_table
 from bench.filters import FITTED
 from bench.long_indels import call_by_quire
@@ -61,8 +61,7 @@ class Bin(NamedTuple):
 def judged(one: CalledSet, threads: int) -> tuple[list[Judged], list[Judged]]:
     """Return the QUALs and the GQs of a set's records."""
     vcf, contig = one.folder / "unlimited.vcf.gz", one.region[0]
-    options = {"sample": one.sample, "ploidy": one.ploidy, "minimum_quality": 0}
-    call_by_quire(vcf, one.packed(), one.own_bam, [one.region], threads, **options)  # type: ignore[arg-type]
+    call_by_quire(vcf, one.packed(), one.own_bam, [one.region], threads, row_of(one), minimum_quality=0)
     theirs = compare_with_truth(one, call_all(one, threads)["bcftools"], KEEP["bcftools"]).false_calls
     also_theirs = {variant for _, variant in theirs}
     wrong = {found for _, found in compare_with_truth(one, vcf, ALL_RECORDS).false_calls}
