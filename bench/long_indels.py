@@ -166,7 +166,7 @@ def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str,
 
 def call_by_quire(
     output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int,
-    row: Mapping[str, Any] | None = None, **settings: Any,
+    row: Mapping[str, Any] | None = None, /, **settings: Any,
 ) -> Timing:  # fmt: skip
     """Call in a separate process; `row` holds what differs in the sample's row."""
     row = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)} | dict(row or {})
