@@ -30,6 +30,7 @@ from bench.common import (
     write_measurement,
 )
 
+SAME_JOB = 0.1  # seconds between the recorded starts of the outputs of one job, at most
 STRETCH = 16 << 20  # bytes of text that a thread compresses at a time
 # The rules that take most of a run's time, named as in the README; others are drawn as `other`.
 STAGES = {
@@ -94,14 +95,15 @@ def repeated(path: Path, times: int) -> Path:
 
 def jobs(folder: Path) -> list[tuple[str, float, float]]:
     """Return rule, start and end (seconds from the first start) of each job that Snakemake recorded in a folder."""
-    found: dict[tuple[str, int], tuple[float, float]] = {}
-    for path in (folder / ".snakemake/metadata").iterdir():
-        record = json.loads(path.read_text())
-        start, end = record["starttime"], record["endtime"]  # of each output; outputs of one job have the same start
-        key = record["rule"], round(10 * start)
-        found[key] = start, max(end, found.get(key, (start, end))[1])
-    first = min(start for start, _ in found.values())
-    return sorted((rule, start - first, end - first) for (rule, _), (start, end) in found.items())
+    records = [json.loads(path.read_text()) for path in (folder / ".snakemake/metadata").iterdir()]
+    found: list[tuple[str, float, float]] = []
+    for rule, start, end in sorted((record["rule"], record["starttime"], record["endtime"]) for record in records):
+        if found and found[-1][0] == rule and start - found[-1][1] < SAME_JOB:
+            found[-1] = rule, found[-1][1], max(end, found[-1][2])
+        else:
+            found.append((rule, start, end))
+    first = min(start for _, start, _ in found)
+    return sorted((rule, start - first, end - first) for rule, start, end in found)
 
 
 def held(rows: list[tuple[str, float, float]]) -> float:

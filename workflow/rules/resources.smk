@@ -75,8 +75,8 @@ def mapping_memory(wildcards, input, threads):
     bgzip).
     """
     given = SETTINGS["align"]["reads_per_batch"]
-    batch = 1 if given == "auto" else given / 8192
-    flying = 1490 + batch * threads * (13 + 47 * math.log2(1 + mapping_disk(wildcards, input) / 194))
+    batch = 0.66 + (16384 if given == "auto" else given) / 24000  # a third of a batch of 8,192 grows with its reads
+    flying = 1530 + batch * threads * (13 + 47 * math.log2(1 + mapping_disk(wildcards, input) / 194))
     return SNAKEMAKE + resident() + max(flying, (7000 + 140 * threads) * MAYBE_CARDS)
 
 

@@ -124,7 +124,7 @@ LENGTH_FACTOR = np.array([_length_factor(max(length, 1)) for length in range(LON
 COUNT_COST = np.array([int(4.343 * math.log(n + 1) + 0.499) if n else 0 for n in range(1025)], np.int64)
 
 # ---- batches, which change no record ----
-READS_PER_BATCH, READS_PER_BATCH_ON_CARD = 8192, 1 << 18  # reads or pairs
+READS_PER_BATCH, READS_PER_BATCH_ON_CARD = 1 << 14, 1 << 18  # reads or pairs
 
 MACROS = {name: value for name, value in list(vars().items()) if name.isupper() and isinstance(value, int)}
 """All whole numbers above by name, for the kernels on a card."""
