@@ -144,11 +144,14 @@ def _is_near(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
 def print_unexplained(results: dict[str, tuple[Path, Timing]], region: Sequence[str]) -> None:
     """Count the calls that pass, and those that no other program has an end near."""
     places = {name: places_of(calls) for name, (calls, _) in results.items()}
-    rows = []
+    rows: list[list[object]] = []
     for name, own in places.items():
         others = [place for other, calls in places.items() if other != name for place in calls]
         alone = [one for one in own if not any(_is_near(one, other) for other in others)]
         rows.append([name, len(own), len(alone)])
+    counts = {str(name): int(str(alone)) for name, _, alone in rows}
+    fewest = min(count for name, count in counts.items() if name != "Quire")
+    add_figures({"unexplained calls less the best peer's": counts["Quire"] - fewest})
     print_table([f"caller on {', '.join(region)}", "calls", "of no other caller"], rows)
     print_table(["caller", "wall s", "CPU s", "MB"], times_of(results))
 
