@@ -34,6 +34,7 @@ CUPY_MODULES = {"cupy", "cupyx", "cupy_backends"}
 # These scripts import modules that may look for a card, but never look for one themselves.
 LOOK_FOR_NO_CARD = {
     "calibrate_repeats.py",
+    "call_structural.py",
     "check_gvcfs.py",
     "import_gvcf.py",
     "joint_genotype.py",
