@@ -20,6 +20,7 @@ from bench.common import (
     Timing,
     add_figures,
     arguments,
+    output_of,
     print_setting,
     print_table,
     python,
@@ -183,7 +184,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--real", action="store_true", help="call the real reads of the data instead")
     given = parser.parse_args()
-    print_setting(PEERS)
+    print_setting({peer: output_of(command) for peer, command in PEERS.items()})
     inputs = Inputs(given.data, given.work)
     source = given.data / "gatk_haplotypecaller"
     fasta = inputs.plain("chr20_21", source / "human_g1k_v37.20.21.fasta.gz")

@@ -123,6 +123,7 @@ def test_every_script_depends_on_its_stage() -> None:
         "finish_sample.py": "finish/sample.py",
         "rescore_interval.py": "algorithms/pairhmm/cpu.py",
         "calibrate_repeats.py": "rescore/dragen/estimation_cpu.py",
+        "call_structural.py": "structural/support.py",
         "gather_variants.py": "io/vcf.py",
         "write_beagle.py": "rescore/beagle.py",
         "annotate_variants.py": "rescore/consequences.py",
