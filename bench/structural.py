@@ -165,7 +165,12 @@ def call_real_reads(work: Path, inputs: Inputs, fasta: Path, index: Path, thread
         if not Path(f"{bam}.bai").exists() and sample == "NA12878":
             run(f"samtools view -b -T {fasta} -o {bam} {cram} && samtools index {bam}")
         elif not Path(f"{bam}.bai").exists():
-            given = f"{inputs.qualities} --sample {sample} --output {bam} --threads {threads}"
+            mates = f"{folder}/1.fq {folder}/2.fq"
+            run(
+                f"samtools collate -u -O {inputs.qualities} {folder}/collated | samtools fastq -n -s /dev/null "
+                f"-0 /dev/null -1 {folder}/1.fq -2 {folder}/2.fq - 2> {folder}/fastq.log"
+            )
+            given = f"{mates} --sample {sample} --output {bam} --threads {threads}"
             run(python(f"quire map {given} --reference {fasta} --index-directory {index} --backend cpu"))
         results = {"Quire": call_by_quire(folder, index / "reference", fasta, bam, sample, threads)}
         results |= call_by_peers(folder, fasta, bam)

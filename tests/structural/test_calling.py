@@ -115,6 +115,30 @@ def _is_unusual(record: pysam.AlignedSegment, usual: int) -> bool:
     return size < 0 or size > usual
 
 
+def test_a_cram_gives_the_same(sample: Called) -> None:
+    """A CRAM is decoded once, and nothing is left of that."""
+    cram = sample.folder / "hom.cram"
+    pysam.view(
+        "-C",
+        "-T",
+        str(sample.folder / "genome.fa"),
+        "-o",
+        str(cram),
+        str(sample.folder / "hom.bam"),
+        catch_stdout=False,
+    )
+    pysam.index(str(cram))
+    outputs = []
+    for name in ("hom.bam", "hom.cram"):
+        output = sample.folder / f"{name}.vcf.gz"
+        given = [{"sample": "hom", "ploidy": 2, "bam": str(sample.folder / name)}]
+        files = sample.folder / "reference", given, output, Path(f"{output}.tbi"), sample.folder / "genome.fa"
+        call_structural(StructuralRequest(*files, 2))
+        outputs.append(output.read_bytes())
+    assert outputs[0] == outputs[1]
+    assert not [path for path in sample.folder.iterdir() if "decoded" in path.name]
+
+
 def test_nothing_in_plain_reads(sample: Called) -> None:
     """Reads of the reference alone give no record."""
     write_bam(sample.folder / "plain.bam", sample.made.genome, [PLAIN, PLAIN], DEPTH, "plain", 7)

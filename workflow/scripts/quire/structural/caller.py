@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.finish.counts.sample import FinishedSample
-from quire.io import vcf
-from quire.io.fasta_index import fasta_to_decode
+from quire.io import samtools, vcf
+from quire.io.fasta_index import indexed_fasta
 from quire.io.files import scratch_directory
 from quire.io.vcf import VariantRecord
 from quire.io.vcf_parts import join
@@ -67,12 +67,12 @@ class StructuralRequest(NamedTuple):
 
 def call_structural(request: StructuralRequest) -> int:
     """Call the structural variants of all samples together, write the VCF, and return the number of records."""
-    bams = [given["bam"] for given in request.samples]
-    with fasta_to_decode(bams, request.fasta, request.output) as fasta:
-        inputs = request.samples, PARAMETERS, fasta, request.ploidy_regions
+    with scratch_directory(request.output.parent, f"{request.output.name}.decoded") as scratch:
+        samples_given = [_decoded(given, number, request, scratch) for number, given in enumerate(request.samples)]
+        inputs = samples_given, PARAMETERS, None, request.ploidy_regions
         job = open_job(Output.VARIANTS, request.reference_directory, *inputs)
         samples = []
-        for given, called in zip(request.samples, job.samples, strict=True):
+        for given, called in zip(samples_given, job.samples, strict=True):
             files = Path(given["bam"]), Path(request.reference_directory), Path(request.fasta)
             evidence = collect(FinishedSample(called.name, *files), request.output, request.threads)
             samples.append(Sample(called.source, evidence))
@@ -86,6 +86,17 @@ def call_structural(request: StructuralRequest) -> int:
     with scratch_directory(request.output.parent, f"{request.output.name}.part") as scratch:
         vcf.write_part(scratch / "part.vcf.gz", head, (record.line(FIELDS) for record in records))
         return join([scratch / "part.vcf.gz"], request.output, request.output_index)
+
+
+def _decoded(given: Mapping[str, Any], number: int, request: StructuralRequest, scratch: Path) -> Mapping[str, Any]:
+    """Return a sample with its alignments as BAM: samtools would take long to decode a CRAM locus by locus."""
+    alignments = Path(given["bam"])
+    if alignments.suffix != ".cram":
+        return given
+    bam = scratch / f"{number}.bam"
+    samtools.to_bam(alignments, bam, indexed_fasta(request.fasta, scratch), request.threads)
+    samtools.index(bam, Path(f"{bam}.csi"), "csi", request.threads)
+    return {**given, "bam": str(bam)}
 
 
 def _junctions(job: CallingJob, samples: Sequence[Sample], threads: int) -> list[Junction]:
@@ -160,7 +171,8 @@ def _shifted(job: CallingJob, samples: Sequence[Sample], records: Sequence[Varia
             continue
         junction = Junction(End(*place, True), End(*place, False))
         present = _present(job, samples, junction)
-        if present:
-            made = _made(job, *sized(job.reference, present, place, job.parameters), f"quire.size.{number + 1}")
+        deletion = sized(job.reference, present, place, job.parameters) if present else None
+        if deletion is not None:
+            made = _made(job, *deletion, f"quire.size.{number + 1}")
             found += [record for record in made if record.filters == () and (record.quality or 0) >= LEAST_QUALITY]
     return found

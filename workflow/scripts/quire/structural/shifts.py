@@ -27,6 +27,7 @@ LEAST_QUALITY = 50.0  # QUAL; among so many places some have a lower one by chan
 JOINED = 5  # windows between shifts of one variant
 BESIDE = 20  # bases that a fragment must have on either side of a place
 SIZES = range(SHORTEST, 601, 5)  # bases that are tried
+LEAST_SIZE = 80
 LEAST_DENSITY = 1e-8
 _UNKNOWN = 1 << 59
 
@@ -52,8 +53,11 @@ def shifts(evidence: Evidence) -> list[Place]:
 
 def sized(
     reference: Reference, samples: Sequence[Sample], place: Place, parameters: CallingParameters
-) -> tuple[Junction, Fragments]:
-    """Return the deletion at a place, of the likeliest size, with the likelihoods of the fragments over it."""
+) -> tuple[Junction, Fragments] | None:
+    """Return the deletion at a place, of the likeliest size, with the likelihoods of the fragments over it.
+
+    Return None if it is short, or shorter than the deviation of fragments: the mean may differ for other reasons.
+    """
     contig, position = place
     name, length = reference.contig_names[contig], int(reference.contig_lengths[contig])
     sizes: list[NDArray[np.int64]] = []
@@ -77,6 +81,8 @@ def sized(
         score = sum(_likelier(rows[sample_of == number]) for number in range(len(samples)))
         if score > best:
             best, change, matrix = score, tried, rows
+    if change < max(LEAST_SIZE, *(sample.evidence.deviation for sample in samples)):
+        return None
     start = max(1, position - change // 2)
     junction = Junction(End(contig, start, True), End(contig, start + change, False), imprecise=True)
     longer = matrix[:, 1] > matrix[:, 0]
