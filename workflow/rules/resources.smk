@@ -173,10 +173,10 @@ def calling_memory(wildcards, input, threads):
 def structural_memory(wildcards, input, threads):
     """Return the megabytes for calling structural variants.
 
-    Each sample has 24 bytes for each 100 bases of the reference, twice while they are summed, and evidence, of which 4
-    bytes for each read are assumed. Each process holds the reads of a locus.
+    Each sample has 4 bytes for each 100 bases of the reference, and evidence, of which 4 bytes for each read are
+    assumed. Each process holds the reads of a locus.
     """
-    evidence = 4 * sum(map(reads_of, SAMPLES)) + 0.5 * len(SAMPLES) * packed_reference()["axis_length"]
+    evidence = 4 * sum(map(reads_of, SAMPLES)) + 0.04 * len(SAMPLES) * packed_reference()["axis_length"]
     return SNAKEMAKE + 400 + 150 * threads + evidence / 1e6
 
 

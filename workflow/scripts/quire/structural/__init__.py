@@ -12,7 +12,6 @@ doi:10.1093/bioinformatics/bts378).
 `discovery`       junctions and insertions near clips that agree, from the reads of all samples.
 `support`         likelihoods of reads and pairs for a variant and for the reference.
 `loci`            where reads are looked at, and which junctions are the same.
-`shifts`          deletions by the distance of mates alone.
 `records`         genotypes and records of the VCF.
 `caller`          from the alignments of all samples to one VCF.
 """

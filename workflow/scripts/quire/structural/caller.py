@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quire.finish.counts.sample import FinishedSample
 from quire.io import samtools, vcf
@@ -23,10 +22,9 @@ from quire.structural.discovery import Sample, discover
 from quire.structural.evidence_cpu import collect, pair_clusters
 from quire.structural.gaps_cpu import Span
 from quire.structural.junctions import End, Junction
-from quire.structural.loci import PAIRS_APART, merged, spans_of
+from quire.structural.loci import merged, spans_of
 from quire.structural.records import DEFINITIONS, FIELDS, ordered, records_of, with_absent, without_conflicts
-from quire.structural.shifts import LEAST_QUALITY, shifts, sized
-from quire.structural.support import Fragments, fragments_at
+from quire.structural.support import fragments_at
 
 logger = logging.getLogger("quire.structural")
 # Of the caller of small variants (`rescore.parameters`); reads across a junction near repeats are less sure of their
@@ -79,7 +77,6 @@ def call_structural(request: StructuralRequest) -> int:
             logger.info("%s: %d clips, %d unusual pairs", called.name, len(evidence.clips), len(evidence.pairs))
         junctions = _junctions(job, samples, request.threads)
         records = _records(job, samples, junctions, request.threads)
-        records = ordered([*records, *_shifted(job, samples, records)], job.reference.contig_names)
     extras = [f"##reference={file_address(request.fasta)}", *DEFINITIONS]
     names = [sample.name for sample in job.samples]
     head = vcf.header(contigs_of(job.reference), names, FIELDS, extras, job.reference.contig_checksums, "4.4")
@@ -132,47 +129,13 @@ def _genotype(
 ) -> list[VariantRecord]:
     records: list[VariantRecord] = []
     for number, junction in junctions:
-        present = _present(job, samples, junction)
-        if present:
-            fragments = fragments_at(job.reference, present, junction, job.parameters, job.engine)
-            records += _made(job, junction, fragments, f"quire.{number + 1}")
-    return records
-
-
-def _ploidies(job: CallingJob, place: tuple[int, int]) -> NDArray[np.int64]:
-    contig = job.reference.contig_names[place[0]]
-    return np.array([sample.ploidies.at(contig, place[1]) for sample in job.samples], np.int64)
-
-
-def _present(job: CallingJob, samples: Sequence[Sample], junction: Junction) -> list[Sample]:
-    ploidies = _ploidies(job, junction.first[:2])
-    return [sample for sample, ploidy in zip(samples, ploidies, strict=True) if ploidy]
-
-
-def _made(job: CallingJob, junction: Junction, fragments: Fragments, name: str) -> list[VariantRecord]:
-    ploidies = _ploidies(job, junction.first[:2])
-    quality = job.parameters.minimum_quality
-    made = records_of(job.reference, junction, fragments, ploidies[ploidies > 0], quality, name)
-    return [with_absent(record, ploidies) for record in made]
-
-
-def _shifted(job: CallingJob, samples: Sequence[Sample], records: Sequence[VariantRecord]) -> list[VariantRecord]:
-    """Return records of deletions that only the distances of mates show, far from those that pass."""
-    known: dict[str, list[int]] = {}
-    for record in records:
-        if record.filters == ():
-            ends = record.start, int(str(record.info.get("END", record.start)))
-            known.setdefault(record.contig, []).extend(ends)
-    places = {name: np.sort(np.array(own)) for name, own in known.items()}
-    found: list[VariantRecord] = []
-    for number, place in enumerate(sorted({place for sample in samples for place in shifts(sample.evidence)})):
-        near = places.get(job.reference.contig_names[place[0]], np.zeros(0))
-        if np.any(np.abs(near - place[1]) <= PAIRS_APART):
+        place = job.reference.contig_names[junction.first.contig], junction.first.position
+        ploidies = np.array([sample.ploidies.at(*place) for sample in job.samples], np.int64)
+        present = [sample for sample, ploidy in zip(samples, ploidies, strict=True) if ploidy]
+        if not present:
             continue
-        junction = Junction(End(*place, True), End(*place, False))
-        present = _present(job, samples, junction)
-        deletion = sized(job.reference, present, place, job.parameters) if present else None
-        if deletion is not None:
-            made = _made(job, *deletion, f"quire.size.{number + 1}")
-            found += [record for record in made if record.filters == () and (record.quality or 0) >= LEAST_QUALITY]
-    return found
+        fragments = fragments_at(job.reference, present, junction, job.parameters, job.engine)
+        quality = job.parameters.minimum_quality
+        made = records_of(job.reference, junction, fragments, ploidies[ploidies > 0], quality, f"quire.{number + 1}")
+        records += [with_absent(record, ploidies) for record in made]
+    return records

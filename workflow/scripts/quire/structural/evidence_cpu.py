@@ -70,21 +70,16 @@ class Evidence(NamedTuple):
         pairs: PAIR[], by contig, side and position.
         split: int64[n, 2], numbers of clips of one read that was aligned in two places, both ways round.
         starts: int32[windows], reads that start in each window of the genome.
-        covering, covered: int32 and int64[windows], usual fragments over each window, and their bases together.
         first_window: int64[contigs + 1], the first window of each contig.
         usual: most bases of a usual fragment.
-        deviation: standard deviation of the bases of a fragment.
     """
 
     clips: NDArray[np.void]
     pairs: NDArray[np.void]
     split: NDArray[np.int64]
     starts: NDArray[np.int32]
-    covering: NDArray[np.int32]
-    covered: NDArray[np.int64]
     first_window: NDArray[np.int64]
     usual: int
-    deviation: float
 
 
 def collect(sample: FinishedSample, scratch: Path, threads: int) -> Evidence:
@@ -92,10 +87,8 @@ def collect(sample: FinishedSample, scratch: Path, threads: int) -> Evidence:
     reference = Reference.open(sample.reference)
     windows = np.concatenate([[0], np.cumsum(-(-reference.contig_lengths // WINDOW))]).astype(np.int64)
     starts = np.zeros(int(windows[-1]), np.int32)
-    # Changes from window to window, until they are summed.
-    covering, covered = np.zeros(len(starts) + 1, np.int32), np.zeros(len(starts) + 1, np.int64)
     clips, pairs = [np.empty(0, CLIP)], [np.empty(0, PAIR)]
-    usual, deviation = 0, 0.0  # fitted to the first batch
+    usual = 0  # fitted to the first batch
     with (
         open_sample(sample, reference, scratch, threads) as (_, batches),
         ThreadPoolExecutor(threads) as pool,
@@ -103,40 +96,30 @@ def collect(sample: FinishedSample, scratch: Path, threads: int) -> Evidence:
         waiting: deque[Future[tuple[NDArray[Any], ...]]] = deque()
 
         def take() -> None:
-            some_clips, some_pairs, some_windows, sizes = waiting.popleft().result()
+            some_clips, some_pairs, some_windows = waiting.popleft().result()
             clips.append(some_clips)
             pairs.append(some_pairs)
             np.add.at(starts, some_windows, 1)
-            long = sizes >= 2 * WINDOW
-            first, size = some_windows[long] + 1, sizes[long]
-            last = first + size // WINDOW - 1
-            for at, sign in ((first, 1), (np.minimum(last, len(starts)), -1)):
-                np.add.at(covering, at, sign)
-                np.add.at(covered, at, sign * size)
 
         for batch in batches:
-            if not usual:
-                usual, deviation = usual_fragment(batch)
+            usual = usual or usual_fragment(batch)
             waiting.append(pool.submit(_scan, batch, windows, usual))
             if len(waiting) > 2 * threads:
                 take()
         while waiting:
             take()
-    order = _sorted(np.concatenate(clips), np.concatenate(pairs))
-    sums = np.cumsum(covering[:-1], dtype=np.int32), np.cumsum(covered[:-1])
-    return Evidence(*order, starts, *sums, windows, usual, deviation)
+    return Evidence(*_sorted(np.concatenate(clips), np.concatenate(pairs)), starts, windows, usual)
 
 
-def usual_fragment(records: Records) -> tuple[int, float]:
-    """Return the most bases of a usual fragment, median and DEVIATIONS deviations by a robust fit, and a deviation."""
+def usual_fragment(records: Records) -> int:
+    """Return the most bases of a usual fragment: by a robust fit, the median and DEVIATIONS standard deviations."""
     fixed = records.fixed
     proper = fixed["flag"] & (sam.FLAG_PROPER_PAIR | _UNWANTED | sam.FLAG_SUPPLEMENTARY) == sam.FLAG_PROPER_PAIR
     sizes = fixed["template_length"][proper & (fixed["template_length"] > 0)]
     if len(sizes) < FITTED_PAIRS:
-        return USUAL_WITHOUT_PAIRS, math.inf
+        return USUAL_WITHOUT_PAIRS
     low, middle, high = np.percentile(sizes, [25, 50, 75])
-    deviation = max(1.0, float(high - low) / 1.349)
-    return int(middle + DEVIATIONS * deviation), deviation
+    return int(middle + DEVIATIONS * (high - low) / 1.349)
 
 
 def _sorted(
@@ -169,14 +152,14 @@ def _scan(records: Records, windows: NDArray[np.int64], usual: int) -> tuple[NDA
         np.zeros(4 * len(records.starts) + len(records.data) // 16, CLIP),
         np.zeros(len(records.starts), PAIR),
     )
-    used, sizes = np.empty(len(records.starts), np.int64), np.zeros(len(records.starts), np.int64)
-    counts = _scan_records(records, windows, usual, clips, pairs, used, sizes)
-    return clips[: counts[0]].copy(), pairs[: counts[1]].copy(), used[: counts[2]].copy(), sizes[: counts[2]].copy()
+    used = np.empty(len(records.starts), np.int64)
+    counts = _scan_records(records, windows, usual, clips, pairs, used)
+    return clips[: counts[0]].copy(), pairs[: counts[1]].copy(), used[: counts[2]].copy()
 
 
 @compiled
-def _scan_records(records, windows, usual, clips, pairs, used, sizes):
-    """Fill clips, pairs, the windows in which reads start and usual fragments that start there; return how many."""
+def _scan_records(records, windows, usual, clips, pairs, used):
+    """Fill clips, pairs and the windows in which reads start; return how many of each."""
     data, starts, fixed = records.data, records.starts, records.fixed
     n_clips, n_pairs, n_used = 0, 0, 0
     for r in range(len(starts)):
@@ -201,9 +184,6 @@ def _scan_records(records, windows, usual, clips, pairs, used, sizes):
         is_primary = not flag & sam.FLAG_SUPPLEMENTARY
         if sure and is_primary:
             used[n_used] = windows[fields.contig] + np.int64(fields.position) // WINDOW
-            mapped = flag & (sam.FLAG_PAIRED | sam.FLAG_MATE_UNMAPPED) == sam.FLAG_PAIRED
-            if mapped and fields.template_length > 0 and not _is_unusual(fields, flag, usual):
-                sizes[n_used] = fields.template_length
             n_used += 1
         unusual = is_primary and sure and _is_unusual(fields, flag, usual)
         for right in range(2):
