@@ -22,6 +22,7 @@ SHARED = {
     "mapping_peers",
     "pairhmm_regions",
     "read_sets",
+    "structural_truth",
 }  # modules, not programs
 MODULES = {path.stem for path in Path(__file__).parents[2].joinpath("bench").glob("[a-z]*.py")}
 
