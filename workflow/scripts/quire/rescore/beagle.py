@@ -32,7 +32,7 @@ def write_beagle(variants: str | Path, output: str | Path) -> int:
 def _lines(stream: Iterator[bytes]) -> Iterator[str]:
     for line in stream:
         contig, position, _, reference, alternate, _, verdict, _, keys, samples = line.rstrip(b"\n").split(b"\t", 9)
-        if len(reference) != 1 or len(alternate) != 1 or alternate not in _BASES or verdict != b"PASS":
+        if verdict != b"PASS" or any(len(allele) != 1 or allele not in _BASES for allele in (reference, alternate)):
             continue
         at = keys.split(b":").index(b"PL")
         texts = [_likelihoods((own.split(b":") + [b"."] * at)[at]) for own in samples.split(b"\t")]
