@@ -62,6 +62,16 @@ def test_genotypes_of_both_samples(called: Path) -> None:
             assert (genotypes, [*record.filter]) == ([[0, 1], [1, 1]], ["PASS"]), str(record)
 
 
+def test_a_sample_without_reads_has_no_genotypes(sample: Called, called: Path) -> None:
+    """Neither does depth give it genotypes, nor does it change those of the others."""
+    write_bam(sample.folder / "none.bam", sample.made.genome, [], 1, "none")
+    with pysam.VariantFile(str(sample.call("het", "hom", "none"))) as more, pysam.VariantFile(str(called)) as fewer:
+        for record, known in zip(more, fewer, strict=True):
+            assert record.samples["none"]["GT"] == (None, None), str(record)
+            assert record.info["AC"] == known.info["AC"]
+            assert record.info["AN"] == 4
+
+
 def test_other_programs_read_it_without_a_warning(called: Path) -> None:
     """Bcftools says nothing about the file."""
     done = subprocess.run(["bcftools", "view", str(called)], capture_output=True, text=True, check=True)

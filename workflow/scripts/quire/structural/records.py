@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import Field, Fields, Value, VariantRecord
 from quire.reference import Reference
-from quire.rescore.genotyping import MAXIMUM_GQ, Call, call_site
+from quire.rescore.genotyping import Call, call_site, likeliest_genotype
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.long_indels import CONFLICT
 from quire.rescore.parameters import INFORMATIVE_LOG10
@@ -129,11 +129,10 @@ def _with_depth(call: Call, junction: Junction, depth: NDArray[np.float64]) -> C
         expected = 1 + change * np.arange(len(own)) / (len(own) - 1)
         by_depth = np.zeros(len(own)) if np.isnan(ratio) else 5 * ((ratio - expected) / deviation) ** 2 * LOG10_OF_E
         both = np.rint(own + np.minimum(by_depth - by_depth.min(), MOST_BY_DEPTH)).astype(np.int64)
-        both -= both.min()
-        copies = int(both.argmin())
+        both, genotype, quality = likeliest_genotype(both, len(own) - 1, 2)
         phreds.append(both)
-        genotypes.append((0,) * (len(own) - 1 - copies) + (1,) * copies)
-        qualities.append(min(int(np.partition(both, 1)[1]), MAXIMUM_GQ))
+        genotypes.append(genotype)
+        qualities.append(quality)
     return replace(call, phreds=phreds, genotypes=genotypes, genotype_qualities=qualities)
 
 

@@ -209,15 +209,24 @@ def _make_call(
         if len(kept) < len(site.alleles):
             own = own[kept_genotypes(ploidy, len(site.alleles), kept)]
         at += count
-        own, best, second = from_the_best(own)
-        called = not (best == 0 and second < NO_CALL_PHRED)
+        own, genotype, genotype_quality = likeliest_genotype(own, ploidy, len(kept))
         subset.append(own)
-        genotypes.append(genotype_members(ploidy, len(kept), best) if called else (NO_CALL,) * ploidy)
-        qualities.append(min(second, MAXIMUM_GQ) if called else NO_CALL)
+        genotypes.append(genotype)
+        qualities.append(genotype_quality)
     by_allele = scored.by_allele
     of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
     depths = allele_depths(of_kept, scored.sample, len(ploidies))
     return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
+
+
+def likeliest_genotype(
+    phreds: NDArray[np.int64], ploidy: int, alleles: int
+) -> tuple[NDArray[np.int64], tuple[int, ...], int]:
+    """Return phreds with the best at 0, its genotype and GQ; NO_CALL for a reference genotype that is uncertain."""
+    own, best, second = from_the_best(phreds)
+    if best == 0 and second < NO_CALL_PHRED:
+        return own, (NO_CALL,) * ploidy, NO_CALL
+    return own, genotype_members(ploidy, alleles, best), min(second, MAXIMUM_GQ)
 
 
 def whole_counts(expected: NDArray[np.float64]) -> list[int]:
