@@ -1,5 +1,7 @@
 """Junctions, against sequences spelled base by base."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,16 +9,18 @@ from hypothesis import strategies as st
 from quire import reference
 from quire.reference import Reference
 from quire.structural.junctions import End, Junction, complement, normalised
+from quire.structural.records import records_of
+from quire.structural.support import Fragments
 
 SIZE = 120
 
 
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> Reference:
-    """Two contigs of few letters, so that junctions often have micro-homology."""
+    """Two contigs of two letters, each the complement of the other, so that most junctions have micro-homology."""
     folder = tmp_path_factory.mktemp("repeated")
     generator = np.random.default_rng(3)
-    texts = ["".join("AC"[code] for code in generator.integers(0, 2, SIZE)) for _ in range(2)]
+    texts = ["".join("AT"[code] for code in generator.integers(0, 2, SIZE)) for _ in range(2)]
     (folder / "genome.fa").write_text("".join(f">c{i}\n{text}\n" for i, text in enumerate(texts)))
     reference.build(folder / "genome.fa", folder / "reference", 1 << 20)
     return Reference.open(folder / "reference")
@@ -80,3 +84,22 @@ def test_kinds(ends: tuple[End, End], inserted: bytes, kind: str, size: int) -> 
     """The kind follows from contigs and sides."""
     junction = Junction(*ends, inserted)
     assert (junction.kind, junction.size) == (kind, size)
+
+
+@settings(deadline=None)
+@given(ENDS, ENDS)
+def test_both_records_tell_their_homology(repeated: Reference, one: End, other: End) -> None:
+    """HOMSEQ is what the reference has where CIPOS says, at both ends of a junction between contigs."""
+    junction = normalised(repeated, one._replace(contig=0), other._replace(contig=1), b"")
+    certain, count = np.array([[-9.0, 0.0]] * 20), np.array([20])
+    flags = np.zeros(20, np.uint8)
+    fragments = Fragments(
+        np.zeros(20, np.int64), flags, flags + 60, certain, np.ones(20), count, count, np.array([[math.nan, math.inf]])
+    )
+    records = records_of(repeated, junction, fragments, np.array([2]), 30.0, "name")
+    assert len(records) == 2
+    for end, record in zip((junction.first, junction.second), records, strict=True):
+        low, high = record.info.get("CIPOS", (0, 0))
+        assert high - low == junction.homology
+        shared = repeated.sequence(record.contig, end.position + low, end.position + high).decode()
+        assert shared == record.info.get("HOMSEQ", [""])[0]

@@ -108,11 +108,11 @@ def records_of(
 
     if junction.kind == "BND":
         one, other = junction.first, junction.second
-        told = _shared_info(reference, junction, one) | {"EVENT": [name]}
         ends = ((one, other, junction.inserted, 1), (other, one, complement(junction.inserted), 2))
         return [
             record(own, _bnd(reference, own, mate, inserted),
-                   {"SVTYPE": "BND", **told, "MATEID": [f"{name}.{3 - number}"]}, f"{name}.{number}")
+                   {"SVTYPE": "BND", **_shared_info(reference, junction, own), "EVENT": [name],
+                    "MATEID": [f"{name}.{3 - number}"]}, f"{name}.{number}")
             for own, mate, inserted, number in ends
         ]  # fmt: skip
     alleles, info = _alleles(reference, junction)
@@ -201,13 +201,16 @@ def _alleles(reference: Reference, junction: Junction) -> tuple[tuple[str, str],
 
 
 def _shared_info(reference: Reference, junction: Junction, end: End) -> dict[str, Value]:
-    if not junction.homology:
+    """Return the INFO of one end's micro-homology."""
+    size = junction.homology
+    if not size:
         return {}
-    text = away(reference, end._replace(right=True), junction.homology)
+    is_least = end == junction.first or junction.second_shift > 0  # of the positions to which the end can be shifted
+    text = away(reference, end._replace(right=is_least), size).tobytes()
     return {
-        "CIPOS": [0, junction.homology],
-        "HOMLEN": [junction.homology],
-        "HOMSEQ": [allele_text(text.tobytes())],
+        "CIPOS": [0, size] if is_least else [-size, 0],
+        "HOMLEN": [size],
+        "HOMSEQ": [allele_text(text if is_least else complement(text))],
     }
 
 
