@@ -174,9 +174,10 @@ def structural_memory(wildcards, input, threads):
     """Return the megabytes for calling structural variants.
 
     Each sample has 4 bytes for each 100 bases of the reference, and evidence, of which 4 bytes for each read are
-    assumed. Each process holds the reads of a locus.
+    assumed. Each process holds the reads of a locus. Without a ledger a read counts as 10 bytes of the alignments.
     """
-    evidence = 4 * sum(map(reads_of, SAMPLES)) + 0.04 * len(SAMPLES) * packed_reference()["axis_length"]
+    reads = sum(min(reads_of(sample), size(path) * 1e5) for sample, path in zip(SAMPLES, input.alignments))
+    evidence = 4 * reads + 0.04 * len(SAMPLES) * packed_reference()["axis_length"]
     return SNAKEMAKE + 400 + 150 * threads + evidence / 1e6
 
 
