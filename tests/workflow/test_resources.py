@@ -75,21 +75,6 @@ MAPPED = [
 
 
 @pytest.mark.parametrize(("axis", "reads", "threads", "took"), MAPPED)
-def test_structural_variants_ask_for_memory_without_a_ledger(tmp_path: Path) -> None:
-    """The alignments then bound their reads; before they exist, Snakemake asks again, as for other jobs."""
-    asked = functions(tmp_path, 1000)
-    job = Named(alignments=[str(tmp_path / f"{name}.bam") for name in asked.SAMPLES])
-    with pytest.raises(FileNotFoundError):
-        asked.structural_memory(Named(), job, 16)
-    for path in job.alignments:
-        Path(path).write_bytes(bytes(10 * MEGABYTE))
-    without = asked.structural_memory(Named(), job, 16)
-    asked.LEDGER.mkdir()
-    for name in asked.SAMPLES:
-        write_json_atomic(asked.LEDGER / f"{name}.json", {"counts": {"records_out": 100_000}})
-    assert 7 < without - asked.structural_memory(Named(), job, 16) < 8
-
-
 def test_mapping_asks_for_what_it_takes(axis: int, reads: int, threads: int, took: int, tmp_path: Path) -> None:
     inputs = Named(fq1=[hole(tmp_path / "a.gz", reads)], fq2=[], bam=[])
     asked = functions(tmp_path, axis).mapping_memory(None, inputs, threads)
@@ -236,3 +221,18 @@ def test_jobs_of_a_run_ask_as_the_functions_say(finished: Run) -> None:
     unit = Named(fq1=[finished.units[0]["fq1"]], fq2=[finished.units[0]["fq2"]], bam=[])
     expected = functions(finished.folder, axis, cards=1).mapping_memory(None, unit, 2)
     assert f"mem_mb={int(expected)}," in asked["map_unit"]
+
+
+def test_structural_variants_ask_for_memory_without_a_ledger(tmp_path: Path) -> None:
+    """The alignments then bound their reads; before they exist, Snakemake asks again, as for other jobs."""
+    asked = functions(tmp_path, 1000)
+    job = Named(alignments=[str(tmp_path / f"{name}.bam") for name in asked.SAMPLES])
+    with pytest.raises(FileNotFoundError):
+        asked.structural_memory(Named(), job, 16)
+    for path in job.alignments:
+        Path(path).write_bytes(bytes(10 * MEGABYTE))
+    without = asked.structural_memory(Named(), job, 16)
+    asked.LEDGER.mkdir()
+    for name in asked.SAMPLES:
+        write_json_atomic(asked.LEDGER / f"{name}.json", {"counts": {"records_out": 100_000}})
+    assert 7 < without - asked.structural_memory(Named(), job, 16) < 8
