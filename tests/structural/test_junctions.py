@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quire import reference
 from quire.reference import Reference
 from quire.structural.junctions import End, Junction, complement, normalised
+from quire.structural.loci import merged
 from quire.structural.records import records_of
 from quire.structural.support import Fragments
 
@@ -103,3 +104,10 @@ def test_both_records_tell_their_homology(repeated: Reference, one: End, other: 
         assert high - low == junction.homology
         shared = repeated.sequence(record.contig, end.position + low, end.position + high).decode()
         assert shared == record.info.get("HOMSEQ", [""])[0]
+
+
+def test_junctions_that_differ_in_their_known_bases_alone_are_ordered() -> None:
+    """A deletion with inserted bases, and an insertion between the same ends that begins with these."""
+    ends, bases = (End(0, 100, True), End(0, 160, False)), bytes(24)
+    deletion, insertion = Junction(*ends, bases), Junction(*ends, bases, ending=bytes(9))
+    assert merged([insertion, deletion]) == [deletion, insertion]

@@ -62,7 +62,8 @@ def merged(found: Iterable[Junction]) -> list[Junction]:
         elif one.kind == "INV" and equal.first.right != one.first.right and not equal.both:
             for own in (kept, by_place[equal.first.contig, equal.first.position // 1000]):
                 own[own.index(equal)] = replace(equal, both=True)
-    return sorted(one for one in kept if not _is_part_of_insertion(one, by_place))
+    left = (one for one in kept if not _is_part_of_insertion(one, by_place))
+    return sorted(left, key=lambda one: (one.first, one.second, _rank(one), one))
 
 
 def _rank(junction: Junction) -> int:
