@@ -66,7 +66,7 @@ class StructuralRequest(NamedTuple):
 def call_structural(request: StructuralRequest) -> int:
     """Call the structural variants of all samples together, write the VCF, and return the number of records."""
     with scratch_directory(request.output.parent, f"{request.output.name}.decoded") as scratch:
-        samples_given = [_decoded(given, number, request, scratch) for number, given in enumerate(request.samples)]
+        samples_given = _decoded(request, scratch)
         inputs = samples_given, PARAMETERS, None, request.ploidy_regions
         job = open_job(Output.VARIANTS, request.reference_directory, *inputs)
         samples = []
@@ -85,15 +85,17 @@ def call_structural(request: StructuralRequest) -> int:
         return join([scratch / "part.vcf.gz"], request.output, request.output_index)
 
 
-def _decoded(given: Mapping[str, Any], number: int, request: StructuralRequest, scratch: Path) -> Mapping[str, Any]:
-    """Return a sample with its alignments as BAM: samtools would take long to decode a CRAM locus by locus."""
-    alignments = Path(given["bam"])
-    if alignments.suffix != ".cram":
-        return given
-    bam = scratch / f"{number}.bam"
-    samtools.to_bam(alignments, bam, indexed_fasta(request.fasta, scratch), request.threads)
-    samtools.index(bam, Path(f"{bam}.csi"), "csi", request.threads)
-    return {**given, "bam": str(bam)}
+def _decoded(request: StructuralRequest, scratch: Path) -> list[Mapping[str, Any]]:
+    """Return the samples with BAMs: samtools would take long to decode a CRAM locus by locus."""
+    samples, fasta = list(request.samples), None
+    for number, given in enumerate(samples):
+        if Path(given["bam"]).suffix == ".cram":
+            fasta = fasta or indexed_fasta(request.fasta, scratch)
+            bam = scratch / f"{number}.bam"
+            samtools.to_bam(Path(given["bam"]), bam, fasta, request.threads)
+            samtools.index(bam, Path(f"{bam}.csi"), "csi", request.threads)
+            samples[number] = {**given, "bam": str(bam)}
+    return samples
 
 
 def _junctions(job: CallingJob, samples: Sequence[Sample], threads: int) -> list[Junction]:
