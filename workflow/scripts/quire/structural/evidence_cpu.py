@@ -1,6 +1,6 @@
 """Evidence of breakpoints in a sample's records, collected in one pass over its file by several threads.
 
-Only what few reads show is kept: a clip takes 24 bytes, an unusual pair 28.
+Only what few reads show is kept: a clip takes 22 bytes, an unusual pair 27.
 """
 
 import math
