@@ -143,6 +143,23 @@ def test_crams_give_the_same(sample: Called, called: Path) -> None:
     assert not [path for path in sample.folder.iterdir() if "decoded" in path.name]
 
 
+def test_contigs_joined_at_their_ends(sample: Called) -> None:
+    """The last bases of two contigs, or the first ones, are joined: breakpoints after all bases, and before them."""
+    one, two = PLAIN[0][0], PLAIN[1][0]
+    assert isinstance(one, Piece)
+    assert isinstance(two, Piece)
+    for name, joined, positions in (
+        ("tails", [one, two._replace(reverse=True)], {("one", ONE), ("two", TWO)}),
+        ("heads", [one._replace(reverse=True), two], {("one", 1), ("two", 1)}),
+    ):
+        write_bam(sample.folder / f"{name}.bam", sample.made.genome, [[joined], [joined]], DEPTH, name, 9)
+        pysam.index(str(sample.folder / f"{name}.bam"))
+        with pysam.VariantFile(str(sample.call(name))) as variants:
+            found = {(record.contig, record.pos): record for record in variants}
+        assert set(found) == positions
+        assert all([*record.filter] == ["PASS"] and record.samples[0]["GT"] == (1, 1) for record in found.values())
+
+
 def test_nothing_in_plain_reads(sample: Called) -> None:
     """Reads of the reference alone give no record."""
     write_bam(sample.folder / "plain.bam", sample.made.genome, [PLAIN, PLAIN], DEPTH, "plain", 7)

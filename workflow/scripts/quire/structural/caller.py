@@ -99,7 +99,7 @@ def _decoded(request: StructuralRequest, scratch: Path) -> list[Mapping[str, Any
 
 
 def _junctions(job: CallingJob, samples: Sequence[Sample], threads: int) -> list[Junction]:
-    spans = spans_of([sample.evidence for sample in samples], job.reference.contig_lengths.tolist())
+    spans = spans_of([sample.evidence for sample in samples], len(job.reference.contig_names))
     found: list[Junction] = []
     for some in in_processes(partial(_discover, job, samples), spans, threads, LOAD):
         found += some

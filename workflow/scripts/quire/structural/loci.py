@@ -20,13 +20,13 @@ PAIRS_APART = 700  # bases between ends that only pairs show and others
 INSERTIONS_APART = 40  # most bases between insertions that count as the same
 
 
-def spans_of(evidences: Sequence[Evidence], lengths: Sequence[int]) -> list[Span]:
-    """Return the spans of all loci, in order and disjoint."""
+def spans_of(evidences: Sequence[Evidence], contigs: int) -> list[Span]:
+    """Return the spans of all loci, in order and disjoint; a span may end after its contig, as a breakpoint may."""
     spans: list[Span] = []
-    for contig, length in enumerate(lengths):
+    for contig in range(contigs):
         places = np.unique(np.concatenate([_agreeing(evidence, contig) for evidence in evidences]))
         for place in places.tolist():
-            low, high = max(0, place - PADDING), min(length, place + PADDING)
+            low, high = max(0, place - PADDING), place + PADDING
             last = spans[-1] if spans else Span(-1, 0, 0)
             if last.contig == contig and low - last.end <= JOINED and high - last.start <= LONGEST_SPAN:
                 spans[-1] = Span(contig, last.start, max(high, last.end))

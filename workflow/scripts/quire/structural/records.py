@@ -78,7 +78,7 @@ def records_of(
 ) -> list[VariantRecord]:
     """Return the records of a junction, two for a BND; none if no sample carries it."""
     start = junction.first.position - 1
-    if start < 0 or not len(fragments.sample):
+    if (start < 0 and junction.kind != "BND") or not len(fragments.sample):
         return []
     site = Site(start, (b"\0", b"\0\1"), np.eye(2, dtype=np.bool_))  # to the model, an indel
     call = call_site(site, fragments.matrix, fragments.sample, ploidies, minimum_quality, False)

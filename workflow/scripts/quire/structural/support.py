@@ -98,7 +98,9 @@ def haplotypes_at(reference: Reference, junction: Junction, which: int) -> tuple
     else:
         beyond = inserted + back(reference, other, FLANK).tobytes()
     before = complement(back(reference, own, FLANK))
-    pair = before + away(reference, own, FLANK).tobytes(), before + beyond[:FLANK]
+    # Nothing follows the end of a contig; N would fit all reads.
+    room = int(reference.contig_lengths[own.contig]) - own.position if own.right else own.position
+    pair = before + away(reference, own, min(FLANK, room)).tobytes(), before + beyond[:FLANK]
     return pair if own.right else (complement(pair[0]), complement(pair[1]))
 
 
