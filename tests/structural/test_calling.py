@@ -160,6 +160,31 @@ def test_contigs_joined_at_their_ends(sample: Called) -> None:
         assert all([*record.filter] == ["PASS"] and record.samples[0]["GT"] == (1, 1) for record in found.values())
 
 
+def test_gaps_of_the_reference(tmp_path: Path) -> None:
+    """N beside a junction fits no read, and the gap alone is no deletion."""
+    generator = np.random.default_rng(2)
+    known = ["".join("ACGT"[code] for code in generator.integers(0, 4, 1000)) for _ in range(2)]
+    genome = {"one": known[0] + "N" * 300 + known[1]}
+    (tmp_path / "genome.fa").write_text(f">one\n{genome['one']}\n")
+    reference.build(tmp_path / "genome.fa", tmp_path / "reference", 1 << 20)
+    for name, start, end, count in (("over", 900, 1400, 1), ("gap", 1000, 1300, 0)):
+        own: list[Chromosome] = [[Piece("one", 0, start), Piece("one", end, 2300)]]
+        bam, output = tmp_path / f"{name}.bam", tmp_path / f"{name}.vcf.gz"
+        write_bam(bam, genome, [own, own], DEPTH, name, 1)
+        pysam.index(str(bam))
+        samples = [{"sample": name, "ploidy": 2, "bam": str(bam)}]
+        files = tmp_path / "reference", samples, output, Path(f"{output}.tbi"), tmp_path / "genome.fa"
+        call_structural(StructuralRequest(*files, 1))
+        with pysam.VariantFile(str(output)) as variants:
+            found = [*variants]
+        assert len(found) == count
+        for record in found:
+            assert record.pos <= start <= record.pos + record.info.get("HOMLEN", (0,))[0]
+            assert record.info["SVLEN"] == (end - start,)
+            assert record.samples[0]["GT"] == (1, 1)
+            assert record.samples[0]["SR"] > 20
+
+
 def test_nothing_in_plain_reads(sample: Called) -> None:
     """Reads of the reference alone give no record."""
     write_bam(sample.folder / "plain.bam", sample.made.genome, [PLAIN, PLAIN], DEPTH, "plain", 7)

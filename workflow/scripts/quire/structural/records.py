@@ -15,8 +15,9 @@ from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.records import FIELDS as CALL_FIELDS
 from quire.rescore.records import allele_text, variant_record
 from quire.simd.powers_of_ten import LOG10_OF_E
+from quire.structural import SHORTEST
 from quire.structural.junctions import End, Junction, away, complement
-from quire.structural.support import Fragments
+from quire.structural.support import Fragments, known_bases
 
 LONGEST_DELETION_IN_LETTERS = 1000
 LEAST_FRAGMENTS, LEAST_SHARE = 3, 0.2  # of one sample that must show the junction
@@ -78,7 +79,7 @@ def records_of(
 ) -> list[VariantRecord]:
     """Return the records of a junction, two for a BND; none if no sample carries it."""
     start = junction.first.position - 1
-    if (start < 0 and junction.kind != "BND") or not len(fragments.sample):
+    if (start < 0 and junction.kind != "BND") or not len(fragments.sample) or _is_gap(reference, junction):
         return []
     site = Site(start, (b"\0", b"\0\1"), np.eye(2, dtype=np.bool_))  # to the model, an indel
     call = call_site(site, fragments.matrix, fragments.sample, ploidies, minimum_quality, False)
@@ -117,6 +118,12 @@ def records_of(
         ]  # fmt: skip
     alleles, info = _alleles(reference, junction)
     return [record(junction.first, alleles, info, name)]
+
+
+def _is_gap(reference: Reference, junction: Junction) -> bool:
+    """Return True for a deletion of a gap of the reference alone, whose size says nothing."""
+    ends = junction.first, junction.second
+    return junction.kind == "DEL" and not any(known_bases(away(reference, end, SHORTEST)) for end in ends)
 
 
 def _with_depth(call: Call, junction: Junction, depth: NDArray[np.float64]) -> Call:

@@ -35,6 +35,7 @@ DOUBLE_LOG10 = -DILUTION_POWER * float(log10(np.array([2.0]))[0])  # of a pair t
 SHARE_OF_USUAL = {"DEL": 1.0, "DUP": 0.5, "INV": 0.5}  # shortest variants that pairs tell, by their usual distance
 OVERLAP = 15  # bases by which a read of a pair may reach over an end
 LONGEST_READ = 1000
+_GAP = bytes([4]) * 10  # N
 
 
 class Fragments(NamedTuple):
@@ -85,23 +86,26 @@ def haplotypes_at(reference: Reference, junction: Junction, which: int) -> tuple
         (contig, start, _), end = junction.first, junction.second.position
         left, right = End(contig, start, True), End(contig, end, False)
         unit = back(reference, left._replace(right=False), end - start).tobytes()
-        before = complement(back(reference, left, FLANK))
-        middle, after = complement(junction.inserted), back(reference, right, FLANK).tobytes()
+        before = complement(known_bases(back(reference, left, FLANK)))
+        middle, after = complement(junction.inserted), known_bases(back(reference, right, FLANK))
         own = junction.first if which == 0 else junction.second
         own = own._replace(right=True)
-        plain = complement(back(reference, own, FLANK)) + away(reference, own, FLANK).tobytes()
+        plain = complement(known_bases(back(reference, own, FLANK))) + known_bases(away(reference, own, FLANK))
         return plain, before + unit + middle + unit + after
     own, other = (junction.first, junction.second) if which == 0 else (junction.second, junction.first)
     inserted = junction.inserted if which == 0 else complement(junction.inserted)
     if junction.ending is not None:
         beyond = junction.inserted if which == 0 else complement(junction.ending)
     else:
-        beyond = inserted + back(reference, other, FLANK).tobytes()
-    before = complement(back(reference, own, FLANK))
-    # Nothing follows the end of a contig; N would fit all reads.
-    room = int(reference.contig_lengths[own.contig]) - own.position if own.right else own.position
-    pair = before + away(reference, own, min(FLANK, room)).tobytes(), before + beyond[:FLANK]
+        beyond = inserted + known_bases(back(reference, other, FLANK))
+    before = complement(known_bases(back(reference, own, FLANK)))
+    pair = before + known_bases(away(reference, own, FLANK)), before + beyond[:FLANK]
     return pair if own.right else (complement(pair[0]), complement(pair[1]))
+
+
+def known_bases(codes: NDArray[np.uint8]) -> bytes:
+    """Return the bases before the first gap of the reference or the end of its contig: N fits all reads."""
+    return codes.tobytes().partition(_GAP)[0]
 
 
 def fragments_at(
