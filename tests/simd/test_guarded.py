@@ -61,7 +61,7 @@ KERNELS = [
     "tests/simd/test_bases.py::test_random_reads_at_all_ends_of_the_batch[True]",
     "tests/algorithms/complete/test_search.py::test_the_longest_reads",
     "tests/algorithms/test_pairhmm.py::test_real_regions",
-    "tests/algorithms/test_suffix_array_library.py",
+    "tests/algorithms/test_suffix_array.py",
 ]
 
 

@@ -207,7 +207,8 @@ def test_guard_hides_what_the_environment_lacks(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("index_of_packages")
 def test_every_rule_runs_in_its_environment(tmp_path: Path, big_folder: Path) -> None:
     """With `--use-conda`, every rule from FASTQ to report imports only from its own environment."""
-    run = Run(tmp_path / "run", config={"report": {"truth": TRUTH}, "callable": {"minimum_depth": 4}, **SEARCHES})
+    config = {"report": {"truth": TRUTH}, "callable": {"minimum_depth": 4}, "structural": {"enabled": True}, **SEARCHES}
+    run = Run(tmp_path / "run", config=config)
     sites, genes = run.folder / "sites.vcf", run.folder / "genes.gff3"
     sites.write_text("##fileformat=VCFv4.2\nchr22\t20000\t.\tA\tC\t.\tPASS\tAF=0.4\n")
     genes.write_text(GENES)
