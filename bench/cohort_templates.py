@@ -1,4 +1,4 @@
-"""What the records of simulated gVCFs hold apart from their alleles: Quire's records of real reads.
+"""Templates for the records of simulated gVCFs, apart from their alleles: Quire's records of real reads.
 
 NA12878 of GATK's regression test is called at five depths around 30x, 450 kb of chr20 and
 chr21. `bench.cohort_samples` takes reference blocks and the values of variants from these gVCFs.
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class Templates(NamedTuple):
-    """What real gVCFs hold.
+    """Blocks and values of real gVCFs.
 
     Attributes:
         blocks: blocks of all windows; the last window has no reads.

@@ -108,7 +108,7 @@ def test_bins_count_predicted_and_observed_errors() -> None:
 
 
 def test_recalibration_helps_where_values_lie(tmp_path: Path) -> None:
-    """Of calls of Phred 60 every tenth is an error."""
+    """Every tenth call of Phred 60 is an error."""
     calls = [Judged(60.0, number % 10 == 0) for number in range(1000)]
     before, after = log_losses(calls, calls)
     assert before == pytest.approx(0.1 * 6 * np.log(10), rel=1e-3)

@@ -62,7 +62,7 @@ def test_cells_of_a_heat_map_have_their_levels() -> None:
 
 
 def test_a_large_cohort_has_no_row_for_each_sample(run: Run, tmp_path: Path) -> None:
-    """Of sixty samples, one with few reads and two of one person are named; the others are in the table beside it."""
+    """One of sixty samples has few reads and two are one person: these are named, the others are in a table."""
     names = [f"sample_{number}" for number in range(60)]
     content = read_json(run.variants)
     (one,) = content["samples"].values()

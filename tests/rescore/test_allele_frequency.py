@@ -129,7 +129,7 @@ def test_probability_of_no_copies(data: st.DataObject) -> None:
 
 
 def test_two_reads_of_one_sample_say_more_than_one_of_each_of_two() -> None:
-    """Of 20 samples, and of 1,500: an error in two samples is likelier than a variant that both carry."""
+    """With 20 samples, and with 1,500, an error in two of them is likelier than a variant that both carry."""
     for samples in (20, 1500):
         ploidies, pseudocounts = np.full(samples, 2), np.array([10.0, 0.01])
         flat, one, two = ([0.0, -0.3, -3.5], [-3.7, 0.0, -0.3], [-7.4, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""What other programs read in the joint VCF: pixy, bio2zarr and sgkit (make cohort-tools pixy)."""
+"""The joint VCF as other programs read it: pixy, bio2zarr and sgkit (make cohort-tools pixy)."""
 
 import csv
 import json

@@ -10,7 +10,7 @@ import pytest
 from quire import reference
 from quire.finish.counts.sample import FinishedSample
 from quire.structural.caller import StructuralRequest, call_structural
-from quire.structural.evidence_cpu import LEAST_CLIP, WINDOW, collect
+from quire.structural.evidence_cpu import LEAST_CLIP, LEAST_GAP, WINDOW, collect
 
 from tests.support.rearranged import Chromosome, Piece, write_bam
 from tests.support.rearranged_genome import ONE, PLAIN, TWO, RearrangedGenome
@@ -89,6 +89,23 @@ def test_threads_change_nothing(sample: Called, called: Path) -> None:
         assert np.array_equal(getattr(one, name), getattr(four, name)), name
     bytes_of_two = called.read_bytes()
     assert sample.call("het", "hom", threads=1).read_bytes() == bytes_of_two
+
+
+def test_alignments_of_many_gaps_have_room(sample: Called) -> None:
+    """Each long gap gives two rows, however many of them an alignment has."""
+    path, gaps = sample.folder / "gaps.bam", 150
+    with pysam.AlignmentFile(str(sample.folder / "het.bam")) as bam:
+        header = bam.header
+    with pysam.AlignmentFile(str(path), "wb", header=header) as made:
+        for number in range(3):
+            record = pysam.AlignedSegment(header)
+            record.query_name, record.reference_id, record.reference_start, record.mapping_quality = "r", 0, number, 60
+            record.query_sequence = "A" * (gaps + 1)
+            record.cigartuples = [*[(0, 1), (2, LEAST_GAP)] * gaps, (0, 1)]
+            made.write(record)
+    pysam.index(str(path))
+    files = path, sample.folder / "reference", sample.folder / "genome.fa"
+    assert len(collect(FinishedSample("gaps", *files), sample.folder / "scratch", 1).clips) == 3 * 2 * gaps
 
 
 def test_evidence_is_that_of_each_record(sample: Called) -> None:

@@ -1,4 +1,4 @@
-"""What jobs ask for, by the functions of workflow/rules/resources.smk, next to what they took when measured."""
+"""Requests of jobs, by the functions of workflow/rules/resources.smk, next to what they took when measured."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What genotypes say about a pedigree: Mendelian errors of children, and relatives whose kinship contradicts it."""
+"""Checks of a pedigree by genotypes: Mendelian errors of children, and relatives whose kinship contradicts it."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -147,11 +147,10 @@ def within(rows: NDArray[np.void], contig: int, right: bool, low: int, high: int
 
 
 def _scan(records: Records, windows: NDArray[np.int64], usual: int) -> tuple[NDArray[Any], ...]:
-    # Room for every clip and gap; pages that are not written take no memory.
-    clips, pairs = (
-        np.zeros(4 * len(records.starts) + len(records.data) // 16, CLIP),
-        np.zeros(len(records.starts), PAIR),
-    )
+    # Two rows for the clips of a record, and two for each four bytes of a CIGAR. Pages that are not written take no
+    # memory.
+    clips = np.zeros(2 * len(records.starts) + len(records.data) // 2, CLIP)
+    pairs = np.zeros(len(records.starts), PAIR)
     used = np.empty(len(records.starts), np.int64)
     counts = _scan_records(records, windows, usual, clips, pairs, used)
     return clips[: counts[0]].copy(), pairs[: counts[1]].copy(), used[: counts[2]].copy()

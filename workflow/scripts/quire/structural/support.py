@@ -206,7 +206,7 @@ def _turned(end: End) -> End:
 def _diluted(
     junction: Junction, scored: NDArray[np.float64], difference: NDArray[np.float64], length: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the likelihoods, corrected for the number of places at which a haplotype gives reads of a kind."""
+    """Return the likelihoods, corrected for the number of places at which each haplotype yields such reads."""
     scored = scored.copy()
     if junction.kind == "DUP":
         # The duplicated haplotype also has the reference around each end.

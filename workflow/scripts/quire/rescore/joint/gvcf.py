@@ -15,7 +15,7 @@ MISSING = -1
 
 
 class Head(NamedTuple):
-    """What the header of a gVCF says.
+    """The header of a gVCF.
 
     Attributes:
         samples: names.
