@@ -9,12 +9,13 @@ from quire.buckets.cpu import deal
 from quire.buckets.file import BucketFile, open_buckets
 from quire.finish.counts.outputs import TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
+from quire.finish.evidence_cpu import EvidenceCollector
 from quire.finish.marking import Marking
 from quire.finish.ranges_cpu import finish_range, ranges
 from quire.finish.sorting import Effort, SortedFile, sort_and_mark
 from quire.io.bam.decode_cpu import records_of
 from quire.io.bam.layout import FIXED_FIELDS
-from quire.reference import build
+from quire.reference import Reference, build
 from quire.sam import FLAG_FIRST_OF_PAIR, FLAG_PAIRED, FLAG_SECOND_OF_PAIR
 
 from tests.support.no_counting import NoCounting
@@ -35,13 +36,14 @@ def run(optical: bool, umis: bool) -> None:
                 record = np.frombuffer(bytearray(_record(flag)), np.uint8)  # writable, as in production
                 buckets.write(deal(records_of(record), buckets.genome))
         units, marking = [(stack.enter_context(BucketFile(unit)), 0)], Marking(100 if optical else None, umis)
-        sort_and_mark("compiling", units, SortedFile(ordered, index), Effort(1, 50), NoCounting(), marking)
+        fasta.write_text(f">contig\n{('ACGT' * _BASES)[:_BASES]}\n")
+        build(fasta, packed, 1 << 20)
+        evidence = EvidenceCollector(Reference.open(packed), 1000)
+        sort_and_mark("compiling", units, SortedFile(ordered, index), Effort(1, 50), NoCounting(), marking, evidence)
         genome = units[0][0].genome
         for part in ranges(units, genome, 0):  # the kernels for a deep bucket, which is split
             finish_range(part, genome, 1, 0, marking)
-        fasta.write_text(f">contig\n{('ACGT' * _BASES)[:_BASES]}\n")
         bed.write_text(f"contig\t0\t{_BASES}\n")
-        build(fasta, packed, 1 << 20)
         outputs = TargetOutputs(Path(folder) / "target.json", Path(folder) / "low.bed.gz", 1)
         count_target(FinishedSample("compiling", ordered, packed, fasta), bed, outputs, 1)
 

@@ -9,8 +9,9 @@ import pysam
 import pytest
 from quire import reference
 from quire.finish.counts.sample import FinishedSample
+from quire.finish.evidence_cpu import LEAST_CLIP, LEAST_GAP, WINDOW
 from quire.structural.caller import StructuralRequest, call_structural
-from quire.structural.evidence_cpu import LEAST_CLIP, LEAST_GAP, WINDOW, collect
+from quire.structural.evidence_cpu import collect
 
 from tests.support.rearranged import Chromosome, Piece, write_bam
 from tests.support.rearranged_genome import ONE, PLAIN, TWO, RearrangedGenome

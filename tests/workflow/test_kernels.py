@@ -50,6 +50,7 @@ from quire.align.unit_files import MappingSettings, UnitInputs
 from quire.buckets.file import UnitFiles
 from quire.finish.counts.outputs import CountsOutputs, TargetOutputs, count_target
 from quire.finish.counts.sample import FinishedSample
+from quire.finish.evidence_cpu import EvidenceOutput
 from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
 from quire.finish.sorting import Effort
@@ -68,6 +69,7 @@ finish_sample(
     SampleOutputs(
         bam, CountsOutputs(folder / "counts.json", folder / "windows.bed.gz", folder / "low.bed.gz", 10),
         folder / "duplicates.tsv", folder / "sample.json",
+        EvidenceOutput(folder / "evidence.npz", [folder / "insert_size.json"], True),
     ),
     SampleFormat("bam", "bai", fasta), Marking(), Effort(1, 2000),
 )

@@ -51,6 +51,7 @@ def functions(folder: Path, axis: int = 0, cards: int = 0, **settings: dict[str,
         "MAYBE_CARDS": cards,
         "CARDS": 0,
         "GVCF": False,
+        "STRUCTURAL": bool(settings.get("structural")),
         "SAMPLES": ["one", "two"],
         "LEDGER": folder / "ledger",
         "PIECES": folder / "pieces.json",
@@ -125,6 +126,9 @@ def test_memory_of_finishing(tmp_path: Path) -> None:
     assert asked == sorted(asked)
     assert asked[0] < asked[1] < asked[2] == asked[3]
     assert asked[3] < asked[4] < asked[5] == 4000
+    with_evidence = functions(tmp_path, 3 * 10**9, UNITS=units, structural={"enabled": True})
+    largest = Named(units=[os.path.dirname(hole(tmp_path / "large/records.0", 44_000))])
+    assert 4000 + 1400 < with_evidence.finishing_memory(Named(sample="one"), largest, 16) < 4000 + 1500
 
 
 def test_a_sample_is_sized_before_it_is_mapped(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ rule finish_sample:
         umi=SETTINGS["align"]["umi"],
         # A namespace: another depth must not finish the sample again, but only list_low_coverage counts again.
         low=SimpleNamespace(depth=SETTINGS["align"]["low_depth"]),
+        # As above: for samples that are finished already, call_structural reads the alignments.
+        evidence=SimpleNamespace(is_wanted=STRUCTURAL),
         digest=sources.digest("finish_sample.py"),
     script:
         "../scripts/finish_sample.py"

@@ -179,6 +179,7 @@ def outputs_of_finishing(ending):
         "counts": ALIGN / "units/{sample}.counts.json",
         "windows": ALIGN / "{sample}.coverage.bed.gz",
         "low_coverage": ALIGN / "units/{sample}.low_coverage.bed.gz",
+        "evidence": ALIGN / "units/{sample}.evidence.npz",
         "ledger": LEDGER / "{sample}.json",
     }
 

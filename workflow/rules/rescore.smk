@@ -228,6 +228,7 @@ if STRUCTURAL:
         input:
             alignments=[finished_as(sample) for sample in SAMPLES],
             indices=[finished_index_of(sample) for sample in SAMPLES],
+            evidence=expand(ALIGN / "units/{sample}.evidence.npz", sample=SAMPLES),
             reference=REFERENCE,
             fasta=FASTA,
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],

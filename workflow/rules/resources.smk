@@ -108,12 +108,13 @@ def finishing_memory(wildcards, input, threads):
     """Return the megabytes for finishing a sample, which are also those that it plans with.
 
     Each thread holds a range of the genome at five times the size of its records, and most of as many wait to be
-    written. A range of a deep target has up to 268 MB.
+    written. A range of a deep target has up to 268 MB. Evidence of breakpoints is as in `structural_memory`.
     """
     held, axis = 3.3 * records(wildcards, input), packed_reference()["axis_length"]
     ranges = min(4096, max(1, axis >> 17))
     held = min(held, max(268, 1.7 * threads * held / ranges))
-    return min(4000, 1.1 * (SNAKEMAKE + 300 + axis / 4e6 + 5 * held))
+    evidence = (0.03 * records(wildcards, input) + 0.04 * axis / 1e6) * STRUCTURAL
+    return min(4000, 1.1 * (SNAKEMAKE + 300 + axis / 4e6 + 5 * held)) + evidence
 
 
 def finishing_disk(wildcards, input):

@@ -8,10 +8,13 @@ from quire.structural.caller import StructuralRequest, call_structural
 
 with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     many_threads.prepare()
-    samples = zip(job.params.samples.items(), job.input.alignments, strict=True)
+    files = zip(job.input.alignments, job.input.evidence, strict=True)
     request = StructuralRequest(
         reference_directory=Path(job.input.reference).parent,
-        samples=[{"sample": sample, **facts, "bam": path} for (sample, facts), path in samples],
+        samples=[
+            {"sample": sample, **facts, "bam": path, "evidence": Path(evidence)}
+            for (sample, facts), (path, evidence) in zip(job.params.samples.items(), files, strict=True)
+        ],
         output=Path(job.output.variants),
         output_index=Path(job.output.index),
         fasta=Path(job.input.fasta),

@@ -6,6 +6,7 @@ from quire import many_threads
 from quire.buckets.file import UnitFiles
 from quire.finish.counts.outputs import CountsOutputs
 from quire.finish.earlier_cpu import keep_units
+from quire.finish.evidence_cpu import EvidenceOutput
 from quire.finish.marking import Marking
 from quire.finish.sample import SampleFormat, SampleOutputs, UnsortedUnit, finish_sample
 from quire.finish.sorting import Effort
@@ -27,6 +28,9 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
             CountsOutputs(*map(Path, counts), job.params.low.depth),
             Path(job.output.duplicates),
             Path(job.output.ledger),
+            EvidenceOutput(
+                Path(job.output.evidence), [*map(Path, job.input.insert_sizes)], job.params.evidence.is_wanted
+            ),
         ),
         kind=SampleFormat(
             job.params.format, job.params.index_format, Path(job.input.fasta), job.params.finished.assembly

@@ -17,6 +17,7 @@ from quire.buckets.file import BucketFile
 from quire.errors import QuireError
 from quire.finish.counts.outputs import CountsOutputs, CountsWriter
 from quire.finish.counts.sample import read_groups
+from quire.finish.evidence_cpu import EvidenceCollector, EvidenceOutput, usual_of_units, write_evidence
 from quire.finish.marking import Marking
 from quire.finish.sorting import Effort, SortedFile, sort_and_mark, sorted_header
 from quire.io import samtools
@@ -45,7 +46,7 @@ class UnsortedUnit:
 
 @dataclass(frozen=True)
 class SampleOutputs:
-    """Output files of a finished sample: BAM or CRAM, counts, TSV of the libraries, and JSON of the ledger.
+    """Output files of a finished sample: BAM or CRAM, counts, TSV of the libraries, JSON of the ledger, and evidence.
 
     The index has the path of the alignments with `.bai`, `.csi` or, for CRAM, `.crai` appended.
     """
@@ -54,6 +55,7 @@ class SampleOutputs:
     counts: CountsOutputs
     duplicates: Path
     ledger: Path
+    evidence: EvidenceOutput | None = None
 
 
 class LibraryCounts(NamedTuple):
@@ -137,7 +139,13 @@ def finish_sample(
         file = SortedFile(output, whole_index, kind.index, kind.assembly)
         if kind.format == "cram":
             file = SortedFile(scratch / "whole.bam", None, assembly=kind.assembly)
-        done = sort_and_mark(sample, ordered, file, sorting, counting, marking)
+        collector, wanted = None, outputs.evidence
+        if wanted:
+            whole_evidence, usual = stack.enter_context(atomic_path(wanted.path)), usual_of_units(wanted.insert_sizes)
+            collector = EvidenceCollector(reference, usual) if wanted.is_wanted else None
+        done = sort_and_mark(sample, ordered, file, sorting, counting, marking, collector)
+        if wanted:
+            write_evidence(whole_evidence, usual, collector)
         if kind.format == "cram":
             _write_cram(file.bam, output, whole_index, kind.fasta, scratch, effort.threads)
         log.info("%s: %d records written, with their index", sample, done.records_out)

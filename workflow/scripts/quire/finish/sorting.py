@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from quire.buckets.file import BucketFile
 from quire.finish.counts.sample import Counting, Prepared
+from quire.finish.evidence_cpu import EvidenceCollector, Scanned
 from quire.finish.marking import Marking
 from quire.finish.ranges_cpu import COUNTED, FinishedRange, Range, finish_range, ranges
 from quire.io.ahead import ahead
@@ -38,6 +39,8 @@ _TIMES_RECORDS = 5  # memory to finish a range, in multiples of the size of its 
 log = logging.getLogger("quire.align")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+RangeAndFacts = tuple[FinishedRange, Sequence[Prepared], Scanned | None]
+"""A finished range, its records to be counted in order, and its evidence if that is collected."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,12 @@ def sort_and_mark(
     effort: Effort,
     counting: Counting,
     marking: Marking,
+    evidence: EvidenceCollector | None = None,
 ) -> Sorted:
     """Write the sorted and marked records of the units, and the index.
 
     The units are buckets of one reference, each with the number of its library, in the order that decides ties. Threads
-    and memory do not change the output. The sample's name is for messages.
+    and memory do not change the output. The sample's name is for messages. A collector is given the same records.
 
     Raises:
         QuireError: if a file is damaged, a record lacks a tag needed to find duplicates, records were lost or doubled,
@@ -96,22 +100,23 @@ def sort_and_mark(
         with open_bam(output.bam, text, head.contig_names, head.contig_lengths) as bam:
             counts, records_out, unplaced = np.zeros((libraries, COUNTED), np.int64), 0, 0
 
-            def finished_range(part: Range) -> tuple[FinishedRange, Sequence[Prepared]]:
+            def finished_range(part: Range) -> RangeAndFacts:
                 done = finish_range(part, head.genome, libraries, builder.depth, marking)
-                return done, counting.prepare(done.records)
+                scanned = evidence.scan(done.records) if evidence else None
+                return done, counting.prepare(done.records), scanned
 
             memory = effort.memory_mb * MEGABYTE // _TIMES_RECORDS
             parts = in_order(executor, finished_range, ranges(units, head.genome), lambda part: part.bytes, memory)
             spent, progress = TimeSpent(), Progress(log)
 
-            def written() -> Iterator[tuple[FinishedRange, Sequence[Prepared]]]:
+            def written() -> Iterator[RangeAndFacts]:
                 """Write the ranges in order, and yield each after it is in the file."""
                 while True:
                     with spent.on("waiting for sorted records"):
                         found = next(parts, None)
                     if found is None:
                         return
-                    done, _ = found
+                    done = found[0]
                     if done.entries is not None:
                         builder.add(done.entries, bam.offset)
                     with spent.on("waiting for the file"):
@@ -120,11 +125,13 @@ def sort_and_mark(
 
             # One thread writes and another passes records on to be counted, so that neither waits for the other.
             with closing(ahead(written, COUNTS_BEHIND)) as finished:
-                for done, batches in finished:
+                for done, batches, scanned in finished:
                     if done.entries is None:
                         unplaced += len(done.records.starts)
                     with spent.on("waiting for the counts"):
                         counting.take(batches)
+                    if evidence and scanned:
+                        evidence.take(scanned)
                     counts += done.counts
                     records_out += len(done.records.starts)
                     progress.tell_count(records_out, records_in, "records sorted")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quire.finish.counts.sample import FinishedSample
+from quire.finish.evidence_cpu import Evidence, read_evidence
 from quire.io import samtools, vcf
 from quire.io.fasta_index import indexed_fasta
 from quire.io.files import scratch_directory
@@ -47,7 +48,8 @@ class StructuralRequest(NamedTuple):
 
     Attributes:
         reference_directory: directory written by the reference stage.
-        samples: as in `rescore.job.CallingRequest`.
+        samples: as in `rescore.job.CallingRequest`, and `evidence`: the file of finishing; without it, or without
+            evidence in it, the alignments are read.
         output, output_index: the VCF (bgzip) and its index.
         fasta: the reference as FASTA.
         threads: threads, then processes, of the job.
@@ -71,8 +73,7 @@ def call_structural(request: StructuralRequest) -> int:
         job = open_job(Output.VARIANTS, request.reference_directory, *inputs)
         samples = []
         for given, called in zip(samples_given, job.samples, strict=True):
-            files = Path(given["bam"]), Path(request.reference_directory), Path(request.fasta)
-            evidence = collect(FinishedSample(called.name, *files), request.output, request.threads)
+            evidence = _evidence(request, job, given)
             samples.append(Sample(called.source, evidence))
             logger.info("%s: %d clips, %d unusual pairs", called.name, len(evidence.clips), len(evidence.pairs))
         junctions = _junctions(job, samples, request.threads)
@@ -83,6 +84,13 @@ def call_structural(request: StructuralRequest) -> int:
     with scratch_directory(request.output.parent, f"{request.output.name}.part") as scratch:
         vcf.write_part(scratch / "part.vcf.gz", head, (record.line(FIELDS) for record in records))
         return join([scratch / "part.vcf.gz"], request.output, request.output_index)
+
+
+def _evidence(request: StructuralRequest, job: CallingJob, given: Mapping[str, Any]) -> Evidence:
+    """Return the evidence of a sample: from its file, or from its alignments."""
+    usual, evidence = read_evidence(given["evidence"], job.reference) if given.get("evidence") else (0, None)
+    files = Path(given["bam"]), Path(request.reference_directory), Path(request.fasta)
+    return evidence or collect(FinishedSample(given["sample"], *files), request.output, request.threads, usual)
 
 
 def _decoded(request: StructuralRequest, scratch: Path) -> list[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.finish.evidence_cpu import Evidence
 from quire.reference import Reference
 from quire.rescore.long_indels import left_aligned
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips, breakpoints, clips_of
@@ -21,7 +22,7 @@ from quire.rescore.reads.source import ReadSource
 from quire.rescore.window import Window
 from quire.sequence.codes import COMPLEMENT
 from quire.structural import SHORTEST
-from quire.structural.evidence_cpu import Evidence, within
+from quire.structural.evidence_cpu import within
 from quire.structural.gaps_cpu import Span, gap_junctions
 from quire.structural.junctions import End, Junction, away, back, complement, normalised
 from quire.structural.placing_cpu import Fit, place

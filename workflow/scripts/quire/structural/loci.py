@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from quire.structural.evidence_cpu import Evidence
+from quire.finish.evidence_cpu import Evidence
 from quire.structural.gaps_cpu import Span
 from quire.structural.junctions import Junction, same
 

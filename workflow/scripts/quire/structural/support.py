@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quire.finish.evidence_cpu import Evidence
 from quire.reference import Reference
 from quire.rescore.engines import CallingEngine
 from quire.rescore.long_indels import FLANK
@@ -27,7 +28,7 @@ from quire.rescore.parameters import INFORMATIVE_LOG10, MISMAPPING_LOG10, Callin
 from quire.rescore.reads.aligned_cpu import NO_MATE, AlignedReads
 from quire.simd.powers_of_ten import log10
 from quire.structural.discovery import Sample
-from quire.structural.evidence_cpu import Evidence, depth_of, within
+from quire.structural.evidence_cpu import depth_of, within
 from quire.structural.junctions import End, Junction, away, back, complement
 
 PAIR_LOG10 = -2.0  # likelihood of a pair that contradicts a haplotype
