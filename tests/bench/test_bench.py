@@ -16,6 +16,7 @@ SHARED = {
     "cohort_templates",
     "cohort_text",
     "common",
+    "copies_truth",
     "error_evidence",
     "error_sets",
     "errors_page",

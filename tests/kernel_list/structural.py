@@ -4,8 +4,10 @@ import random
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from quire import reference
 from quire.structural.caller import StructuralRequest, call_structural
+from quire.structural.copies_cpu import likeliest_copies, likelihoods
 
 from tests.support.rearranged import Piece, write_bam
 
@@ -28,3 +30,6 @@ def run() -> None:
         sample = {"sample": "rearranged", "ploidy": 2, "bam": str(root / "reads.bam")}
         outputs = root / "variants.vcf.gz", root / "variants.vcf.gz.tbi"
         call_structural(StructuralRequest(root / "reference", [sample], *outputs, root / "genome.fa", 1))
+    reads, expected, contigs = np.full(100, 50), np.full(100, 25.0), np.zeros(100, np.int32)  # of more windows
+    likeliest_copies(reads, expected, contigs, 0.01, 1.0)
+    likelihoods(reads, expected, 0.01, 1.0)

@@ -174,12 +174,15 @@ def calling_memory(wildcards, input, threads):
 def structural_memory(wildcards, input, threads):
     """Return the megabytes for calling structural variants.
 
-    Each sample has 4 bytes for each 100 bases of the reference, and evidence, of which 4 bytes for each read are
-    assumed. Each process holds the reads of a locus. Without a ledger a read counts as 10 bytes of the alignments.
+    Each sample has 9 bytes for each 100 bases of the reference, and evidence, of which 4 bytes for each read are
+    assumed. Each process holds the reads of a locus; then the words of the reference are sorted, with its longest
+    contig and 4 bytes for each 100 bases beside them. Without a ledger a read counts as 10 bytes of the alignments.
     """
+    bases = packed_reference()["axis_length"]
     reads = sum(min(reads_of(sample), size(path) * 1e5) for sample, path in zip(SAMPLES, input.alignments))
-    evidence = 4 * reads + 0.04 * len(SAMPLES) * packed_reference()["axis_length"]
-    return SNAKEMAKE + 400 + 150 * threads + evidence / 1e6
+    evidence = 4 * reads + 0.09 * len(SAMPLES) * bases
+    words = min(1.5 * bases, 6e8) + 0.12 * bases
+    return SNAKEMAKE + 400 + max(150 * threads, words / 1e6) + evidence / 1e6
 
 
 def calling_minutes(wildcards, input):

@@ -12,6 +12,8 @@ doi:10.1093/bioinformatics/bts378).
 `discovery`       junctions and insertions near clips that agree, from the reads of all samples.
 `support`         likelihoods of reads and pairs for a variant and for the reference.
 `loci`            where reads are looked at, and which junctions are the same.
+`content_cpu`     GC content and mappability of the reference.
+`copies`          windows, and segments of one copy number; `copies_cpu` is their model, `copies_records` their records.
 `records`         genotypes and records of the VCF.
 `caller`          from the alignments of all samples to one VCF.
 """

@@ -19,6 +19,9 @@ from quire.kernels import load_stage
 from quire.processes import in_processes
 from quire.reference.opening import file_address
 from quire.rescore.job import CallingJob, Output, contigs_of, open_job
+from quire.structural.content_cpu import content_of
+from quire.structural.copies import copies_of
+from quire.structural.copies_records import CopyRecords
 from quire.structural.discovery import Sample, discover
 from quire.structural.evidence_cpu import collect, pair_clusters
 from quire.structural.gaps_cpu import Span
@@ -78,6 +81,7 @@ def call_structural(request: StructuralRequest) -> int:
             logger.info("%s: %d clips, %d unusual pairs", called.name, len(evidence.clips), len(evidence.pairs))
         junctions = _junctions(job, samples, request.threads)
         records = _records(job, samples, junctions, request.threads)
+        records = _with_copies(job, samples, records)
     extras = [f"##reference={file_address(request.fasta)}", *DEFINITIONS]
     names = [sample.name for sample in job.samples]
     head = vcf.header(contigs_of(job.reference), names, FIELDS, extras, job.reference.contig_checksums, "4.4")
@@ -132,6 +136,21 @@ def _records(
     for some in in_processes(partial(_genotype, job, samples), units, threads, LOAD):
         records += some
     return without_conflicts(ordered(records, job.reference.contig_names))
+
+
+def _with_copies(job: CallingJob, samples: Sequence[Sample], records: Sequence[VariantRecord]) -> list[VariantRecord]:
+    """Return records with copy numbers, and those of copy numbers alone, in order."""
+    first_window = samples[0].evidence.first_window
+    content = content_of(job.reference, first_window)
+    found = [
+        copies_of(job.reference, sample.evidence, content, called.ploidies)
+        for sample, called in zip(samples, job.samples, strict=True)
+    ]
+    for called, copies in zip(job.samples, found, strict=True):
+        text = "too few reads for copy numbers" if copies is None else copies.depth.text
+        logger.info("%s: %s", called.name, text)
+    more = CopyRecords(job.reference, first_window, found).added_to(records)
+    return ordered(more, job.reference.contig_names)
 
 
 def _genotype(

@@ -32,13 +32,14 @@ LEAST_TO_FILTER, LEAST_CHANGE = 1000, 0.15  # bases of a variant whose relative 
 FEW, DEPTH, ONE_JUNCTION, TANDEM_REPEAT = "FEW_READS", "DEPTH", "ONE_JUNCTION", "TANDEM_REPEAT"
 DEFINITIONS = [
     '##ALT=<ID=DEL,Description="Deletion">',
+    '##ALT=<ID=DUP,Description="Region with more copies">',
     '##ALT=<ID=DUP:TANDEM,Description="Tandem duplication">',
     '##ALT=<ID=INV,Description="Inversion">',
     '##ALT=<ID=INS,Description="Insertion whose bases are not all known">',
     f'##FILTER=<ID={FEW},Description="Fewer than {LEAST_FRAGMENTS} fragments of every sample, or a smaller share '
     f'than {LEAST_SHARE} ({LEAST_SHARE * 0.75:g} of a duplication), show the variant">',
-    f'##FILTER=<ID={DEPTH},Description="No pairs show it, and the depth of its {LEAST_TO_FILTER} or more bases is as '
-    'beside them">',
+    f'##FILTER=<ID={DEPTH},Description="The copy number between its ends is the ploidy, or no pairs show it and the '
+    f'depth of its {LEAST_TO_FILTER} or more bases is as beside them">',
     f'##FILTER=<ID={ONE_JUNCTION},Description="Only one of the two junctions of an inversion was found">',
     f'##FILTER=<ID={TANDEM_REPEAT},Description="The duplicated bases are a tandem repeat already, and the number of '
     'further copies is not known">',
@@ -48,12 +49,12 @@ FIELDS = Fields.of(
         Field("SVTYPE", "1", "String", "Kind of structural variant"),
         Field("SVLEN", "A", "Integer", "Bases deleted, duplicated, inverted or inserted"),
         Field("END", "1", "Integer", "Last position of the variant"),
-        Field("SVCLAIM", "A", "String", "J: the claim is about a junction"),
+        Field("SVCLAIM", "A", "String", "J: the claim is by a junction, D: by depth"),
         Field("CIPOS", ".", "Integer", "Interval of POS by which the variant can be shifted"),
         Field("CIEND", ".", "Integer", "The same of END"),
         Field("HOMLEN", "A", "Integer", "Bases of micro-homology at the junction"),
         Field("HOMSEQ", "A", "String", "The bases of the micro-homology"),
-        Field("IMPRECISE", "0", "Flag", "Only pairs show the variant"),
+        Field("IMPRECISE", "0", "Flag", "Only pairs or the depth show the variant"),
         Field("SVINSSEQ", "A", "String", "Bases inserted at the junction"),
         Field("LEFT_SVINSSEQ", "A", "String", "Known first bases of an insertion"),
         Field("RIGHT_SVINSSEQ", "A", "String", "Known last bases of an insertion"),
@@ -65,6 +66,8 @@ FIELDS = Fields.of(
         *CALL_FIELDS.format.values(),
         Field("SR", "1", "Integer", "Fragments with a read across the junction"),
         Field("PR", "1", "Integer", "Pairs with a wrong distance or orientation around the junction"),
+        Field("CN", "1", "Float", "Copy number by depth"),
+        Field("CNQ", "1", "Float", "Lead of the copy number's likelihood over the next, phred, at most 99", ".0f"),
     ),
 )
 
