@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from quire.errors import InputError
+from quire.io import gzip_ahead
 from quire.io.files import open_input, read_errors
 from quire.io.inflate_cpu import DamagedBlock, inflate_blocks
 from quire.io.text_chunks import text_chunks
@@ -136,17 +137,20 @@ def inflated(block: bytes, start: int) -> bytes:
 
 
 class Gzip(Target):
-    """The members of a gzip file; the answer is their content, by both of Quire's readers."""
+    """The members of a gzip file; the answer is their content, by both of Quire's readers, and by several threads."""
 
     name, suffix = "gzip", ".gz"
 
     def valid(self, folder: Path) -> list[bytes]:
         """Return files of one and of several members, with all fields of the header, and blocks before a member."""
+        gzip_ahead.STRETCH_BYTES = 700
         half = text()[:1000]
         return [
             gzip.compress(text()),
             gzip.compress(half) + gzip.compress(b"") + gzip.compress(text()),
             member(text(), 2 | 4 | 8 | 16),
+            many_blocks(),
+            many_blocks() + member(text(), 8) + many_blocks(),
             bgzf_block(half) + gzip.compress(text()),
             bgzf_block(half) + BGZF_END + bytes(50),
         ]
@@ -170,9 +174,10 @@ class Gzip(Target):
         """Return the content of the file."""
         with read_errors(path), open_input(path) as stream:
             found = stream.read()
-        with read_errors(path), closing(text_chunks(path, 1000)) as chunks:
-            again = b"".join(chunk.tobytes() for chunk in chunks)
-        assert found == again
+        for threads in (1, 2):
+            with read_errors(path), closing(text_chunks(path, 1000, threads)) as chunks:
+                again = b"".join(chunk.tobytes() for chunk in chunks)
+            assert found == again, threads
         return found
 
     def judge(self, path: Path) -> object:
@@ -193,6 +198,12 @@ def member(content: bytes, flags: int, generator: random.Random | None = None) -
     packer = zlib.compressobj(6, zlib.DEFLATED, -15)
     body = packer.compress(content) + packer.flush()
     return head + body + struct.pack("<II", zlib.crc32(content), len(content))
+
+
+def many_blocks() -> bytes:
+    """Return a member with a block for each 128 codes of deflate."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31, 1)
+    return packer.compress(3 * text()) + packer.flush()
 
 
 def split(content: bytes) -> list[bytes]:

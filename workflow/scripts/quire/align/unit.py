@@ -59,25 +59,26 @@ def map_unit(
     """
     with ExitStack() as stack:
 
-        def read(reads_per_batch: int) -> UnitReads:
+        def read(card: bool) -> UnitReads:
             folder = outputs.records.parent
-            reads = UnitReads(inputs, reads_per_batch, clipping, umis, folder, settings.threads)
+            files = replace(inputs.reads, gzip_threads=_gzip_threads(settings, card))
+            given, reads_per_batch = replace(inputs, reads=files), _reads_per_batch(settings, card)
+            reads = UnitReads(given, reads_per_batch, clipping, umis, folder, settings.threads)
             return stack.enter_context(closing(reads))
 
         # Start reading first, with the batch size of the backend that will probably map, but not BAM and CRAM:
         # samtools, which may have to sort them first, cannot be stopped if the guess was wrong.
         reads = None
         if not inputs.reads.bam:
-            reads = read(_reads_per_batch(settings, may_have_card(settings.backend)))
+            reads = read(may_have_card(settings.backend))
         opened = stack.enter_context(ThreadPoolExecutor(1)).submit(_open, inputs)
         wanted_memory = card_memory(inputs, settings) if may_have_card(settings.backend) else None
         backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory, wanted=wanted_memory))
-        wanted = _reads_per_batch(settings, open_card is not None)
         if reads is None:
-            reads = read(wanted)
-        elif wanted != reads.reads_per_batch:
+            reads = read(open_card is not None)
+        elif reads.reads_per_batch != _reads_per_batch(settings, open_card is not None):
             reads.close()
-            reads = read(wanted)
+            reads = read(open_card is not None)
         reference, indexes = opened.result()
         mapper = Mapper(_engine(reference, indexes, open_card), share_done=lambda: share_read(inputs.reads.files))
         command = command_line(inputs, read_group, clipping, umis, backend.name)
@@ -131,6 +132,11 @@ def _reads_per_batch(settings: MappingSettings, card: bool) -> int:
     if settings.reads_per_batch != "auto":
         return settings.reads_per_batch
     return READS_PER_BATCH_ON_CARD if card else READS_PER_BATCH
+
+
+def _gzip_threads(settings: MappingSettings, card: bool) -> int:
+    """Return the threads that inflate a plain gzip file: many beside a card, and few beside threads that map."""
+    return max(1, settings.threads // (4 if card else 16))
 
 
 def _engine(

@@ -29,6 +29,7 @@ class ReadFiles:
         bam: BAM or CRAM files of pairs or of single reads, instead of FASTQ files.
         interleaved: the FASTQ files are interleaved, each first mate before its second mate.
         fq_umi: FASTQ files of UMIs, one for each of `fq1`; empty if UMIs have no files.
+        gzip_threads: threads that inflate a plain gzip file of reads.
         qualities: "phred33", "phred64", or "" for Phred+33 with a check of the first reads.
     """
 
@@ -38,6 +39,7 @@ class ReadFiles:
     interleaved: bool = False
     qualities: str = ""
     fq_umi: Sequence[Path] = ()
+    gzip_threads: int = 1
 
     @property
     def files(self) -> list[Path]:
@@ -68,6 +70,7 @@ class ReadFiles:
                 reads_per_batch,
                 interleaved=self.interleaved,
                 phred64=self.qualities == "phred64",
+                gzip_threads=self.gzip_threads,
             )
             yield from with_umi_file(pairs, fq1, fq_umi, reads_per_batch) if fq_umi else pairs
 

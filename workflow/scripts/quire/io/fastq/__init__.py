@@ -34,10 +34,12 @@ def read_batches(
     chunk_bytes: int = CHUNK_BYTES,
     interleaved: bool = False,
     phred64: bool = False,
+    gzip_threads: int = 1,
 ) -> Generator[PairBatch, None, None]:
     """Yield batches of `reads_per_batch` reads or pairs of one or two FASTQ files; the last may be smaller.
 
-    `interleaved` says that `fq1` holds both mates. About `chunk_bytes` of text are in memory at a time.
+    `interleaved` says that `fq1` holds both mates. About `chunk_bytes` of text are in memory at a time, and more with
+    several `gzip_threads` (see `text_chunks`).
 
     Raises:
         InputError: a file or record is wrong; the message names file, record, error and remedy.
@@ -46,7 +48,8 @@ def read_batches(
         raise InputError(f"{fq1}: the same file is given as R1 and as R2; give the file of the mates as R2.")
 
     def reads_of(path: str | Path) -> Iterator[ReadBatch]:
-        batches = file_batches(path, reads_per_batch * (2 if interleaved else 1), maximum_length, chunk_bytes)
+        reads = reads_per_batch * (2 if interleaved else 1)
+        batches = file_batches(path, reads, maximum_length, chunk_bytes, gzip_threads)
         return _from_phred64(path, batches) if phred64 else batches
 
     if fq2 is None:

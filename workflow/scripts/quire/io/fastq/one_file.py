@@ -21,9 +21,11 @@ MOST_RECORD_BYTES = 64 << 20  # no FASTQ record is larger
 log = logging.getLogger("quire.fastq")
 
 
-def file_batches(path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int) -> Iterator[ReadBatch]:
+def file_batches(
+    path: str | Path, reads_per_batch: int, maximum_length: int, chunk_bytes: int, gzip_threads: int = 1
+) -> Iterator[ReadBatch]:
     """Yield batches of `reads_per_batch` reads of a FASTQ; the last may be smaller. InputError for a wrong record."""
-    with read_errors(path), closing(text_chunks(path, chunk_bytes)) as chunks:
+    with read_errors(path), closing(text_chunks(path, chunk_bytes, gzip_threads)) as chunks:
         text = _Text(path, chunks)
         if lacks_bgzip_end(path):
             log.warning("%s: the closing block of bgzip is missing; the file may be truncated.", path)
