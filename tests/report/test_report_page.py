@@ -70,6 +70,8 @@ def written(run, tmp_path_factory):
         reference_directory=run.reference,
         truth={"vcf": str(run.vcf), "bed": ""},
     )
+    contig = {"name": "<one>", "length": 1_000_000, "copies": [2.01, None, 3.02, 1.98], "segments": [[50, 75, 3]]}
+    write_json_atomic(folder / "copies.json", {"sample": [contig]})
     write_report(
         ReportOutputs(folder / "report.html", folder / "summary.json"),
         ReportInputs(
@@ -85,6 +87,7 @@ def written(run, tmp_path_factory):
             vcf=run.vcf,
             variants=run.variants,
             comparison=folder / "truth.json",
+            copies=folder / "copies.json",
             benchmarks_directory=folder / "benchmarks",
             calling_ledger=folder / "calling.json",
             identity={
@@ -103,9 +106,10 @@ def test_page_is_whole_and_self_contained(written, run):
     outside = [link for link in page.links if not link.startswith("#")]
     assert sorted(outside) == sorted(os.path.relpath(path, written) for path in (run.bam, run.vcf))
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(re.findall(r'id="([^"]+)"', text))
-    assert len(page.drawings) == 15
+    assert len(page.drawings) == 16
     assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in page.drawings)
     words = " ".join(page.words)
+    assert "Copy number of <one>: segments of 10 kb or more: 1" in [own["aria-label"] for own in page.drawings]
     assert f"version {VERSION} · backend gpu (align), cpu (rescore) · reference reference.fa" in words
     assert "snakemake <b>" in words
     assert '"output": "lab"' in words
@@ -182,13 +186,14 @@ def test_same_pictures_in_every_run(written, run, tmp_path):
             samples=[{"sample": "sample", "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []}],
             vcf=run.vcf,
             variants=run.variants,
+            copies=written / "copies.json",
         ),
     )
     first, again = (
         re.findall("<svg.*?</svg>", (folder / "report.html").read_text(), re.DOTALL) for folder in (written, tmp_path)
     )
     assert first == again
-    assert len(first) == 15
+    assert len(first) == 16
 
 
 def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
@@ -300,7 +305,8 @@ def test_warnings_of_a_cohort_are_a_line_a_check(written):
 
 def test_lists_say_of_how_many_variants(written):
     content = load_summary(written / "summary.json")
-    details = {sample["sample"]: {"pictures": [], "contigs": [], "low": []} for sample in content["samples"]}
+    nothing: dict = {key: [] for key in ("pictures", "contigs", "copies", "low")}
+    details = {sample["sample"]: nothing for sample in content["samples"]}
     content["truth"] |= {"missed": ["one", "two"], "false_calls": ["three"]}
     content["truth"]["snv"] |= {"missed": 1, "false_calls": 1300}
     content["truth"]["indel"] |= {"missed": 1, "false_calls": 0}

@@ -17,6 +17,7 @@ from quire.rescore.ploidy import PloidyMap
 from quire.structural.content_cpu import LENGTH, Content, content_of
 from quire.structural.copies import SampleCopies, copies_of, copies_within
 from quire.structural.copies_cpu import HIGHEST, LOG_CHANGE, NOISE, likeliest_copies, likelihoods
+from quire.structural.copies_plots import POINTS, plots_of
 from quire.structural.copies_records import CopyRecords
 from quire.structural.records import DEFINITIONS, DEPTH, FIELDS
 
@@ -177,8 +178,7 @@ def test_copies_of_a_span(counted: Counted) -> None:
     found = counted.found(True)
     assert found is not None
     inside, beside, short = (
-        copies_within(found.depth, 0, *span, counted.first_window)
-        for span in ((101_000, 111_000), (120_000, 180_000), (120_000, 122_000))
+        copies_within(found, 0, *span) for span in ((101_000, 111_000), (120_000, 180_000), (120_000, 122_000))
     )
     assert inside is not None
     assert (inside.copies, inside.ploidy) == (0, 2)
@@ -197,7 +197,7 @@ def _junction(kind: str, start: int, end: int, filters: tuple[str, ...] = ()) ->
 
 def _records(counted: Counted, junctions: list[VariantRecord]) -> list[VariantRecord]:
     samples = [counted.found(True), counted.found(True, each=4.0, seed=2), None]
-    return CopyRecords(counted.reference, counted.first_window, samples).added_to(junctions)
+    return CopyRecords(counted.reference, samples).added_to(junctions)
 
 
 def test_segments_of_several_samples_are_one_record(counted: Counted) -> None:
@@ -234,6 +234,22 @@ def test_bcftools_reads_the_records(counted: Counted, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert [line.split()[2:] for line in done.stdout.splitlines()][:2] == [["1", "1", "."], ["0", "0", "."]]
+
+
+def test_plots_have_the_medians_and_the_segments(counted: Counted) -> None:
+    """Of all contigs with windows; stretches of N have none, and a sample without copy numbers has no contigs."""
+    found = counted.found(True)
+    assert found is not None
+    plots = plots_of(counted.reference, ["a", "b"], [found, None])
+    assert plots["b"] == []
+    one, two = plots["a"]
+    assert [(own["name"], own["length"]) for own in (one, two)] == [*LENGTHS.items()][:2]
+    each = LENGTHS["one"] // POINTS
+    assert [at for at, value in enumerate(one["copies"]) if value is None] == [*range(200_000 // each, 220_000 // each)]
+    assert one["copies"][104_000 // each] == 0
+    assert abs(one["copies"][304_000 // each] - 4) < 0.5
+    assert [copies for *_, copies in one["segments"]] == [copies for *_, copies in BORDERS]
+    assert [copies for *_, copies in two["segments"]] == [2]
 
 
 def test_content_of_windows_is_bytes(counted: Counted) -> None:

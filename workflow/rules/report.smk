@@ -73,6 +73,7 @@ rule write_report:
         comparison=REPORT / "truth.json" if TRUTH["vcf"] else [],
         consequences=annotations("consequences.json"),
         annotated=annotated_by_program(),
+        copies=RESCORE / "copies.json" if STRUCTURAL and SAMPLES else [],
         pedigree=SETTINGS["report"]["pedigree"] or [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),

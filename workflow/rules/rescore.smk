@@ -236,6 +236,7 @@ if STRUCTURAL:
         output:
             variants=RESCORE / "structural.vcf.gz",
             index=RESCORE / "structural.vcf.gz.tbi",
+            plots=RESCORE / "copies.json",
         log:
             LOGS / "call_structural.log",
         benchmark:

@@ -19,6 +19,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         output_index=Path(job.output.index),
         fasta=Path(job.input.fasta),
         threads=job.threads,
+        plots=Path(job.output.plots),
         ploidy_regions=job.input.ploidy_regions or None,
     )
     call_structural(request)

@@ -131,6 +131,12 @@ def read_known_sites(path: str | Path) -> tuple[list[list[int]], int]:
     return content["cells"], content["frequency_bins"]
 
 
+def read_copies(path: str | Path) -> dict[str, list[dict[str, Any]]]:
+    """Read the plots of copy numbers: the contigs of each sample (`quire.structural.copies_plots`)."""
+    with reading(path, "a file of copy numbers") as content:
+        return {sample: list(contigs) for sample, contigs in content.items()}
+
+
 def median_of_histogram(histogram: np.ndarray) -> int:
     """Return the lower median of the values counted in a histogram; 0 if it is empty."""
     cumulated = np.cumsum(histogram)

@@ -13,6 +13,7 @@ SHARE_SHOWN = 0.995
 MOST_BARS = 120
 DEEPEST_BREADTH = 100
 LEAST_WINDOWS = 1e-3  # smallest share of the reference's windows for a GC content to be shown
+MOST_COPIES = 5, 9  # at the top of the axis, at least and at most
 _PERCENT = 100
 
 
@@ -137,6 +138,18 @@ def mismatch_rates(cycles: Mapping[str, Any]) -> np.ndarray:
             bases[: len(counts)] += np.array(counts, np.int64)
     rates: np.ndarray = np.array(cycles["mismatches"]) / np.maximum(bases, 1)
     return rates[: int(np.count_nonzero(bases))]
+
+
+def draw_copies(contig: Mapping[str, Any]) -> Picture:
+    """Draw the copy numbers along a contig, and the segments of unusual ones as bars."""
+    segments, copies = contig["segments"], contig["copies"]
+    top = max(MOST_COPIES[0], min(MOST_COPIES[1], 1 + max((number for *_, number in segments), default=0)))
+    drawing = Drawing(Scale(f"position on {contig['name']}", 0, contig["length"]), Scale("copy number", 0, top))
+    width = contig["length"] / len(copies)
+    points = [(at * width, value) for at, value in enumerate(copies) if value is not None]
+    drawing.separate_bars([(start, end, number - 0.1, number + 0.1) for start, end, number in segments], SECOND)
+    drawing.segments([(left, value, left + width, value) for left, value in points])
+    return _picture(f"Copy number of {contig['name']}", f"segments of 10 kb or more: {len(segments)}", drawing)
 
 
 def draw_gc_bias(bias: Mapping[str, Any]) -> Picture:

@@ -31,13 +31,13 @@ from quire.reference.storage import read_manifest
 from quire.report import figures
 from quire.report.cohort import Deviations, deviations, draw_heat_map, outliers, summed, write_samples
 from quire.report.contamination import likely_source
-from quire.report.counts import CalledVariants, read_sample_counts, read_variants
+from quire.report.counts import CalledVariants, read_copies, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
 from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_ledgers, summarise_backends
 from quire.report.multiqc import write_sample, write_tables
 from quire.report.pedigree import compare_pedigree
 from quire.report.relatedness import MOST_SAMPLES, Relatedness, relate
-from quire.report.samples import contig_rows, describe_sample, draw_sample, human_assembly, setting_of
+from quire.report.samples import LISTED_CONTIGS, contig_rows, describe_sample, draw_sample, human_assembly, setting_of
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
 from quire.report.warnings import find_warnings, gathered_warnings
@@ -86,6 +86,7 @@ class ReportInputs:
             `dots` (path of the dot plot of a pair, or None).
         comparison: JSON written by `quire.report.known_variants`; None without a truth set.
         consequences: counts written by `quire.rescore.consequences`; None without genes.
+        copies: JSON of the plots of copy numbers (`quire.structural.copies_plots`); None without structural variants.
         pedigree: path of a .fam file; None without one.
         calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`; None without samples.
         benchmarks_directory: folder of Snakemake's benchmark tables.
@@ -100,6 +101,7 @@ class ReportInputs:
     searches: Sequence[Mapping[str, Any]] = ()
     comparison: str | Path | None = None
     consequences: str | Path | None = None
+    copies: str | Path | None = None
     pedigree: str | Path | None = None
     calling_ledger: str | Path | None = None
     benchmarks_directory: str | Path | None = None
@@ -172,8 +174,8 @@ def _describe_samples(
 def _draw_details(
     inputs: ReportInputs, called: CalledVariants, rows: Sequence[Mapping[str, Any]], found: Deviations
 ) -> dict[str, Any]:
-    """Return `pictures`, `contigs` and `low` depth of each sample, by name; of a large cohort, of the farthest."""
-    details = {}
+    """Return `pictures`, `contigs`, `copies`, `low` depth of samples by name; of a large cohort, of the farthest."""
+    details, copies = {}, read_copies(inputs.copies) if inputs.copies else {}
     shown = range(len(rows)) if len(rows) <= MOST_SAMPLES else found.order[:DRAWN_SAMPLES]
     for number in shown:
         sample, row = inputs.samples[number], rows[number]
@@ -181,6 +183,7 @@ def _draw_details(
         details[row["sample"]] = {
             "pictures": draw_sample(row, counted, variants, called.quality_edges),
             "contigs": contig_rows(counted),
+            "copies": [figures.draw_copies(contig) for contig in copies.get(row["sample"], [])[:LISTED_CONTIGS]],
             "low": counted.low_coverage["longest"],
         }
     return details

@@ -12,7 +12,7 @@ from quire.finish.counts.sample import FinishedSample
 from quire.finish.evidence_cpu import Evidence, read_evidence
 from quire.io import samtools, vcf
 from quire.io.fasta_index import indexed_fasta
-from quire.io.files import scratch_directory
+from quire.io.files import scratch_directory, write_json_atomic
 from quire.io.vcf import VariantRecord
 from quire.io.vcf_parts import join
 from quire.kernels import load_stage
@@ -20,7 +20,8 @@ from quire.processes import in_processes
 from quire.reference.opening import file_address
 from quire.rescore.job import CallingJob, Output, contigs_of, open_job
 from quire.structural.content_cpu import content_of
-from quire.structural.copies import copies_of
+from quire.structural.copies import SampleCopies, copies_of
+from quire.structural.copies_plots import plots_of
 from quire.structural.copies_records import CopyRecords
 from quire.structural.discovery import Sample, discover
 from quire.structural.evidence_cpu import collect, pair_clusters
@@ -57,6 +58,7 @@ class StructuralRequest(NamedTuple):
         fasta: the reference as FASTA.
         threads: threads, then processes, of the job.
         ploidy_regions: BED of other ploidies.
+        plots: JSON of the points of the plots of copy numbers (`copies_plots`), or None.
     """
 
     reference_directory: Path
@@ -66,6 +68,7 @@ class StructuralRequest(NamedTuple):
     fasta: Path
     threads: int
     ploidy_regions: str | Path | None = None
+    plots: Path | None = None
 
 
 def call_structural(request: StructuralRequest) -> int:
@@ -81,10 +84,13 @@ def call_structural(request: StructuralRequest) -> int:
             logger.info("%s: %d clips, %d unusual pairs", called.name, len(evidence.clips), len(evidence.pairs))
         junctions = _junctions(job, samples, request.threads)
         records = _records(job, samples, junctions, request.threads)
-        records = _with_copies(job, samples, records)
+    copies = _copies(job, samples)
+    records = ordered(CopyRecords(job.reference, copies).added_to(records), job.reference.contig_names)
     extras = [f"##reference={file_address(request.fasta)}", *DEFINITIONS]
     names = [sample.name for sample in job.samples]
     head = vcf.header(contigs_of(job.reference), names, FIELDS, extras, job.reference.contig_checksums, "4.4")
+    if request.plots:
+        write_json_atomic(request.plots, plots_of(job.reference, names, copies))
     with scratch_directory(request.output.parent, f"{request.output.name}.part") as scratch:
         vcf.write_part(scratch / "part.vcf.gz", head, (record.line(FIELDS) for record in records))
         return join([scratch / "part.vcf.gz"], request.output, request.output_index)
@@ -138,19 +144,14 @@ def _records(
     return without_conflicts(ordered(records, job.reference.contig_names))
 
 
-def _with_copies(job: CallingJob, samples: Sequence[Sample], records: Sequence[VariantRecord]) -> list[VariantRecord]:
-    """Return records with copy numbers, and those of copy numbers alone, in order."""
-    first_window = samples[0].evidence.first_window
-    content = content_of(job.reference, first_window)
-    found = [
-        copies_of(job.reference, sample.evidence, content, called.ploidies)
-        for sample, called in zip(samples, job.samples, strict=True)
-    ]
-    for called, copies in zip(job.samples, found, strict=True):
-        text = "too few reads for copy numbers" if copies is None else copies.depth.text
-        logger.info("%s: %s", called.name, text)
-    more = CopyRecords(job.reference, first_window, found).added_to(records)
-    return ordered(more, job.reference.contig_names)
+def _copies(job: CallingJob, samples: Sequence[Sample]) -> list[SampleCopies | None]:
+    content = content_of(job.reference, samples[0].evidence.first_window)
+    found = []
+    for sample, called in zip(samples, job.samples, strict=True):
+        copies = copies_of(job.reference, sample.evidence, content, called.ploidies)
+        logger.info("%s: %s", called.name, copies.depth.text if copies else "no copy numbers by these reads")
+        found.append(copies)
+    return found
 
 
 def _genotype(

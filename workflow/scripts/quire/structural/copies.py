@@ -116,9 +116,10 @@ class SpanCopies(NamedTuple):
 
 
 class SampleCopies(NamedTuple):
-    """The windows of a sample, their copy numbers (int64[n]), and the segments of an unusual one."""
+    """The windows of a sample, the first short one of each contig, copy numbers (int64[n]), and unusual segments."""
 
     depth: DepthWindows
+    first_window: NDArray[np.int64]
     copies: NDArray[np.int64]
     segments: list[Segment]
 
@@ -149,14 +150,13 @@ def copies_of(reference: Reference, evidence: Evidence, content: Content, ploidi
         weight = 1 / together if turn else 1.0  # the windows of segments vary together
         copies = likeliest_copies(reads, expected, windows.contig, variance, weight)
     depth = DepthWindows(size, windows.contig, windows.number, reads, expected, ploidy, variance, weight)
-    return SampleCopies(depth, copies, _segments(depth, copies, evidence))
+    return SampleCopies(depth, evidence.first_window, copies, _segments(depth, copies, evidence))
 
 
-def copies_within(
-    depth: DepthWindows, contig: int, start: int, end: int, first_window: NDArray[np.int64]
-) -> SpanCopies | None:
+def copies_within(sample: SampleCopies, contig: int, start: int, end: int) -> SpanCopies | None:
     """Return the copy number of a span; None if fewer than LEAST_WITHIN windows are in it."""
-    first, last = (int(number) for number in first_window[contig : contig + 2])
+    depth = sample.depth
+    first, last = (int(number) for number in sample.first_window[contig : contig + 2])
     low, high = first - (-start // WINDOW), min(first + end // WINDOW, last) - depth.size
     windows = slice(int(np.searchsorted(depth.number, low)), int(np.searchsorted(depth.number, high, "right")))
     if windows.stop - windows.start < LEAST_WITHIN:

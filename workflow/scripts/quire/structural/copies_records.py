@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from quire.finish.evidence_cpu import WINDOW
 from quire.io.vcf import Value, VariantRecord
 from quire.reference import Reference
@@ -21,10 +18,9 @@ APART = 2  # windows between the ends of one segment in two samples
 
 @dataclass(frozen=True)
 class CopyRecords:
-    """Copy numbers of all samples, None for one with too few reads; `first_window` is that of each contig."""
+    """Copy numbers of all samples, None for one without."""
 
     reference: Reference
-    first_window: NDArray[np.int64]
     samples: Sequence[SampleCopies | None]
 
     def added_to(self, records: Sequence[VariantRecord]) -> list[VariantRecord]:
@@ -59,7 +55,7 @@ class CopyRecords:
         return sorted(kept)
 
     def _copies(self, contig: int, start: int, end: int) -> list[SpanCopies | None]:
-        return [own and copies_within(own.depth, contig, start, end, self.first_window) for own in self.samples]
+        return [own and copies_within(own, contig, start, end) for own in self.samples]
 
     def _record(self, segment: Segment, name: str) -> VariantRecord | None:
         """Return the record of a segment without a junction; None if no sample has it with LEAST_QUALITY."""
