@@ -30,7 +30,6 @@ REFERENCE_PSEUDOCOUNT = SNV_HETEROZYGOSITY / 0.01**2  # heterozygosity / its sta
 SNV_PSEUDOCOUNT = SNV_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
 INDEL_PSEUDOCOUNT = INDEL_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
 # Values that differ in GATK's --dragen-mode (HaplotypeCallerArgumentCollection.getDragenVersion3412NameValuePairs).
-DRAGEN_INDEL_PADDING = 150
 DRAGEN_GENOTYPING_MARGIN = 1
 DRAGEN_LONG_INDEL_QUALITY = 30.0  # HaplotypeCaller's default, for which calls of long indels are designed
 DRAGEN_SITE_QUALITY = 3.0  # QUAL by the allele frequency model; the QUAL that is written comes from posteriors
@@ -62,11 +61,6 @@ class CallingParameters:
     dragen: bool = False
     bands: tuple[int, ...] = BANDS
     pool_support: bool = False
-
-    @property
-    def indel_padding(self) -> int:
-        """Bases on both sides of an indel to which haplotypes and reads are cut."""
-        return DRAGEN_INDEL_PADDING if self.dragen else INDEL_PADDING
 
     @property
     def long_indel_quality(self) -> float:

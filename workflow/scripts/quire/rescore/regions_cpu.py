@@ -105,8 +105,7 @@ def assemble_regions(
         events = {event for haplotype in haplotypes for event in haplotype.events.values()}
         tell("aligned", span=spans[r], haplotypes=haplotypes)
         region_start, region_end = spans[r].tolist()
-        indel_padding = job.parameters.indel_padding
-        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference, indel_padding)
+        spanned = genotyping_span(events, (region_start, region_end), (start, end), reference)
         if spanned is None:
             continue
         variants, span = spanned

@@ -264,16 +264,12 @@ def make_haplotypes(
 
 
 def genotyping_span(
-    events: Iterable[Event],
-    region: tuple[int, int],
-    padded: tuple[int, int],
-    reference: bytes,
-    indel_padding: int = INDEL_PADDING,
+    events: Iterable[Event], region: tuple[int, int], padded: tuple[int, int], reference: bytes
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return the span in which variants are called, and the padded span for trimming (AssemblyRegionTrimmer.trim).
 
     The events are those of all haplotypes, and `reference` holds the codes of the padded span. An indel is padded by
-    `indel_padding` bases in addition to the repeat that contains it. Return None if no variant overlaps the region.
+    INDEL_PADDING bases in addition to the repeat that contains it. Return None if no variant overlaps the region.
     """
     inside = [event for event in events if event.start < region[1] and event.end > region[0]]
     if not inside:
@@ -283,7 +279,7 @@ def genotyping_span(
     for event in inside:
         padding = SNV_PADDING
         if event.is_indel:
-            padding = indel_padding + _repeat_length(event, reference, padded[0])
+            padding = INDEL_PADDING + _repeat_length(event, reference, padded[0])
         low, high = min(low, event.start - padding), max(high, event.end + padding)
     return variants, (max(low, padded[0]), min(high, padded[1]))
 
