@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from quire.finish.evidence_cpu import Evidence
 from quire.reference import Reference
-from quire.rescore.long_indels import left_aligned
-from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips, breakpoints, clips_of
-from quire.rescore.long_indels.contigs_cpu import inserted_bases, reads_within
+from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, breakpoints, clips_of, facing
+from quire.rescore.long_indels.contigs_cpu import bases_between
+from quire.rescore.long_indels.proposals_cpu import insertion, twice
 from quire.rescore.parameters import CallingParameters
-from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.window import Window
 from quire.sequence.codes import COMPLEMENT
@@ -73,14 +72,14 @@ def discover(
         targets = [_targets(reference, sample.evidence, span.contig, one) for one in inside]
         joined = [_joined(reference, span.contig, one, near) for one, near in zip(inside, targets, strict=True)]
         explained = set[int]()
-        for right, left in _facing(inside):
+        for right, left in facing(inside, FACING):
             pair = inside[right], inside[left]
             if _is_explained(pair, joined[right], joined[left]):
                 continue
             sure = [_is_sure(reference, span.contig, one) for one in pair]
             if any(sure) and not _is_repeat(pair, joined[right], joined[left]):
                 continue
-            inserted = _assembled(reads, clips, pair, sample.source, window)
+            inserted = bases_between(reads, clips, pair, sample.source, name)
             if inserted is not None and _is_repeat(pair, joined[right], joined[left]):
                 # More than one copy, perhaps: the likelihoods decide between this and the duplication.
                 found += _inserted(span.contig, pair, inserted, window)
@@ -98,7 +97,7 @@ def discover(
         left_over = [one for number, one in enumerate(inside) if number not in explained]
         found += [
             _with_known_ends(span.contig, (left_over[right], left_over[left]), window)
-            for right, left in _facing(left_over)
+            for right, left in facing(left_over, FACING)
             if all((left_over[one].tail > 3).mean() <= MOST_UNKNOWN for one in (right, left))
         ]
     return found
@@ -239,42 +238,16 @@ def _targets(reference: Reference, evidence: Evidence, contig: int, breakpoint: 
     return sorted(found, key=lambda target: -target.pointing)
 
 
-def _facing(found: Sequence[Breakpoint]) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of breakpoints around one position, clipped on the right and on the left."""
-    for i, right in enumerate(found):
-        for k, left in enumerate(found):
-            if right.right and not left.right and abs(right.position - left.position) <= FACING:
-                yield i, k
-
-
-def _assembled(
-    reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
-) -> bytes | None:
-    """Return the bases between two breakpoints if clipped reads, or else all reads nearby, assemble to them."""
-    inserted = inserted_bases(reads, clips, pair, [])
-    if inserted is None:
-        before, after = sorted((pair[0].position, pair[1].position))
-        inserted = inserted_bases(reads, clips, pair, reads_within(source, window.contig, before, after))
-    return inserted
-
-
 def _inserted(contig: int, pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window) -> list[Junction]:
     """Return the left-aligned insertion of bases between two breakpoints; none if it is a small indel."""
-    before, after = pair[0].position, pair[1].position
-    indel = left_aligned(before, max(before, after), inserted + _twice(pair, window), window.codes, window.start)
+    indel = insertion(pair, inserted, window)
     if indel is None or indel.change < SHORTEST:
         return []
     return [Junction(End(contig, indel.start + 1, True), End(contig, indel.end, False), indel.alternate[1:])]
 
 
-def _twice(pair: tuple[Breakpoint, Breakpoint], window: Window) -> bytes:
-    """Return the bases that reads from both sides align to, which occur twice in the sample."""
-    before, after = pair[0].position, pair[1].position
-    return window.between(after, before).tobytes() if after < before else b""
-
-
 def _with_known_ends(contig: int, pair: tuple[Breakpoint, Breakpoint], window: Window) -> Junction:
     """Return the insertion between two breakpoints of which only the ends are known."""
     before, after = pair[0].position, max(pair[0].position, pair[1].position)
-    ending = pair[1].tail.tobytes() + _twice(pair, window)
+    ending = pair[1].tail.tobytes() + twice(pair, window)
     return Junction(End(contig, before, True), End(contig, after, False), pair[0].tail.tobytes(), ending=ending)

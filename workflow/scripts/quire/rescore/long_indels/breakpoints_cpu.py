@@ -1,5 +1,6 @@
 """Breakpoints: positions at which several reads of a sample are soft-clipped, with the consensus of their clips."""
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +95,19 @@ def breakpoints(reads: AlignedReads, clips: Clips) -> list[Breakpoint]:
                 if agreement >= MINIMUM_AGREEMENT:
                     found.append(Breakpoint(int(places[p]), right, members, tail))
     return found
+
+
+def facing(found: Sequence[Breakpoint], most: int) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of breakpoints clipped on the right and on the left, at most `most` bases from each other.
+
+    Those on the left are in order of position.
+    """
+    lefts = np.array([i for i, one in enumerate(found) if not one.right], np.int64)
+    positions = np.array([found[i].position for i in lefts.tolist()], np.int64)
+    for i, right in enumerate(found):
+        if right.right:
+            low, high = np.searchsorted(positions, [right.position - most, right.position + most + 1])
+            yield from ((i, k) for k in lefts[low:high].tolist())
 
 
 def _peaks(places: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,10 +15,10 @@ from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import call_site
 from quire.rescore.genotyping.annotations_cpu import annotate
 from quire.rescore.genotyping.sites import SPANNING, Site
-from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel, left_aligned
-from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, Clips, breakpoints, clips_of
-from quire.rescore.long_indels.contigs_cpu import inserted_bases, reads_within
-from quire.rescore.long_indels.proposals_cpu import propose, unique
+from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel
+from quire.rescore.long_indels.breakpoints_cpu import breakpoints, clips_of
+from quire.rescore.long_indels.contigs_cpu import bases_between
+from quire.rescore.long_indels.proposals_cpu import insertion, propose, unique
 from quire.rescore.long_indels.support import ALTERNATE, REFERENCE, Support, room_to_the_right, support
 from quire.rescore.parameters import INFORMATIVE_LOG10, MISMAPPING_LOG10
 from quire.rescore.reads.aligned_cpu import AlignedReads
@@ -126,7 +126,9 @@ def supported_indels(
         proposed += explaining
         for pair in insertions:
             if near[0] <= min(pair[0].position, pair[1].position) and pair[0].position < near[1]:
-                proposed += _insertion(own, clips, pair, source, window)
+                inserted = bases_between(own, clips, pair, source, window.contig)
+                indel = insertion(pair, inserted, window) if inserted is not None else None
+                proposed += [] if indel is None else [indel]
     indels = [
         indel
         for indel in unique(proposed)
@@ -137,23 +139,6 @@ def supported_indels(
     scored = support(samples, indels, window, engine)
     found = [Supported(*one) for one in zip(indels, scored, strict=True) if is_supported(one[1], len(samples))]
     return [one for one in found if span[0] <= one.indel.start < span[1] and not _is_beaten(one, found)]
-
-
-def _insertion(
-    reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, window: Window
-) -> list[LongIndel]:
-    """Return the insertion between two breakpoints if clipped reads, or else all reads nearby, assemble to it."""
-    before, after = pair[0].position, pair[1].position
-    inserted = inserted_bases(reads, clips, pair, [])
-    if inserted is None:
-        others = reads_within(source, window.contig, min(before, after), max(before, after))
-        inserted = inserted_bases(reads, clips, pair, others)
-    if inserted is None:
-        return []
-    # Bases that reads from both sides align to occur twice.
-    twice = window.between(after, before).tobytes() if after < before else b""
-    indel = left_aligned(before, max(before, after), inserted + twice, window.codes, window.start)
-    return [] if indel is None else [indel]
 
 
 def is_supported(scored: Support, samples: int) -> bool:

@@ -61,7 +61,18 @@ def _anchors(
     return np.frombuffer(first, np.uint8), np.frombuffer(last, np.uint8)
 
 
-def inserted_bases(
+def bases_between(
+    reads: AlignedReads, clips: Clips, pair: tuple[Breakpoint, Breakpoint], source: ReadSource, contig: str
+) -> bytes | None:
+    """Return the codes between two breakpoints if clipped reads, or else all reads nearby, assemble to them."""
+    inserted = _inserted_bases(reads, clips, pair, [])
+    if inserted is None:
+        before, after = sorted((pair[0].position, pair[1].position))
+        inserted = _inserted_bases(reads, clips, pair, _reads_within(source, contig, before, after))
+    return inserted
+
+
+def _inserted_bases(
     reads: AlignedReads,
     clips: Clips,
     pair: tuple[Breakpoint, Breakpoint],
@@ -138,7 +149,7 @@ def _walk(k_mers, counts, first, last, weight, longest):
     return nothing
 
 
-def reads_within(source: ReadSource, contig: str, start: int, end: int) -> list[NDArray[np.uint8]]:
+def _reads_within(source: ReadSource, contig: str, start: int, end: int) -> list[NDArray[np.uint8]]:
     """Return codes, on both strands, of reads from inside an insertion between `start` and `end`.
 
     These are unmapped reads with mates nearby, and reads that were mapped to a copy elsewhere.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from quire.rescore.long_indels import LONGEST, SHORTEST, LongIndel, left_aligned
-from quire.rescore.long_indels.breakpoints_cpu import MINIMUM_TAIL, Breakpoint
+from quire.rescore.long_indels.breakpoints_cpu import MINIMUM_TAIL, Breakpoint, facing
 from quire.rescore.window import Window
 from quire.simd.compiled import compiled
 
@@ -39,7 +39,7 @@ def propose(found: Sequence[Breakpoint], window: Window) -> tuple[list[LongIndel
         indel = left_aligned(left, max(left, right), repeated, window.codes, window.start)
         if indel is not None:
             indels.append(indel)
-    return indels, _pairs(unexplained)
+    return indels, [(unexplained[right], unexplained[left]) for right, left in facing(unexplained, PAIRED)]
 
 
 def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
@@ -94,16 +94,16 @@ def _different_words(codes):
     return count
 
 
-def _pairs(found: Sequence[Breakpoint]) -> list[tuple[Breakpoint, Breakpoint]]:
-    """Return breakpoints with clips on the right, each paired with all nearby ones with clips on the left."""
-    rights = [one for one in found if one.right]
-    lefts = [one for one in found if not one.right]
-    positions = np.array([one.position for one in lefts], np.int64)
-    pairs = []
-    for right in rights:
-        low, high = np.searchsorted(positions, [right.position - PAIRED, right.position + PAIRED + 1])
-        pairs += [(right, left) for left in lefts[low:high]]
-    return pairs
+def insertion(pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window) -> LongIndel | None:
+    """Return the indel by which bases (codes) are between two breakpoints, clipped on the right and on the left."""
+    before, after = pair[0].position, pair[1].position
+    return left_aligned(before, max(before, after), inserted + twice(pair, window), window.codes, window.start)
+
+
+def twice(pair: tuple[Breakpoint, Breakpoint], window: Window) -> bytes:
+    """Return the bases that reads from both sides align to, which occur twice in the sample."""
+    before, after = pair[0].position, pair[1].position
+    return window.between(after, before).tobytes() if after < before else b""
 
 
 def unique(indels: Sequence[LongIndel]) -> list[LongIndel]:
