@@ -5,11 +5,11 @@ across such a *junction* are aligned on one side of it and clipped; the mates of
 or orientation (Chen et al. 2016, doi:10.1093/bioinformatics/btv710; Rausch et al. 2012,
 doi:10.1093/bioinformatics/bts378).
 
-`evidence_cpu`    one pass over a sample's records: clips, unusual pairs, and reads by window.
-`placing_cpu`     where the reference continues like clipped bases.
+`evidence_cpu`    what is asked of the evidence of breakpoints, which finishing collects (`finish.evidence_cpu`).
 `gaps_cpu`        junctions inside alignments.
 `junctions`       junctions with exact ends, micro-homology and inserted bases.
-`discovery`       junctions and insertions near clips that agree, from the reads of all samples.
+`discovery`       junctions and insertions near clips that agree, from the reads of all samples. Breakpoints, where
+                  clipped bases go on, and the assembly of insertions are those of `rescore.long_indels`.
 `support`         likelihoods of reads and pairs for a variant and for the reference.
 `loci`            where reads are looked at, and which junctions are the same.
 `content_cpu`     GC content and mappability of the reference.
@@ -17,5 +17,3 @@ doi:10.1093/bioinformatics/bts378).
 `records`         genotypes and records of the VCF.
 `caller`          from the alignments of all samples to one VCF.
 """
-
-SHORTEST = 50  # bases of the shortest variant

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from quire.finish.evidence_cpu import Evidence
 from quire.reference import Reference
+from quire.rescore.long_indels import SHORTEST
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, breakpoints, clips_of, facing
 from quire.rescore.long_indels.contigs_cpu import bases_between
+from quire.rescore.long_indels.placing_cpu import PLACED, Fit, place
 from quire.rescore.long_indels.proposals_cpu import insertion, twice
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.source import ReadSource
 from quire.rescore.window import Window
 from quire.sequence.codes import COMPLEMENT
-from quire.structural import SHORTEST
 from quire.structural.evidence_cpu import within
 from quire.structural.gaps_cpu import Span, gap_junctions
 from quire.structural.junctions import End, Junction, away, back, complement, normalised
-from quire.structural.placing_cpu import Fit, place
 
 NEAR = 1500  # bases on either side of a breakpoint in which its clipped bases are placed first
 MARGIN = 600  # bases around loci of which reads are fetched
@@ -32,7 +32,6 @@ SURE, SURE_BASES = 0.9, 40  # score, as a share of this many or more clipped bas
 LEAST_SCORE = 16  # of a placement nearby
 LEAST_FAR_SCORE = 24  # of a placement elsewhere
 UNIQUE = 6  # least lead of a placement elsewhere over the second
-PLACED = 0.5  # least score of a placement, as a share of the clipped bases
 FACING = 60  # most bases between the breakpoints of an insertion, or of their overlap
 SAME_CLIP = 5  # bases within which clips belong to a breakpoint
 SLACK = 300  # bases around the other part of a read

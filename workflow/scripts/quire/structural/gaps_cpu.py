@@ -7,11 +7,10 @@ import numpy as np
 from quire import sam
 from quire.finish.evidence_cpu import LEAST_GAP
 from quire.reference import Reference
-from quire.rescore.long_indels import left_aligned
+from quire.rescore.long_indels import SHORTEST, left_aligned
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.simd.compiled import compiled
-from quire.structural import SHORTEST
 from quire.structural.junctions import End, Junction, normalised
 
 LEAST_READS = 2  # that agree

@@ -10,12 +10,11 @@ from quire.io.vcf import Field, Fields, Value, VariantRecord
 from quire.reference import Reference
 from quire.rescore.genotyping import Call, call_site, likeliest_genotype
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.long_indels import CONFLICT
+from quire.rescore.long_indels import CONFLICT, SHORTEST
 from quire.rescore.parameters import INFORMATIVE_LOG10
 from quire.rescore.records import FIELDS as CALL_FIELDS
 from quire.rescore.records import allele_text, variant_record
 from quire.simd.powers_of_ten import LOG10_OF_E
-from quire.structural import SHORTEST
 from quire.structural.junctions import End, Junction, away, complement
 from quire.structural.support import Fragments, known_bases
 

@@ -5,11 +5,14 @@ doi:10.1093/bioinformatics/btp394) and in Manta's candidate assembly (Chen et al
 doi:10.1093/bioinformatics/btv710), clips that agree show where to search:
 
 `breakpoints`  positions at which several reads are clipped, with the consensus of the clipped bases.
+`placing`      where the reference continues like clipped bases.
 `proposals`    if a consensus continues elsewhere nearby, the bases between are deleted or repeated in tandem.
 `contigs`      if reads are clipped on both sides of one position, the inserted bases are assembled from the clipped
                reads and from reads whose mates are nearby, whether those reads were mapped elsewhere or not at all.
 `support`      PairHMM likelihoods of the reads that cross an end of the indel, of both mates together.
 `calls`        genotypes and records, by the caller's own model, in order among the other records.
+
+All but `calls` and `proposals` is used for structural variants too (`quire.structural`).
 
 Reads that carry a called indel are cut at its end before active regions are assembled (`without_carried`), because
 their bases beyond it would cause false variants there. Proposals depend only on the reads nearby, never on how the

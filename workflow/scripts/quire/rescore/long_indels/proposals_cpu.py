@@ -2,18 +2,13 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from quire.rescore.long_indels import LONGEST, SHORTEST, LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints_cpu import MINIMUM_TAIL, Breakpoint, facing
+from quire.rescore.long_indels.placing_cpu import PLACED, place
 from quire.rescore.window import Window
-from quire.simd.compiled import compiled
 
-MISMATCH = 4  # matching bases that compensate for a mismatch
+MOST_BEFORE = 8  # bases between a breakpoint and those that fit
 PAIRED = 100  # most bases between the breakpoints of an insertion, or of their overlap
-WORD = 6
-MINIMUM_WORDS = 10  # distinct words of a fit; a short tandem repeat has fewer and fits in many places
-_NOWHERE = -1
 
 
 def propose(found: Sequence[Breakpoint], window: Window) -> tuple[list[LongIndel], list[tuple[Breakpoint, Breakpoint]]]:
@@ -52,46 +47,11 @@ def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
     codes, tail = window.between(low, high), breakpoint.tail
     if not breakpoint.right:
         codes, tail = codes[::-1].copy(), tail[::-1].copy()
-    offset = int(_best_offset(codes, tail))
-    if offset == _NOWHERE:
+    fit = place(codes, tail, both_strands=False)
+    if fit is None or fit.score < max(MINIMUM_TAIL, PLACED * len(tail)) or fit.first > MOST_BEFORE:
         return None
+    offset = fit.start - fit.first
     return low + offset if breakpoint.right else high - offset
-
-
-@compiled
-def _best_offset(codes, tail):
-    """Return the first offset in `codes` at which the tail fits best, _NOWHERE if the fit is not significant."""
-    best, offset, fitting = np.int64(MINIMUM_TAIL - 1), np.int64(_NOWHERE), np.int64(0)
-    for at in range(len(codes)):
-        size = min(len(tail), len(codes) - at)
-        if size <= best:
-            break
-        score, highest, end = np.int64(0), np.int64(0), np.int64(0)
-        for k in range(size):
-            if tail[k] > 3:
-                continue
-            score += np.int64(1) if codes[at + k] == tail[k] else np.int64(-MISMATCH)
-            if score > highest:
-                highest, end = score, np.int64(k + 1)
-            if score < -2 * MISMATCH or (score < 0 and k >= 2 * MISMATCH):
-                break
-        if highest > best:
-            best, offset, fitting = highest, np.int64(at), end
-    return offset if _different_words(tail[:fitting]) >= MINIMUM_WORDS else np.int64(_NOWHERE)
-
-
-@compiled
-def _different_words(codes):
-    """Count the distinct words of WORD bases in a sequence."""
-    seen = np.zeros(1 << 2 * WORD, np.bool_)
-    value, size, count = 0, 0, 0
-    for code in codes:
-        value = (value << 2 | np.int64(code)) & ((1 << 2 * WORD) - 1)
-        size = size + 1 if code < 4 else 0
-        if size >= WORD and not seen[value]:
-            seen[value] = True
-            count += 1
-    return count
 
 
 def insertion(pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window) -> LongIndel | None:

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quire.rescore.long_indels import placing_cpu
+from quire.rescore.long_indels.placing_cpu import MISMATCH, WORD, place
 from quire.sequence.codes import COMPLEMENT
-from quire.structural import placing_cpu
-from quire.structural.placing_cpu import MISMATCH, WORD, place
 
 from tests.oracles.placing import placements
 
