@@ -136,7 +136,7 @@ def _reads_per_batch(settings: MappingSettings, card: bool) -> int:
 
 def _gzip_threads(settings: MappingSettings, card: bool) -> int:
     """Return the threads that inflate a plain gzip file: many beside a card, and few beside threads that map."""
-    return max(1, settings.threads // (4 if card else 16))
+    return max(1, settings.threads // (3 if card else 16))
 
 
 def _engine(

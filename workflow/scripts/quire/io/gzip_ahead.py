@@ -27,7 +27,8 @@ from quire.io.sniff import GZIP_MAGIC
 
 STRETCH_BYTES = 2 << 20  # compressed bytes of a task
 MOST_STRETCHES = 4  # without the beginning of a block
-OWN_SHARE = 3  # one of so many ranges is inflated when the text before it is known
+TEXTS_AHEAD = 4  # ranges whose text is made from both results while others are inflated
+OWN_SHARE = 4  # one of so many ranges is inflated when the text before it is known
 _TRAILER_BYTES = 8
 _CHECKSUM_OF_HEADER, _EXTRA, _NAME, _COMMENT, _RESERVED = 2, 4, 8, 16, 0xE0  # flags (RFC 1952, 2.3.1)
 
@@ -86,7 +87,7 @@ def inflate_gzip(file: FileIO, executor: Executor, ahead: int) -> Iterator[NDArr
                 # This thread inflates some ranges itself, after the text before, for half the processor time.
                 own = number % OWN_SHARE == 0
                 waiting.append((part, pair, None if own else executor.submit(_inflate, part, pair, None)))
-        if waiting and (not inflated or waiting[0][2] is None or waiting[0][2].done()):
+        if waiting and len(inflated) < TEXTS_AHEAD:
             part, pair, future = waiting.popleft()
             pieces = _inflate(part, pair, window) if future is None else future.result()
             inflated.append((pair, pieces, executor.submit(_texts, pieces, window)))
