@@ -72,6 +72,8 @@ def written(run, tmp_path_factory):
     )
     contig = {"name": "<one>", "length": 1_000_000, "copies": [2.01, None, 3.02, 1.98], "segments": [[50, 75, 3]]}
     write_json_atomic(folder / "copies.json", {"sample": [contig]})
+    rows = [{"kind": "INS", "size": size, "records": 17, "carried": [13]} for size in ("100 to 999", "")]
+    write_json_atomic(folder / "structural.json", {"samples": ["sample"], "rows": rows})
     write_report(
         ReportOutputs(folder / "report.html", folder / "summary.json"),
         ReportInputs(
@@ -88,6 +90,7 @@ def written(run, tmp_path_factory):
             variants=run.variants,
             comparison=folder / "truth.json",
             copies=folder / "copies.json",
+            structural=folder / "structural.json",
             benchmarks_directory=folder / "benchmarks",
             calling_ledger=folder / "calling.json",
             identity={
@@ -104,12 +107,14 @@ def test_page_is_whole_and_self_contained(written, run):
     text = (written / "report.html").read_text()
     page = Page(text)
     outside = [link for link in page.links if not link.startswith("#")]
-    assert sorted(outside) == sorted(os.path.relpath(path, written) for path in (run.bam, run.vcf))
+    files = run.bam, run.vcf, written / "structural.vcf.gz"
+    assert sorted(outside) == sorted(os.path.relpath(path, written) for path in files)
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(re.findall(r'id="([^"]+)"', text))
     assert len(page.drawings) == 16
     assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in page.drawings)
     words = " ".join(page.words)
     assert "Copy number of <one>: segments of 10 kb or more: 1" in [own["aria-label"] for own in page.drawings]
+    assert "Records sample insertion 100 to 999 17 13 insertion not known 17 13" in " ".join(words.split())
     assert f"version {VERSION} · backend gpu (align), cpu (rescore) · reference reference.fa" in words
     assert "snakemake <b>" in words
     assert '"output": "lab"' in words
@@ -143,6 +148,7 @@ def test_summary_has_the_documented_figures(written):
             "samples",
             "metadata",
             "relatedness",
+            "structural",
             "consequences",
             "truth",
             "rules",

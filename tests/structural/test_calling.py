@@ -10,6 +10,7 @@ import pytest
 from quire import reference
 from quire.finish.counts.sample import FinishedSample
 from quire.finish.evidence_cpu import LEAST_CLIP, LEAST_GAP, WINDOW
+from quire.io.files import read_json
 from quire.structural.caller import StructuralRequest, call_structural
 from quire.structural.evidence_cpu import collect
 
@@ -35,7 +36,7 @@ class Called:
         output = self.folder / f"{'_'.join(names)}.vcf.gz"
         samples = [{"sample": name, "ploidy": 2, "bam": str(self.folder / f"{name}.bam")} for name in names]
         files = self.folder / "reference", samples, output, Path(f"{output}.tbi"), self.folder / "genome.fa"
-        call_structural(StructuralRequest(*files, threads))
+        call_structural(StructuralRequest(*files, threads, counts=output.with_suffix(".json")))
         return output
 
 
@@ -72,6 +73,24 @@ def test_a_sample_without_reads_has_no_genotypes(sample: Called, called: Path) -
             assert record.samples["none"]["GT"] == (None, None), str(record)
             assert record.info["AC"] == known.info["AC"]
             assert record.info["AN"] == 4
+
+
+def test_calls_are_counted(sample: Called, called: Path) -> None:
+    """By kind and size, a translocation once, and by sample those that it carries."""
+    found: dict[tuple[str, str], list[int]] = {}
+    with pysam.VariantFile(str(called)) as variants:
+        for record in variants:
+            size = record.info.get("SVLEN", (None,))[0]
+            classes = ("50 to 99", 100), ("100 to 999", 1000), ("1,000 to 9,999", 10_000), ("10,000 to 99,999", 10**5)
+            name = "" if size is None else next(name for name, end in classes if size < end)
+            row = found.setdefault((record.info["SVTYPE"], name), [0, 0, 0])
+            share = 2 if record.info["SVTYPE"] == "BND" else 1
+            for at, carries in enumerate([True, *(1 in own["GT"] for own in record.samples.values())]):
+                row[at] += carries / share
+    counts = read_json(called.with_suffix(".json"))
+    assert counts["samples"] == ["het", "hom"]
+    assert {(row["kind"], row["size"]): [row["records"], *row["carried"]] for row in counts["rows"]} == found
+    assert len(found) > 4
 
 
 @pytest.mark.skipif(shutil.which("bcftools") is None, reason="bcftools is not installed")

@@ -46,6 +46,7 @@ def test_each_kind_from_reads_to_the_vcf(tmp_path: Path) -> None:
         assert len(file["clips"])
     assert called.read_bytes() == by_another_pass
     made.check(called)
+    assert "Structural variants by sample" in (run.output / "report/report.html").read_text()
     with pysam.VariantFile(str(called)) as variants:
         assert [*variants.header.samples] == ["het", "hom"]
         for record in variants:

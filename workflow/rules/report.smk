@@ -56,7 +56,8 @@ if TRUTH["vcf"]:
             "../scripts/compare_truth.py"
 
 
-PAGE = ("page.html.jinja", "sample.html.jinja", "metadata.html.jinja", "consequences.html.jinja", "page.css", "page.js")
+PAGE = [f"{part}.html.jinja" for part in ("page", "sample", "metadata", "consequences", "structural")]
+PAGE += ["page.css", "page.js"]
 
 
 # Reads the counts of the other jobs, but no BAM and no VCF.
@@ -74,6 +75,7 @@ rule write_report:
         consequences=annotations("consequences.json"),
         annotated=annotated_by_program(),
         copies=RESCORE / "copies.json" if STRUCTURAL and SAMPLES else [],
+        structural=RESCORE / "structural.json" if STRUCTURAL and SAMPLES else [],
         pedigree=SETTINGS["report"]["pedigree"] or [],
     output:
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),

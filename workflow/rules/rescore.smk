@@ -237,6 +237,7 @@ if STRUCTURAL:
             variants=RESCORE / "structural.vcf.gz",
             index=RESCORE / "structural.vcf.gz.tbi",
             plots=RESCORE / "copies.json",
+            counts=RESCORE / "structural.json",
         log:
             LOGS / "call_structural.log",
         benchmark:

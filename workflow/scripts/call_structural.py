@@ -20,6 +20,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         fasta=Path(job.input.fasta),
         threads=job.threads,
         plots=Path(job.output.plots),
+        counts=Path(job.output.counts),
         ploidy_regions=job.input.ploidy_regions or None,
     )
     call_structural(request)

@@ -14,6 +14,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         comparison=job.input.comparison or None,
         consequences=next(iter(job.input.consequences), None),
         copies=job.input.copies or None,
+        structural=job.input.structural or None,
         pedigree=job.input.pedigree or None,
         calling_ledger=job.input.calling_ledger or None,
         benchmarks_directory=job.params.benchmarks,

@@ -87,6 +87,7 @@ class ReportInputs:
         comparison: JSON written by `quire.report.known_variants`; None without a truth set.
         consequences: counts written by `quire.rescore.consequences`; None without genes.
         copies: JSON of the plots of copy numbers (`quire.structural.copies_plots`); None without structural variants.
+        structural: JSON of the numbers of structural variants (`quire.structural.counts`), beside their VCF, or None.
         pedigree: path of a .fam file; None without one.
         calling_ledger: ledger written by `quire.rescore.ledgers.gather_ledgers`; None without samples.
         benchmarks_directory: folder of Snakemake's benchmark tables.
@@ -102,6 +103,7 @@ class ReportInputs:
     comparison: str | Path | None = None
     consequences: str | Path | None = None
     copies: str | Path | None = None
+    structural: str | Path | None = None
     pedigree: str | Path | None = None
     calling_ledger: str | Path | None = None
     benchmarks_directory: str | Path | None = None
@@ -211,12 +213,14 @@ def _summarise(outputs: ReportOutputs, inputs: ReportInputs, called: CalledVaria
         "files": {
             "report": str(outputs.page),
             "variants": str(inputs.vcf) if inputs.vcf else None,
+            "structural": str(Path(inputs.structural).with_suffix(".vcf.gz")) if inputs.structural else None,
             "alignments": {sample["sample"]: str(sample["bam"]) for sample in inputs.samples},
             "beds": [str(path) for sample in inputs.samples for path in sample.get("beds", ())],
         },
         **{"target": None, "samples": None},
         "metadata": inputs.metadata,
         "relatedness": None,
+        "structural": read_json(inputs.structural) if inputs.structural else None,
         "consequences": read_json(inputs.consequences) if inputs.consequences else None,
         "truth": read_json(inputs.comparison) if inputs.comparison else None,
         "rules": read_benchmarks(inputs.benchmarks_directory),
@@ -299,7 +303,7 @@ def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
 def _links(content: Mapping[str, Any]) -> dict[str, str]:
     """Return links to the files that the page names, relative to it so that the folder can be moved or served."""
     files = content["files"]
-    paths = [*files["alignments"].values(), *files["beds"], *([files["variants"]] if files["variants"] else [])]
+    paths = [*files["alignments"].values(), *files["beds"], *filter(None, (files["variants"], files["structural"]))]
     paths += [path for search in content["searches"] for path in search["results"]]
     folder = os.path.dirname(files["report"]) or "."
     return {path: quote(os.path.relpath(path, folder)) for path in paths}

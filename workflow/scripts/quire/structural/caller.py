@@ -23,6 +23,7 @@ from quire.structural.content_cpu import content_of
 from quire.structural.copies import SampleCopies, copies_of
 from quire.structural.copies_plots import plots_of
 from quire.structural.copies_records import CopyRecords
+from quire.structural.counts import counts_of
 from quire.structural.discovery import Sample, discover
 from quire.structural.evidence_cpu import collect, pair_clusters
 from quire.structural.gaps_cpu import Span
@@ -59,6 +60,7 @@ class StructuralRequest(NamedTuple):
         threads: threads, then processes, of the job.
         ploidy_regions: BED of other ploidies.
         plots: JSON of the points of the plots of copy numbers (`copies_plots`), or None.
+        counts: JSON of the numbers of calls (`counts`), or None.
     """
 
     reference_directory: Path
@@ -69,6 +71,7 @@ class StructuralRequest(NamedTuple):
     threads: int
     ploidy_regions: str | Path | None = None
     plots: Path | None = None
+    counts: Path | None = None
 
 
 def call_structural(request: StructuralRequest) -> int:
@@ -91,6 +94,8 @@ def call_structural(request: StructuralRequest) -> int:
     head = vcf.header(contigs_of(job.reference), names, FIELDS, extras, job.reference.contig_checksums, "4.4")
     if request.plots:
         write_json_atomic(request.plots, plots_of(job.reference, names, copies))
+    if request.counts:
+        write_json_atomic(request.counts, counts_of(records, names))
     with scratch_directory(request.output.parent, f"{request.output.name}.part") as scratch:
         vcf.write_part(scratch / "part.vcf.gz", head, (record.line(FIELDS) for record in records))
         return join([scratch / "part.vcf.gz"], request.output, request.output_index)
