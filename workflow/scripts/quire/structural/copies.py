@@ -23,6 +23,7 @@ WINDOWS_OF_A_BIN, MOST_BINS = 50, 2000  # of GC content
 EXTREMES = 25  # windows of the lowest GC content, and of the highest, that are left out
 LEAST_WITHIN = 3  # windows of a span whose copies are told
 LAGS = 20  # windows
+NEARLY_NONE = 0.1  # of the usual reads
 LEAST_USUAL = 0.5  # share of the windows
 MOST_DEVIATION = 0.3  # relative, beyond that of counts
 ROUNDS = 3  # of fitting to the windows of usual copy number
@@ -138,7 +139,7 @@ def copies_of(reference: Reference, evidence: Evidence, content: Content, ploidi
     columns: tuple[NDArray[Any], ...] = windows
     windows = _Windows(*(column[np.sort(order[EXTREMES:-EXTREMES])] for column in columns))
     reads, ploidy = windows.reads, windows.ploidy
-    copies = ploidy
+    copies = np.where(reads < NEARLY_NONE * np.median(reads), 0, ploidy)  # at first
     for turn in range(ROUNDS):
         is_usual = copies == ploidy
         if is_usual.sum() <= LEAST_USUAL * len(copies):
