@@ -11,7 +11,9 @@ from quire.align.unit import map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs
 from quire.buckets.file import UnitFiles
 from quire.io.bam.writer import ReadGroup
+from quire.io.deflate_cpu import UNKNOWN, resolve
 from quire.io.read_files import ReadFiles
+from quire.io.text_chunks import text_chunks
 
 from tests.kernel_list import finishing
 
@@ -39,6 +41,8 @@ def _map(clipping: Clipping, umis: bool, alternate: bool) -> None:
         listed = root / "genome.fa.alt"
         listed.write_text(f"version\t0\tcompiling\t1\t60\t{_BASES}M\t*\t0\t0\t*\t*\n")
         _write_reads(root, genome, generator)
+        list(text_chunks(root / "1.fq.gz", 1 << 20, threads=2))  # as beside a card
+        resolve(*UNKNOWN, UNKNOWN[0])
         for page_size in (1 << 20, 2048):
             built = root / str(page_size)
             reference.build(root / "genome.fa", built / "reference", page_size)
