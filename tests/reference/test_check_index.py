@@ -1,6 +1,7 @@
 """A configuration whose index was made of another FASTA, or is damaged, is refused before any job."""
 
 import os
+import shutil
 
 import pytest
 from quire import reference
@@ -13,7 +14,7 @@ def settings(tmp_path):
     fasta = tmp_path / "genome.fa"
     fasta.write_text(">one\n" + "ACGTTGCA" * 40 + "\n")
     reference.build(fasta, tmp_path / "index/reference", 1 << 20)
-    return {"reference": {"fasta": str(fasta), "index_directory": str(tmp_path / "index")}}
+    return {"reference": {"fasta": str(fasta), "mask": "", "index_directory": str(tmp_path / "index")}}
 
 
 def test_no_index_and_the_right_index_pass(settings, tmp_path):
@@ -27,6 +28,21 @@ def test_changed_fasta_is_refused(settings, tmp_path):
     (tmp_path / "genome.fa").write_text(">one\n" + "ACGTTGCC" * 40 + "\n")
     with pytest.raises(InputError, match=r"genome\.fa: .* was built from other sequences"):
         check_index(settings)
+
+
+def test_another_mask_is_refused(settings, tmp_path):
+    """A mask is another one if its file has other bytes."""
+    mask, masked = tmp_path / "mask.bed", {"reference": settings["reference"] | {"mask": str(tmp_path / "mask.bed")}}
+    mask.write_text("one\t100\t200\n")
+    with pytest.raises(InputError, match=r"reference\.mask: .*/index/reference was built with another mask"):
+        check_index(masked)
+    shutil.rmtree(tmp_path / "index")
+    reference.build(masked["reference"]["fasta"], tmp_path / "index/reference", 1 << 20, mask=mask)
+    check_index(masked)
+    mask.write_text("one\t100\t201\n")
+    for given in (masked, settings):
+        with pytest.raises(InputError, match=r"reference\.mask: "):
+            check_index(given)
 
 
 def test_damaged_manifest_is_refused(settings, tmp_path):

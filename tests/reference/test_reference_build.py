@@ -1,6 +1,7 @@
 """The reference directory against pysam and against a plain walk over the sequence."""
 
 import gc
+import hashlib
 import random
 import re
 import sys
@@ -91,6 +92,28 @@ def test_islands_and_ambiguous_runs(tmp_path_factory, sequences: list[str], bloc
             if contig == number:
                 letters[start : start + len(island)] = island
         assert opened.sequence(name, 0, len(sequence)).decode() == "".join(letters)
+
+
+@pytest.mark.parametrize("block_size", [7, 1 << 22])
+def test_masked_bases_are_n(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_size: int) -> None:
+    """The directory is that of a FASTA with N there, apart from the checksums, which stay those of the letters."""
+    generator = random.Random(block_size)
+    contigs = {"a": random_bases(generator, 300), "b": random_bases(generator, 200), "c": random_bases(generator, 50)}
+    regions = [("a", 0, 30), ("a", 100, 105), ("a", 103, 140), ("c", 20, 50), ("a", 299, 300)]
+    hidden = {name: list(bases) for name, bases in contigs.items()}
+    for name, start, end in regions:
+        hidden[name][start:end] = "N" * (end - start)
+    monkeypatch.setattr(fasta, "BLOCK_SIZE", block_size)
+    mask = write_text(tmp_path / "mask.bed", "".join(f"{name}\t{start}\t{end}\n" for name, start, end in regions))
+    source = write_fasta(tmp_path / "plain.fa", contigs)
+    reference.build(source, tmp_path / "masked", LARGEST, mask=mask)
+    masked = Reference.open(tmp_path / "masked", fasta=source)
+    (tmp_path / "n").mkdir()
+    expected = built(tmp_path / "n", {name: "".join(bases) for name, bases in hidden.items()})
+    for key in ("islands", "axis_length", "pages", "checksums"):
+        assert masked.manifest[key] == expected.manifest[key], key
+    assert masked.contig_checksums == [hashlib.md5(bases.encode()).hexdigest() for bases in contigs.values()]
+    assert masked.contig_checksums[1] == expected.contig_checksums[1]
 
 
 @pytest.mark.parametrize("compression", ["plain", "gzip", "bgzip"])

@@ -104,8 +104,9 @@ HOSTILE = (
     *("a" * 81, "a" * 300, "ba" * 20, "{x}", "%s", "{0.__class__}", "=cmd|x!A0", "a:b", "a,b", "*", "~", "&"),
 )
 CONTROL = ("\n", "\t", "\r", "\0", "\x1b[2J", "\x7f", "\x85", "\u2028", "\udcff")
-FILE_KEYS = ("reference.fasta", "rescore.intervals", "rescore.ploidy_regions", "rescore.alleles", "annotate.gff3",
-             "report.known_sites", "report.pedigree", "report.truth.vcf", "report.truth.bed")  # fmt: skip
+FILE_KEYS = ("reference.fasta", "reference.mask", "rescore.intervals", "rescore.ploidy_regions", "rescore.alleles",
+             "annotate.gff3", "report.known_sites", "report.pedigree", "report.truth.vcf",
+             "report.truth.bed")  # fmt: skip
 FOLDER_KEYS = ("output", "reference.index_directory")
 
 HOSTILE_NAMES: list[tuple[Callable[[Run], object], str]] = [
@@ -152,7 +153,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "unknown key deep down": (set_key("report.truth.vfc", "x"), "the key report.truth.vfc is unknown"),
     "key of another block": (
         set_key("reference.index", "shared"),
-        "the key reference.index is unknown (known here: fasta, assembly, index_directory, page_size)",
+        "the key reference.index is unknown (known here: fasta, assembly, mask, index_directory, page_size)",
     ),
     "no reference": (lambda run: run.config.pop("reference"), "the key reference is missing"),
     "no fasta": (set_key("reference", {"page_size": 5000}), "the key reference.fasta is missing"),
@@ -214,6 +215,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "ploidy zero": (lambda run: run.samples[0].update(ploidy="0"), "ploidy '0' must be a positive whole number"),
     "ploidy a word": (lambda run: run.samples[0].update(ploidy="two"), "ploidy 'two' must be a positive whole number"),
     "sex unheard of": (lambda run: run.samples[0].update(sex="x"), "samples.tsv, line 2: sex 'x' must be male, female"),
+    "mask not there": (set_key("reference.mask", "no.bed"), "reference.mask: no.bed does not exist"),
     "ploidy regions not there": (
         set_key("rescore.ploidy_regions", "no.bed"),
         "rescore.ploidy_regions: no.bed does not exist",
@@ -1025,6 +1027,7 @@ def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:
 
 
 NAMING = {
+    "reference.mask": ("x.bed", b"{other}\t0\t100\n", "line 1: unknown contig {other!r}"),
     "rescore.intervals": ("x.bed", b"# target\n{known}\t0\t100\n{other}\t0\t100\n", "line 3: unknown contig {other!r}"),
     "rescore.ploidy_regions": ("x.bed", b"{other} 0 100 1\n", "line 1: unknown contig {other!r}"),
     "rescore.alleles": ("x.vcf", b"##fileformat=VCFv4.2\n{other}\t9\t.\tA\tC\t.\t.\t.\n", "such as {other!r}"),

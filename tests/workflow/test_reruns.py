@@ -89,6 +89,7 @@ FILTERS = {
 # Not tried: they need other files (CRAM another FASTA, UMIs other reads), or are refused alone.
 NEEDS_MORE = {
     *("align.format", "align.umi", "samples", "units", "rescore.more_gvcfs", "rescore.emit", "rescore.gq_bands"),
+    "reference.mask",
     *(f"callable.{key}" for key in ("maximum_depth", "minimum_mapping_quality", "sample_fraction")),
     # tests/workflow/test_annotators.py
     *(f"annotate.{key}" for key in ("program", "database", "database_directory", "options")),

@@ -4,6 +4,7 @@
 checkpoint pack_reference:
     input:
         fasta=FASTA,
+        mask=SETTINGS["reference"]["mask"] or [],
     output:
         manifest=REFERENCE,
     log:

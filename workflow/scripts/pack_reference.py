@@ -16,4 +16,5 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
             require_names(names)
         require_index_fits(alignments.format, alignments.index_format, names, lengths)
 
-    reference.build(job.input.fasta, Path(job.output.manifest).parent, job.params.page_size, check_contigs)
+    folder, mask = Path(job.output.manifest).parent, job.input.mask or None
+    reference.build(job.input.fasta, folder, job.params.page_size, check_contigs, mask)

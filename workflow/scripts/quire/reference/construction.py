@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.errors import InputError
+from quire.io.bed import read_bed
 from quire.io.files import atomic_directory
 from quire.reference.axis import AxisWriter
-from quire.reference.fasta import read_fasta
+from quire.reference.fasta import Sequence, lengths_of_contigs, read_fasta
 from quire.reference.storage import write_manifest
+from quire.sequence.codes import AMBIGUOUS
 
 FORMAT_VERSION = 1
 PAGE_OVERLAP = 1280  # the longest read (1,024 bases) and 256 more
@@ -22,25 +25,33 @@ _WORTH_A_THREAD = 1 << 16  # bases; a thread that takes over fewer costs more th
 
 logger = logging.getLogger("quire.reference")
 
+Masked = dict[str, list[tuple[int, int]]]
+"""Masked regions by contig, 0-based and half-open; they may overlap."""
+
 
 def build(
     fasta_path: str | Path,
     directory: str | Path,
     page_size: int,
     check_contigs: Callable[[list[str], list[int]], None] | None = None,
+    mask: str | Path | None = None,
 ) -> None:
     """Check a FASTA and write the reference directory (docs/formats.md), which appears whole or not at all.
 
     A page owns `page_size` bases of the axis, 1,024 to 2^30. `check_contigs` is called with the names and lengths of
-    the contigs as soon as they are known; if it raises, no directory is left.
+    the contigs as soon as they are known; if it raises, no directory is left. Bases in the regions of the BED `mask`
+    become N; the contigs' checksums stay those of the FASTA.
 
     Raises:
-        InputError: the FASTA cannot be used.
+        InputError: the FASTA or the mask cannot be used.
     """
+    masked: Masked = {}
+    for contig, start, end in read_bed(mask, lengths_of_contigs(fasta_path)) if mask else ():
+        masked.setdefault(contig, []).append((start, end))
     with atomic_directory(directory) as temporary:
         with (temporary / "text.npy").open("wb") as stream:
             axis = AxisWriter(stream)
-            contigs, fasta_md5 = _lay_contigs(fasta_path, axis)
+            contigs, fasta_md5 = _lay_contigs(fasta_path, axis, masked)
             axis.finish()
         if check_contigs is not None:
             check_contigs([contig["name"] for contig in contigs], [contig["length"] for contig in contigs])
@@ -57,6 +68,7 @@ def build(
                 "modified_ns": status.st_mtime_ns,
                 "md5": fasta_md5,
             },
+            "mask": mask_digest(mask),
             "contigs": contigs,
             "islands": [
                 {"contig": contig, "start": start, "length": length, "axis_start": axis_start}
@@ -74,6 +86,11 @@ def build(
     )  # fmt: skip
 
 
+def mask_digest(mask: str | Path | None) -> str:
+    """Return what the manifest holds of a mask: the MD5 of its file, empty without one."""
+    return hashlib.md5(Path(mask).read_bytes()).hexdigest() if mask else ""
+
+
 def page_bounds(axis_length: int, page_size: int) -> list[tuple[int, int, int]]:
     """Return (start, owned_end, end) of every page: it owns [start, owned_end), and its text is [start, end)."""
     bounds = []
@@ -83,7 +100,7 @@ def page_bounds(axis_length: int, page_size: int) -> list[tuple[int, int, int]]:
     return bounds
 
 
-def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[str, Any]], str]:
+def _lay_contigs(fasta_path: str | Path, axis: AxisWriter, masked: Masked) -> tuple[list[dict[str, Any]], str]:
     """Add every record to the axis; return the contigs for the manifest and the digest of the whole FASTA."""
     contigs: list[dict[str, Any]] = []
     whole, digest = hashlib.md5(), hashlib.md5()
@@ -107,7 +124,7 @@ def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[st
                 whole.update(piece.letters.data)
             else:
                 pending = [threads.submit(md5.update, piece.letters.data) for md5 in (digest, whole)]
-            axis.add(piece.codes)
+            axis.add(_without(masked, piece, contigs[-1]["length"]))
             contigs[-1]["length"] += piece.codes.size
             bases += piece.codes.size
             if bases >= next_progress:
@@ -116,3 +133,13 @@ def _lay_contigs(fasta_path: str | Path, axis: AxisWriter) -> tuple[list[dict[st
     contigs[-1]["md5"] = digest.hexdigest()
     axis.end_contig()
     return contigs, whole.hexdigest()
+
+
+def _without(masked: Masked, piece: Sequence, start: int) -> NDArray[np.uint8]:
+    """Return the codes of a piece, which begins at `start` of its contig, with masked bases ambiguous."""
+    end = start + piece.codes.size
+    inside = [own for own in masked.get(piece.name, ()) if own[0] < end and own[1] > start]
+    codes = piece.codes.copy() if inside else piece.codes
+    for first, last in inside:
+        codes[max(first - start, 0) : last - start] = AMBIGUOUS
+    return codes

@@ -31,6 +31,7 @@ from quire.io.pedigree import read_pedigree
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
+from quire.reference.construction import mask_digest
 from quire.reference.storage import MANIFEST
 from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.copies import Remote
@@ -300,6 +301,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             raise InputError("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")
         require_file(path, "rescore.more_gvcfs")
     named = {
+        "reference.mask": settings["reference"]["mask"],
         "rescore.intervals": settings["rescore"]["intervals"],
         "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
         "rescore.alleles": settings["rescore"]["alleles"],
@@ -351,10 +353,15 @@ def check_output(settings: Mapping[str, Any]) -> None:
 
 
 def check_index(settings: Mapping[str, Any]) -> None:
-    """Check that an existing packed reference is intact and of this FASTA; it would be overwritten otherwise."""
+    """Check that an existing packed reference is intact, of this FASTA and masked alike; it would be overwritten."""
     directory = Path(settings["reference"]["index_directory"]) / "reference"
     if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
-        Reference.open(directory, settings["reference"]["fasta"], verify=False)
+        packed = Reference.open(directory, settings["reference"]["fasta"], verify=False)
+        if packed.manifest.get("mask", "") != mask_digest(settings["reference"]["mask"]):
+            raise InputError(
+                f"reference.mask: {directory} was built with another mask, or without one; delete {directory} and the "
+                "indexes of its pages and build them again, or choose another index_directory."
+            )
 
 
 def check_contigs(settings: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ MOST_LINES = 3_000_000
 
 # Keys of files whose contigs must all be in the reference, with the functions that read them.
 BEDS: dict[str, Callable[[str, Mapping[str, int]], object]] = {
+    "reference.mask": read_bed,
     "rescore.intervals": read_bed,
     "rescore.ploidy_regions": read_ploidy_regions,
     "report.truth.bed": read_bed,
