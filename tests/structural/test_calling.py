@@ -31,12 +31,14 @@ class Called:
         for number, (name, own) in enumerate({"het": [rearranged, PLAIN], "hom": [rearranged, rearranged]}.items()):
             write_bam(folder / f"{name}.bam", self.made.genome, own, DEPTH, name, number)
 
-    def call(self, *names: str, threads: int = 2) -> Path:
-        """Call samples together."""
-        output = self.folder / f"{'_'.join(names)}.vcf.gz"
-        samples = [{"sample": name, "ploidy": 2, "bam": str(self.folder / f"{name}.bam")} for name in names]
+    def call(self, *names: str, threads: int = 2, ploidies: Path | None = None) -> Path:
+        """Call samples together, the heterozygous one as female."""
+        output = self.folder / f"{'_'.join(names)}{'.ploidies' if ploidies else ''}.vcf.gz"
+        of_all = {"ploidy": 2, "sex": "unknown"}
+        samples = [{**of_all, "sample": name, "bam": str(self.folder / f"{name}.bam")} for name in names]
+        samples[0]["sex"] = "female"
         files = self.folder / "reference", samples, output, Path(f"{output}.tbi"), self.folder / "genome.fa"
-        call_structural(StructuralRequest(*files, threads, counts=output.with_suffix(".json")))
+        call_structural(StructuralRequest(*files, threads, ploidies, counts=output.with_suffix(".json")))
         return output
 
 
@@ -63,6 +65,14 @@ def test_genotypes_of_both_samples(called: Path) -> None:
         for record in variants:
             genotypes = [sorted(own["GT"]) for own in record.samples.values()]
             assert (genotypes, [*record.filter]) == ([[0, 1], [1, 1]], ["PASS"]), str(record)
+
+
+def test_junctions_with_a_contig_that_a_sample_lacks(sample: Called) -> None:
+    """Neither record of a translocation has a genotype of a sample without the other contig."""
+    (sample.folder / "ploidies.bed").write_text(f"two\t0\t{TWO}\t0\tfemale\n")
+    with pysam.VariantFile(str(sample.call("het", "hom", ploidies=sample.folder / "ploidies.bed"))) as variants:
+        found = [(own.info["SVTYPE"] == "BND", own.samples["het"]["GT"], own.samples["hom"]["GT"]) for own in variants]
+    assert sorted(found) == [(False, (0, 1), (1, 1))] * 5 + [(True, (None,), (1, 1))] * 4
 
 
 def test_a_sample_without_reads_has_no_genotypes(sample: Called, called: Path) -> None:

@@ -68,7 +68,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
         True,
         {"compile_kernels", "check_gvcfs", "rescore_sample", "import_gvcf", "joint_genotype", *VARIANTS},
     ),
-    "structural.enabled": (True, {"call_structural", "compile_kernels"}),
+    "structural.enabled": (True, {"call_structural", "compile_kernels", "write_report"}),
     "callable.minimum_depth": (4, {"find_callable", "gather_callable"}),
     "annotate.gff3": ("genes.gff3", {"annotate_variants", *REPORT}),
     "report.pedigree": ("family.fam", CALLED),

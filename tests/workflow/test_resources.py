@@ -236,6 +236,9 @@ def test_structural_variants_ask_for_memory_without_a_ledger(tmp_path: Path) -> 
     for path in job.alignments:
         Path(path).write_bytes(bytes(10 * MEGABYTE))
     without = asked.structural_memory(Named(), job, 16)
+    assert asked.structural_disk(Named(), job) == 0
+    crams = Named(alignments=[hole(tmp_path / f"{name}.cram", 100) for name in asked.SAMPLES])
+    assert 2 * 4.4 * 100 < asked.structural_disk(Named(), crams) < 2 * 5 * 100
     asked.LEDGER.mkdir()
     for name in asked.SAMPLES:
         write_json_atomic(asked.LEDGER / f"{name}.json", {"counts": {"records_out": 100_000}})

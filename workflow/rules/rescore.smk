@@ -248,6 +248,7 @@ if STRUCTURAL:
         resources:
             **ALIGNMENTS,
             mem_mb=growing(structural_memory),
+            disk_mb=structural_disk,
             runtime=480,
         params:
             samples=called_samples(),

@@ -185,6 +185,11 @@ def structural_memory(wildcards, input, threads):
     return SNAKEMAKE + 400 + max(150 * threads, words / 1e6) + evidence / 1e6
 
 
+def structural_disk(wildcards, input):
+    """Return the megabytes for CRAMs as BAMs: 2.3 times their size for forty quality values, and more for four."""
+    return int(4.5 * sum(size(path) for path in input.alignments if path.endswith(".cram")))
+
+
 def calling_minutes(wildcards, input):
     """Return the minutes for calling a sample: an hour, and fifty minutes for each gigabase."""
     _, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)

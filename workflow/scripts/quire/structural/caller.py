@@ -19,6 +19,7 @@ from quire.kernels import load_stage
 from quire.processes import in_processes
 from quire.reference.opening import file_address
 from quire.rescore.job import CallingJob, Output, contigs_of, open_job
+from quire.rescore.ploidy import PloidyMap
 from quire.structural.content_cpu import content_of
 from quire.structural.copies import SampleCopies, copies_of
 from quire.structural.copies_plots import plots_of
@@ -164,8 +165,7 @@ def _genotype(
 ) -> list[VariantRecord]:
     records: list[VariantRecord] = []
     for number, junction in junctions:
-        place = job.reference.contig_names[junction.first.contig], junction.first.position
-        ploidies = np.array([sample.ploidies.at(*place) for sample in job.samples], np.int64)
+        ploidies = np.array([_ploidy(job, sample.ploidies, junction) for sample in job.samples], np.int64)
         present = [sample for sample, ploidy in zip(samples, ploidies, strict=True) if ploidy]
         if not present:
             continue
@@ -174,3 +174,12 @@ def _genotype(
         made = records_of(job.reference, junction, fragments, ploidies[ploidies > 0], quality, f"quire.{number + 1}")
         records += [with_absent(record, ploidies) for record in made]
     return records
+
+
+def _ploidy(job: CallingJob, ploidies: PloidyMap, junction: Junction) -> int:
+    """Return a sample's ploidy at the first end of a junction; 0 if it lacks the contig of either end."""
+    first, second = (
+        ploidies.at(job.reference.contig_names[end.contig], end.position - end.right)
+        for end in (junction.first, junction.second)
+    )
+    return first if second else 0
