@@ -147,7 +147,8 @@ def draw_copies(contig: Mapping[str, Any]) -> Picture:
     drawing = Drawing(Scale(f"position on {contig['name']}", 0, contig["length"]), Scale("copy number", 0, top))
     width = contig["length"] / len(copies)
     points = [(at * width, value) for at, value in enumerate(copies) if value is not None]
-    drawing.separate_bars([(start, end, number - 0.1, number + 0.1) for start, end, number in segments], SECOND)
+    bars = [(start, max(end, start + width / 3), number - 0.1, number + 0.1) for start, end, number in segments]
+    drawing.separate_bars(bars, SECOND)
     drawing.segments([(left, value, left + width, value) for left, value in points])
     return _picture(f"Copy number of {contig['name']}", f"segments of 10 kb or more: {len(segments)}", drawing)
 

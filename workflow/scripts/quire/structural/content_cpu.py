@@ -90,7 +90,7 @@ def _scan(codes, first, mask, bits, known, gc, keys):
             reverse += values[3 - code] * power
         run += 1
         if run >= LENGTH:
-            word = tie_hash(forward, 0) + tie_hash(reverse, 0)
+            word = tie_hash(forward + reverse, 0)  # the same for both strands
             if word & np.uint64(mask) == 0 and count < len(keys):
                 window = first + (at - LENGTH + 1) // WINDOW
                 keys[count] = tie_hash(word, 0) >> np.uint64(bits) << np.uint64(bits) | np.uint64(window)
