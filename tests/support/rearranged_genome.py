@@ -57,6 +57,11 @@ class RearrangedGenome:
             assert record.alts is not None
             changed = letters[: record.start] + record.alts[0] + letters[record.stop :]
             assert changed == letters[:at] + text + letters[at:]
+        assert "SOURCE" not in insertions[0].info
+        place, strand = insertions[1].info["SOURCE"].rsplit(":", 1)
+        ends = [int(end) for end in place.removeprefix("one:").split("-")]
+        assert strand == "-"
+        assert all(abs(end - known) <= 5 for end, known in zip(ends, (SOURCE[0] + 1, SOURCE[1]), strict=True))
         breakends = [one for one in records if one.info["SVTYPE"] == "BND"]
         assert len(records) == 5 + 4
         assert len(breakends) == 4

@@ -24,7 +24,7 @@ from quire.rescore.window import Window
 from quire.sequence.codes import COMPLEMENT
 from quire.structural.evidence_cpu import within
 from quire.structural.gaps_cpu import Span, gap_junctions
-from quire.structural.junctions import End, Junction, away, back, complement, normalised
+from quire.structural.junctions import End, Junction, Source, away, back, complement, normalised
 
 NEAR = 1500  # bases on either side of a breakpoint in which its clipped bases are placed first
 MARGIN = 600  # bases around loci of which reads are fetched
@@ -81,13 +81,14 @@ def discover(
             inserted = bases_between(reads, clips, pair, sample.source, name)
             if inserted is not None and _is_repeat(pair, joined[right], joined[left]):
                 # More than one copy, perhaps: the likelihoods decide between this and the duplication.
-                found += _inserted(span.contig, pair, inserted, window)
+                found += _inserted(span.contig, pair, inserted, window, None)
                 continue
             if inserted is None:
                 inserted = _copied(reference, pair, targets[right] + targets[left])
             if inserted is not None:
                 explained |= {right, left}
-                found += _inserted(span.contig, pair, inserted, window)
+                source = _source(reference, inserted, targets[right] + targets[left])
+                found += _inserted(span.contig, pair, inserted, window, source)
         for number, junction in enumerate(joined):
             if number not in explained and junction is not None:
                 explained.add(number)
@@ -237,12 +238,29 @@ def _targets(reference: Reference, evidence: Evidence, contig: int, breakpoint: 
     return sorted(found, key=lambda target: -target.pointing)
 
 
-def _inserted(contig: int, pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window) -> list[Junction]:
+def _source(reference: Reference, inserted: bytes, targets: Sequence[Span]) -> Source | None:
+    """Return the place of which inserted bases are a copy, near one of the targets; None if they are none."""
+    least, found = max(LEAST_FAR_SCORE, PLACED * len(inserted)), None
+    for target in targets[:MOST_SOURCES]:
+        low = max(0, target.start - LONGEST_COPY)
+        high = min(target.end + LONGEST_COPY, int(reference.contig_lengths[target.contig]))
+        codes = reference.contig_codes(target.contig, low, high)
+        fit = place(codes, np.frombuffer(inserted, np.uint8), True)
+        if fit is not None and fit.score >= least and (found is None or fit.score > least):
+            start = low + fit.start
+            least, found = fit.score, Source(target.contig, start, start + fit.last - fit.first, fit.forward)
+    return found
+
+
+def _inserted(
+    contig: int, pair: tuple[Breakpoint, Breakpoint], inserted: bytes, window: Window, source: Source | None
+) -> list[Junction]:
     """Return the left-aligned insertion of bases between two breakpoints; none if it is a small indel."""
     indel = insertion(pair, inserted, window)
     if indel is None or indel.change < SHORTEST:
         return []
-    return [Junction(End(contig, indel.start + 1, True), End(contig, indel.end, False), indel.alternate[1:])]
+    ends = End(contig, indel.start + 1, True), End(contig, indel.end, False)
+    return [Junction(*ends, indel.alternate[1:], source=source)]
 
 
 def _with_known_ends(contig: int, pair: tuple[Breakpoint, Breakpoint], window: Window) -> Junction:

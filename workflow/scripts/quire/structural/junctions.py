@@ -1,6 +1,6 @@
 """Junctions: two ends on the reference that are neighbours in a sample, with the bases inserted between them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,15 @@ class End(NamedTuple):
     right: bool
 
 
+class Source(NamedTuple):
+    """A stretch of the reference (0-based, half-open) of which inserted bases are a copy, on either strand."""
+
+    contig: int
+    start: int
+    end: int
+    forward: bool
+
+
 @dataclass(frozen=True, order=True)
 class Junction:
     """Two ends, the first not after the second, that a sample joins.
@@ -36,6 +45,7 @@ class Junction:
         inserted: codes between them, read away from the first end.
         homology: bases by which the junction can be shifted without a change of the sequence.
         imprecise: True if only pairs show it.
+        source: of what inserted bases are a copy, if it is known.
         both: True for an inversion whose other junction was found too.
         ending: codes before the second end if those between `inserted` and it are unknown.
     """
@@ -47,6 +57,7 @@ class Junction:
     ending: bytes | None = None
     both: bool = False
     imprecise: bool = False
+    source: Source | None = field(default=None, compare=False)
 
     @property
     def kind(self) -> str:

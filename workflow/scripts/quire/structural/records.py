@@ -57,6 +57,7 @@ FIELDS = Fields.of(
         Field("SVINSSEQ", "A", "String", "Bases inserted at the junction"),
         Field("LEFT_SVINSSEQ", "A", "String", "Known first bases of an insertion"),
         Field("RIGHT_SVINSSEQ", "A", "String", "Known last bases of an insertion"),
+        Field("SOURCE", "1", "String", "Place that has the inserted bases too: contig:first-last:strand"),
         Field("EVENT", "A", "String", "Name of the event that several records describe"),
         Field("MATEID", "A", "String", "ID of the other end's record"),
         *(CALL_FIELDS.info[key] for key in ("AC", "AF", "AN")),
@@ -202,6 +203,9 @@ def _alleles(reference: Reference, junction: Junction) -> tuple[tuple[str, str],
         del info["SVLEN"]
         info |= {"LEFT_SVINSSEQ": [inserted], "RIGHT_SVINSSEQ": [allele_text(junction.ending)]}
         return (base, "<INS>"), info
+    if junction.source is not None:
+        at, first, last, forward = junction.source
+        info["SOURCE"] = f"{reference.contig_names[at]}:{first + 1}-{last}:{'+' if forward else '-'}"
     if kind == "INS" or (kind == "DEL" and junction.size < LONGEST_DELETION_IN_LETTERS):
         return (allele_text(reference.contig_codes(contig, start, end).tobytes()), base + inserted), info
     if inserted:
