@@ -108,7 +108,7 @@ class Counted:
         self.first_window = _first_window(self.reference)
         self.content = content_of(self.reference, self.first_window)
 
-    def evidence(self, copies: NDArray[np.int64], each: float, seed: int) -> Evidence:
+    def evidence(self, copies: NDArray[np.float64], each: float, seed: int) -> Evidence:
         """Draw the reads that start in each short window of given copies; a third is lost at a GC content of 60 %."""
         share = self.content.gc / np.maximum(self.content.known, 1)
         mean = each * copies * (1 - 3.3 * np.maximum(share - 0.5, 0)) * (self.content.known > 0)
@@ -117,9 +117,9 @@ class Counted:
             np.empty(0, CLIP), np.empty(0, PAIR), np.empty((0, 2), np.int64), starts, self.first_window, 500
         )
 
-    def copies(self, changed: bool) -> NDArray[np.int64]:
+    def copies(self, changed: bool) -> NDArray[np.float64]:
         """Return the copies of each short window: two on the first contig, one on the second, and if asked, others."""
-        copies = np.full(int(self.first_window[-1]), 2)
+        copies = np.full(int(self.first_window[-1]), 2.0)
         copies[self.first_window[1] : self.first_window[2]] = 1
         if changed:
             for start, end, number in BORDERS:
@@ -161,6 +161,18 @@ def test_segments_have_their_copies_and_ends(counted: Counted) -> None:
 def test_no_segments_without_changes(counted: Counted, seed: int) -> None:
     """Neither the GC content nor chance gives a segment."""
     assert _spans(counted.found(False, seed=seed)) == []
+
+
+def test_depth_in_waves_gives_no_segments(counted: Counted) -> None:
+    """Windows that vary together count less; segments shorter than the waves are still found."""
+    wave = np.exp(0.15 * np.sin(np.arange(int(counted.first_window[-1])) / 100))
+    for changed in (False, True):
+        evidence = counted.evidence(counted.copies(changed) * wave, 20.0, 1)
+        found = copies_of(counted.reference, evidence, counted.content, PloidyMap(2, {"two": [0]}, {"two": [1]}))
+        assert found is not None
+        assert found.depth.weight < 0.5
+        expected = [*(copies for *_, copies in BORDERS), 2] if changed else []
+        assert [copies for *_, copies in _spans(found)] == expected
 
 
 def test_windows_grow_with_few_reads(counted: Counted) -> None:

@@ -17,7 +17,7 @@ from quire.sequence.ties.cpu import tie_hash
 from quire.simd.compiled import compiled
 
 LENGTH = 100  # bases of a word
-MOST_WORDS = 1 << 27  # a word takes 8 bytes
+MOST_WORDS = 1 << 26  # a word takes 8 bytes
 LEAST_SPACING = 16  # bases per word
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # of the rolling hash, odd
 _INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
@@ -46,7 +46,7 @@ def content_of(reference: Reference, first_window: NDArray[np.int64], spacing: i
     `spacing` is the least number of bases per word that is looked at, a power of two.
     """
     windows = int(first_window[-1])
-    while reference.axis_length > MOST_WORDS // 2 * spacing:
+    while reference.axis_length > MOST_WORDS * spacing:
         spacing *= 2
     keys = np.empty(2 * reference.axis_length // spacing + 1000, np.uint64)
     bits = max(1, windows.bit_length())

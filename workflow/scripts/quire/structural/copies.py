@@ -61,7 +61,7 @@ class DepthWindows(NamedTuple):
         usual = float(np.median(self.expected * self.ploidy))
         return (
             f"{len(self.reads)} windows of {self.size * WINDOW} bases with {usual:.0f} reads, deviation "
-            f"{self.variance**0.5:.3f} beyond that of counts, {1 / self.weight:.1f} windows count as one"
+            f"{self.variance**0.5:.3f} beyond that of counts, each counts {self.weight:.2f}"
         )
 
 
@@ -148,7 +148,8 @@ def copies_of(reference: Reference, evidence: Evidence, content: Content, ploidi
         variance, together = _variation(reads, expected * ploidy, is_usual)
         if variance > MOST_DEVIATION**2:
             return None
-        weight = 1 / together if turn else 1.0  # the windows of segments vary together
+        # Those of segments vary together at first. Segments may be shorter than waves of depth, hence the root.
+        weight = together**-0.5 if turn else 1.0
         copies = likeliest_copies(reads, expected, windows.contig, variance, weight)
     depth = DepthWindows(size, windows.contig, windows.number, reads, expected, ploidy, variance, weight)
     return SampleCopies(depth, evidence.first_window, copies, _segments(depth, copies, evidence))
@@ -209,7 +210,7 @@ def _expected(reads: NDArray[np.float64], gc: NDArray[np.float64], usual: NDArra
 def _variation(
     reads: NDArray[np.int64], expected: NDArray[np.float64], usual: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return the variance beyond that of counts, and how many windows count as one, as they vary together."""
+    """Return the variance beyond that of counts, and how many windows tell as much as one."""
     rest = (reads / expected - 1)[usual]
     deviation = max(1.4826 * float(np.median(np.abs(rest))), 1e-6)
     variance = max(deviation**2 - 1 / float(np.median(expected[usual])), 1e-6)

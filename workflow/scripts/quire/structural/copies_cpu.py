@@ -13,7 +13,7 @@ from quire.simd.compiled import compiled, inlined
 
 HIGHEST = 8
 NOISE = 0.05  # copies by whose reads a window without copies is seen, since some reads are at a wrong place
-LOG_CHANGE = math.log(1e-4)  # of a change of the copy number from one window to the next
+LOG_CHANGE = math.log(1e-5)  # of a change of the copy number from one window to the next
 
 
 @inlined
