@@ -83,6 +83,7 @@ def test_outputs_have_their_fixed_names(finished: Run) -> None:
     assert not [path for path in finished.output.rglob("*") if path.name.endswith(".tmp")]
     assert {path.name for path in finished.output.glob("align/units/*")} == {
         "NA12878.counts.json",
+        "NA12878.evidence.npz",
         "NA12878.lane_1.insert_size.json",
         "NA12878.low_coverage.bed.gz",
         "NA12878.units.json",
