@@ -9,7 +9,7 @@ rule map_unit:
         fq_umi=files_of_unit("fq_umi"),
         bam=files_of_unit("bam"),
         reference=REFERENCE,
-        pages=ancient(page_manifests),  # an index of another shape gives the same records
+        pages=page_manifests,
         fasta=FASTA,
         alternate=ALTERNATE,
         kernels=OUTPUT / ".compiled/align.done",
