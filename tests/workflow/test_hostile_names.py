@@ -120,7 +120,7 @@ def test_nothing_is_run_or_written_elsewhere(hostile: Run) -> None:
     assert {path.name for path in (hostile.output / "mems").iterdir()} == {"-rf.mems", "-rf.json"}
     assert {path.suffix for path in hostile.output.rglob("*") if path.is_file()} <= {
         *(".bam", ".bed", ".cram", ".crai", ".done", ".gz", ".html", ".json", ".log", ".mems", ".paf", ".tbi", ".tsv"),
-        *(".txt", ".flagstat", ".idxstats", ".records", ""),
+        *(".txt", ".flagstat", ".idxstats", ".npz", ".records", ""),
     }
 
 
