@@ -90,16 +90,15 @@ class Inflater:
         """Inflate the blocks of `data` from a bit to a byte (`bits`), and then those of `tail`.
 
         `before` is the text before (uint8[WINDOW]) if it is needed. The result is written from offset `at` of the
-        memory, and valid until it is overwritten. `tail` (uint8[]) is FILE_END or of `closing_tail`. With an empty
+        memory, and valid until this is overwritten. `tail` (uint8[]) is FILE_END or of `closing_tail`. With an empty
         tail, ENDED is not told from NEEDS_INPUT at the end of the data.
         """
         first, last = bits
         if before is not None:
             self._before[_STORED_HEAD:] = before
         room = at + WINDOW + MOST_RATIO * (last - first // 8) + (1 << 16)
-        if len(self._text) < room:
-            kept, self._text = self._text[:at], np.empty(room, np.uint8)
-            self._text[:at] = kept
+        if len(self._text) < room:  # earlier results keep the memory that they are in
+            self._text = np.empty(room, np.uint8)
         text = self._text[at:room]
         status, size, end = _inflate(self._stream, self._before, data[: last + 1], first, tail, text)
         return Inflated(text[WINDOW:size], int(status), int(end))
