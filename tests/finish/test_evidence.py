@@ -55,7 +55,7 @@ def test_finishing_collects_what_a_pass_over_its_file_does(
 
 
 def test_unwanted_evidence_leaves_the_usual_fragment(tmp_path: Path) -> None:
-    """Of several units the largest counts; one without pairs has the default."""
+    """The largest of several units counts; one without pairs has the default."""
     model = {"pairs": 1000, "percentile_25": 300, "median": 400, "percentile_75": 500}
     for name, changed in (("one", {}), ("wide", {"percentile_75": 600}), ("single", {"pairs": 0})):
         write_json_atomic(tmp_path / f"{name}.json", {"FR": model | changed})

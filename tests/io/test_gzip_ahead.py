@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from isal import igzip
 from isal.igzip_lib import IsalError
+from quire.errors import InputError
 from quire.io import gzip_ahead
 from quire.io.bytes_read import CountedFile
 from quire.io.deflate_cpu import (
@@ -28,6 +29,7 @@ from quire.io.deflate_cpu import (
     find_block,
     resolve,
 )
+from quire.io.fastq import read_batches
 from quire.io.gzip_ahead import Unsuited, inflate_gzip
 from quire.io.text_chunks import text_chunks
 
@@ -134,6 +136,35 @@ def test_other_files_go_to_one_thread(tmp_path: Path, pool: Executor, content: b
     # One thread yields what it has before an error of its next 4 MB.
     assert together[0].startswith(alone[0])
     assert alone[1] or together[0] == alone[0]
+
+
+@pytest.mark.parametrize("spoil", ["nothing", "cut", "bit", "fewer", "none", "fasta", "garbage"])
+def test_reads_and_errors_are_those_of_one_thread(tmp_path: Path, spoil: str) -> None:
+    """A user is told the same sentence, whatever the number of threads."""
+    content, lines = packed(TEXT), TEXT.splitlines()
+    lines[1::4] = [bases[::-1] for bases in lines[1::4]]
+    spoiled = {
+        "nothing": content,
+        "cut": content[:-1000],
+        "bit": content[:250_000] + bytes([content[250_000] ^ 8]) + content[250_001:],
+        "fewer": packed(b"\n".join(TEXT.splitlines()[:16_000])),
+        "none": packed(b""),
+        "fasta": packed(b">x\nACGT\n" * 99_999),
+        "garbage": content + b"xyz",
+    }[spoil]
+    (tmp_path / "1.fq.gz").write_bytes(packed(b"\n".join(lines)))
+    (tmp_path / "2.fq.gz").write_bytes(spoiled)
+
+    def outcome(threads: int) -> int | str:
+        pairs = read_batches(tmp_path / "1.fq.gz", tmp_path / "2.fq.gz", 1000, gzip_threads=threads)
+        try:
+            return sum(len(batch.mate1) for batch in pairs)
+        except InputError as error:
+            return str(error)
+
+    alone = outcome(1)
+    assert (alone == 5000) == (spoil == "nothing")
+    assert outcome(4) == alone
 
 
 def test_each_damaged_bit_is_told(tmp_path: Path) -> None:

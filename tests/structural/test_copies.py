@@ -68,7 +68,7 @@ def test_words_are_counted_as_by_the_oracle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_path_is_the_best_of_all(seed: int) -> None:
-    """Of all paths of a few windows on two contigs, by a plain score."""
+    """The path is the best of all paths of a few windows on two contigs, by a plain score."""
     generator = np.random.default_rng(seed)
     contigs = np.array([0] * 4 + [1] * 2, np.int32)
     expected, weight = generator.uniform(5, 9, 6), (1.0, 0.6)[seed % 2]
@@ -186,7 +186,7 @@ def test_windows_grow_with_few_reads(counted: Counted) -> None:
 
 
 def test_copies_of_a_span(counted: Counted) -> None:
-    """Of a part of a segment, of a span beside it, and none of a short span."""
+    """A part of a segment and a span beside it have copy numbers, and a short span has none."""
     found = counted.found(True)
     assert found is not None
     inside, beside, short = (
@@ -249,7 +249,7 @@ def test_bcftools_reads_the_records(counted: Counted, tmp_path: Path) -> None:
 
 
 def test_plots_have_the_medians_and_the_segments(counted: Counted) -> None:
-    """Of all contigs with windows; stretches of N have none, and a sample without copy numbers has no contigs."""
+    """All contigs with windows have plots; stretches of N have no points, and a sample without copies no contigs."""
     found = counted.found(True)
     assert found is not None
     plots = plots_of(counted.reference, ["a", "b"], [found, None])

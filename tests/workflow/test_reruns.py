@@ -169,16 +169,6 @@ def test_every_key_runs_again_what_depends_on_it(continued: Callable[[], Run]) -
     }
 
 
-def test_mapping_follows_another_page_size(continued: Callable[[], Run]) -> None:
-    """The number of pages is known after a checkpoint, and no job is forgotten when Snakemake looks again."""
-    run = continued()
-    run.config = with_key(run.config, "reference.page_size", 20000)
-    run.write()
-    result = run.snakemake("align")
-    assert result.returncode == 0, result.stdout
-    assert finished_rules(result.stdout) >= {"pack_reference", "index_page", "map_unit", "finish_sample"}
-
-
 def test_no_input_is_ancient() -> None:
     """Snakemake looks at no job below one that must run, and then forgets those behind an input that is ancient.
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def build(
                 "modified_ns": status.st_mtime_ns,
                 "md5": fasta_md5,
             },
-            "mask": mask_digest(mask),
+            "mask": _mask_digest(mask),
             "contigs": contigs,
             "islands": [
                 {"contig": contig, "start": start, "length": length, "axis_start": axis_start}
@@ -86,8 +86,17 @@ def build(
     )  # fmt: skip
 
 
-def mask_digest(mask: str | Path | None) -> str:
-    """Return what the manifest holds of a mask: the MD5 of its file, empty without one."""
+def require_same_mask(directory: Path, manifest: Mapping[str, Any], mask: str | Path | None) -> None:
+    """Raise InputError if a packed reference was built with another mask."""
+    if manifest.get("mask", "") != _mask_digest(mask):
+        raise InputError(
+            f"reference.mask: {directory} was built with another mask, or without one; delete {directory} and the "
+            "indexes of its pages and build them again, or choose another index_directory."
+        )
+
+
+def _mask_digest(mask: str | Path | None) -> str:
+    """Return the MD5 of a mask's file, empty without one."""
     return hashlib.md5(Path(mask).read_bytes()).hexdigest() if mask else ""
 
 

@@ -31,7 +31,7 @@ from quire.io.pedigree import read_pedigree
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
 from quire.reference import Reference
-from quire.reference.construction import mask_digest
+from quire.reference.construction import require_same_mask
 from quire.reference.storage import MANIFEST
 from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.copies import Remote
@@ -357,11 +357,7 @@ def check_index(settings: Mapping[str, Any]) -> None:
     directory = Path(settings["reference"]["index_directory"]) / "reference"
     if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
         packed = Reference.open(directory, settings["reference"]["fasta"], verify=False)
-        if packed.manifest.get("mask", "") != mask_digest(settings["reference"]["mask"]):
-            raise InputError(
-                f"reference.mask: {directory} was built with another mask, or without one; delete {directory} and the "
-                "indexes of its pages and build them again, or choose another index_directory."
-            )
+        require_same_mask(directory, packed.manifest, settings["reference"]["mask"])
 
 
 def check_contigs(settings: Mapping[str, Any]) -> None:

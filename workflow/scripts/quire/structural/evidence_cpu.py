@@ -1,4 +1,4 @@
-"""What the caller asks of a sample's evidence: rows at a place, clusters of pairs, and the depth of a span."""
+"""Queries of a sample's evidence: rows at a place, clusters of pairs, and the depth of a span."""
 
 import math
 from collections.abc import Iterable, Iterator
