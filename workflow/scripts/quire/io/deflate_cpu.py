@@ -1,4 +1,4 @@
-"""Deflate data (RFC 1951) from any block on, without the 32 KiB of text before it, which its matches may copy from.
+"""Inflate deflate data (RFC 1951) from any block on, before the 32 KiB of text are known that its matches copy from.
 
 ISA-L inflates the data twice, after two texts that differ at each position. Where both results agree, the byte is
 known. Elsewhere the two bytes tell which position of the unknown text it copies, and `resolve` fills it in later.
@@ -38,7 +38,7 @@ UNKNOWN = _unknown()
 
 
 def find_block(data: NDArray[np.uint8], first: int, last: int) -> int:
-    """Return the bit offset, from `first` on and before `last`, of a block with its own codes; NO_BLOCK if none is.
+    """Return the bit offset of the first dynamic block (RFC 1951, 3.2.7) in [first, last); NO_BLOCK if there is none.
 
     `data` must have PADDING bytes more than the bits that count.
     """
@@ -178,7 +178,7 @@ def _word(data, at):
 
 @compiled
 def _next_header(data, first, last, order):
-    """Return the first bit, from `first` on, where a block's header with complete codes begins; or NO_BLOCK."""
+    """Return the first bit, from `first` on, where the header of a dynamic block begins whose codes are complete."""
     lengths = np.zeros(19, np.int64)
     table = np.zeros((128, 2), np.int64)
     codes = np.zeros(320, np.int64)
@@ -188,7 +188,7 @@ def _next_header(data, first, last, order):
         if position == first or position & 7 == 0:
             word = _word(data, position >> 3)
         head = np.int64(word >> np.uint64(position & 7))
-        # Not the last block, codes of its own, at most 286 literal codes and 30 distances.
+        # Not the last block, dynamic Huffman codes, at most 286 literal codes and 30 distance codes.
         if head & 7 != 4 or (head >> 3) & 31 > 29 or (head >> 8) & 31 > 29:
             continue
         count = ((head >> 13) & 15) + 4

@@ -34,7 +34,7 @@ _CHECKSUM_OF_HEADER, _EXTRA, _NAME, _COMMENT, _RESERVED = 2, 4, 8, 16, 0xE0  # f
 
 
 class Unsuited(ValueError):
-    """A file that must be inflated from its beginning on: it is damaged, truncated, or has few blocks of its codes."""
+    """A file that one thread must inflate from the beginning: damaged, truncated, or almost without dynamic blocks."""
 
 
 class _Piece(NamedTuple):
@@ -68,8 +68,8 @@ def inflate_gzip(file: FileIO, executor: Executor, ahead: int) -> Iterator[NDArr
     """Yield the text (uint8[]) of a gzip file in order, from its beginning; `ahead` ranges are inflated ahead.
 
     Raises:
-        Unsuited: the file must be inflated from its beginning on. The text before was right, or a member's checksum,
-            which was not reached yet, is wrong.
+        Unsuited: one thread must inflate the file from the beginning. The text yielded so far is right, unless the
+            checksum of its member, which comes later, is wrong.
     """
     waiting: deque[tuple[_Range, _Inflaters, Future[list[_Piece]] | None]] = deque()
     inflated: deque[tuple[_Inflaters, list[_Piece], Future[list[NDArray[np.uint8]]]]] = deque()
@@ -105,7 +105,7 @@ def inflate_gzip(file: FileIO, executor: Executor, ahead: int) -> Iterator[NDArr
 
 
 def _ranges(file: FileIO, executor: Executor, ahead: int) -> Iterator[_Range]:
-    """Yield the file from its beginning; raise Unsuited if it has too few blocks whose beginning can be found."""
+    """Yield the file in ranges between dynamic blocks; raise Unsuited if MOST_STRETCHES hold no such block."""
     stretches: deque[tuple[NDArray[np.uint8], Future[int]]] = deque()
     held: list[NDArray[np.uint8]] = []  # from the stretch with the last found block on
     first, at_start, at_end = 0, True, False
