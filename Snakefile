@@ -110,6 +110,7 @@ onstart:
 
 # The last lines of a run. Snakemake calls neither handler after a dry run or if there was nothing to do.
 onsuccess:
+    cancel_timers()
     # A run of some targets alone may leave the summary of an older run in place.
     made = {str(path) for job in workflow.dag.finished_jobs for path in job.output}
     if SUMMARY in made and not workflow.touch:
@@ -121,6 +122,7 @@ onsuccess:
 
 
 onerror:
+    cancel_timers()
     # At exit, since Snakemake prints more after this handler. After Ctrl-C or SIGTERM no job counts as failed.
     failed = workflow.scheduler.failed
     sentences = [*failure_sentences(failed), *failed_samples(failed, len(GVCFS))] or [STOPPED]

@@ -35,7 +35,7 @@ from quire.run.changed_inputs import keep_states, refuse_older
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
-from quire.run.interrupts import block_ctrl_c_in_jobs
+from quire.run.interrupts import block_ctrl_c_in_jobs, cancel_timers
 from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server

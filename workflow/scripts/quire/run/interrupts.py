@@ -52,6 +52,13 @@ def block_ctrl_c_in_jobs() -> None:
     threading.setprofile(block)  # Python calls it once, when a thread starts
 
 
+def cancel_timers() -> None:
+    """Cancel the timers by which Snakemake looks at its rate of jobs; they keep a finished run alive for a second."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
+
+
 @contextmanager
 def worker_threads(threads: int, name: str) -> Iterator[ThreadPoolExecutor]:
     """Yield a pool of threads whose work is waited for; after an exception, the rest of it is not started."""
