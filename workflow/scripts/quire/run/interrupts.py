@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NoReturn
 
+from quire import end_imports
 from quire.run.job import SENTENCE
 
 STATUS = 130  # 128 plus the signal's number, as in shells
@@ -28,14 +29,15 @@ def loading() -> Iterator[None]:
     A process that was started with Ctrl-C ignored keeps ignoring it.
     """
     here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, end_interrupted)
+    ends = here and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ends:
+        signal.signal(signal.SIGINT, end_interrupted)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if ends:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        end_imports()
 
 
 def block_ctrl_c_in_jobs() -> None:

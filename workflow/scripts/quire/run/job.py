@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from quire import end_imports
 from quire.errors import MEMORY, QuireError
 from quire.run.changed_inputs import changed_input
 from quire.time_spent import seconds_of_process
@@ -43,6 +44,7 @@ _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandl
 @contextmanager
 def run_job(snakemake: Any) -> Iterator[Any]:
     """Yield the job (Snakemake's object), whose log ends with one sentence if the block fails."""
+    end_imports()
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8", errors="backslashreplace") as stream:
