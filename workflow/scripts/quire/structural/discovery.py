@@ -16,7 +16,7 @@ from quire.reference import Reference
 from quire.rescore.long_indels import SHORTEST
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, breakpoints, clips_of, facing
 from quire.rescore.long_indels.contigs_cpu import bases_between
-from quire.rescore.long_indels.placing_cpu import PLACED, Fit, place
+from quire.rescore.long_indels.placing_cpu import PLACED, UNIQUE, Fit, place
 from quire.rescore.long_indels.proposals_cpu import insertion, twice
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.source import ReadSource
@@ -31,7 +31,6 @@ MARGIN = 600  # bases around loci of which reads are fetched
 SURE, SURE_BASES = 0.9, 40  # score, as a share of this many or more clipped bases, of a placement that is no chance
 LEAST_SCORE = 16  # of a placement nearby
 LEAST_FAR_SCORE = 24  # of a placement elsewhere
-UNIQUE = 6  # least lead of a placement elsewhere over the second
 FACING = 60  # most bases between the breakpoints of an insertion, or of their overlap
 SAME_CLIP = 5  # bases within which clips belong to a breakpoint
 SLACK = 300  # bases around the other part of a read

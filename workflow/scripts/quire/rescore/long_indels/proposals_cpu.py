@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from quire.rescore.long_indels import LONGEST, SHORTEST, LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints_cpu import MINIMUM_TAIL, Breakpoint, facing
-from quire.rescore.long_indels.placing_cpu import PLACED, place
+from quire.rescore.long_indels.placing_cpu import PLACED, UNIQUE, place
 from quire.rescore.window import Window
 
 MOST_BEFORE = 8  # bases between a breakpoint and those that fit
@@ -48,7 +48,7 @@ def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
     if not breakpoint.right:
         codes, tail = codes[::-1].copy(), tail[::-1].copy()
     fit = place(codes, tail, both_strands=False)
-    if fit is None or fit.score < max(MINIMUM_TAIL, PLACED * len(tail)) or fit.first > MOST_BEFORE:
+    if fit is None or fit.score < max(MINIMUM_TAIL, PLACED * len(tail), fit.second + UNIQUE) or fit.first > MOST_BEFORE:
         return None
     offset = fit.start - fit.first
     return low + offset if breakpoint.right else high - offset
