@@ -157,6 +157,20 @@ def test_segments_have_their_copies_and_ends(counted: Counted) -> None:
     assert len(found.depth.contig[found.depth.contig == 2]) == 0  # a contig with few windows
 
 
+def test_few_reads_do_not_split_a_segment(counted: Counted) -> None:
+    """Reads that are placed wrongly into a lost span leave it one segment."""
+    copies = counted.copies(False)
+    first, middle, last = 300, 425, 600
+    copies[first:last] = 0
+    copies[middle : middle + 4] = 2
+    evidence = counted.evidence(copies, 10.0, 1)
+    found = copies_of(counted.reference, evidence, counted.content, PloidyMap(2, {"two": [0]}, {"two": [1]}))
+    ((_, start, end, number),) = _spans(found)
+    assert number == 0
+    assert abs(start - first * WINDOW) <= 10 * WINDOW
+    assert abs(end - last * WINDOW) <= 10 * WINDOW
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_segments_without_changes(counted: Counted, seed: int) -> None:
     """Neither the GC content nor chance gives a segment."""

@@ -225,18 +225,31 @@ def _variation(
 
 
 def _segments(depth: DepthWindows, copies: NDArray[np.int64], evidence: Evidence) -> list[Segment]:
-    """Return the segments whose copy number is not the ploidy, with ends to the short window."""
+    """Return the segments of a window or more whose copy number is not the ploidy, with ends to the short window.
+
+    Segments of one copy number with less than a window between them are one.
+    """
     together = np.stack([copies, depth.ploidy, depth.contig])
     changes = np.flatnonzero((together[:, 1:] != together[:, :-1]).any(axis=0)) + 1
     edges = [0, *changes.tolist(), len(copies)]
-    found = []
+    found, least = list[Segment](), depth.size * WINDOW
     for first, last in itertools.pairwise(edges):
         if copies[first] != depth.ploidy[first]:
             contig = int(depth.contig[first])
             start, end = (_end(depth, copies, evidence, contig, window) for window in (first, last))
-            if start.position < end.position:
-                found.append(Segment(contig, start, end, int(copies[first]), int(depth.ploidy[first])))
+            own = Segment(contig, start, end, int(copies[first]), int(depth.ploidy[first]))
+            if own.bases < least:
+                continue  # as a few misplaced reads in a span that is lost
+            if found and _continues(found[-1], own, least):
+                own = own._replace(start=found.pop().start)
+            found.append(own)
     return found
+
+
+def _continues(one: Segment, other: Segment, apart: int) -> bool:
+    """Return True if less than `apart` bases are between two segments of one copy number."""
+    alike = (one.contig, one.copies, one.ploidy) == (other.contig, other.copies, other.ploidy)
+    return alike and other.start.position - one.end.position < apart
 
 
 def _end(depth: DepthWindows, copies: NDArray[np.int64], evidence: Evidence, contig: int, window: int) -> SegmentEnd:
