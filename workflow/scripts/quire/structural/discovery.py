@@ -78,9 +78,10 @@ def discover(
             if any(sure) and not _is_repeat(pair, joined[right], joined[left]):
                 continue
             inserted = bases_between(reads, clips, pair, sample.source, name)
-            if inserted is not None and _is_repeat(pair, joined[right], joined[left]):
-                # More than one copy, perhaps: the likelihoods decide between this and the duplication.
-                found += _inserted(span.contig, pair, inserted, window, None)
+            if _is_repeat(pair, joined[right], joined[left]):
+                if inserted is not None:
+                    # More than one copy, perhaps: the likelihoods decide between this and the duplication.
+                    found += _inserted(span.contig, pair, inserted, window, None)
                 continue
             if inserted is None:
                 inserted = _copied(reference, pair, targets[right] + targets[left])
@@ -126,11 +127,15 @@ def _ends(reference: Reference, tail: NDArray[np.uint8], targets: Sequence[Span]
 
 
 def _joined(reference: Reference, contig: int, breakpoint: Breakpoint, targets: Sequence[Span]) -> Junction | None:
-    """Return the junction by which the clipped bases go on: nearby, or else where reads and mates point."""
-    near = [Span(contig, breakpoint.position - NEAR, breakpoint.position + NEAR)]
+    """Return the junction by which the clipped bases go on: nearby, or better where reads and mates point."""
+    reaches = NEAR // 8, NEAR // 3, NEAR  # of equal placements the nearest is likeliest
+    near = [Span(contig, breakpoint.position - reach, breakpoint.position + reach) for reach in reaches]
     often = [target for target in targets if target.pointing >= LEAST_MATES][:MOST_TARGETS]
-    found = _placed(reference, contig, breakpoint, near, LEAST_SCORE, 0)
-    return found or _placed(reference, contig, breakpoint, often, LEAST_FAR_SCORE, UNIQUE)
+    score, found = _placed(reference, contig, breakpoint, near, LEAST_SCORE, 0)
+    if score >= SURE * len(breakpoint.tail):
+        return found
+    far_score, far = _placed(reference, contig, breakpoint, often, LEAST_FAR_SCORE, UNIQUE)
+    return far if far_score >= score + UNIQUE else found
 
 
 def _is_sure(reference: Reference, contig: int, breakpoint: Breakpoint) -> bool:
@@ -180,16 +185,17 @@ def _distance(end: End, pair: tuple[Breakpoint, Breakpoint]) -> int:
 
 def _placed(
     reference: Reference, contig: int, breakpoint: Breakpoint, targets: Sequence[Span], least: int, unique: int
-) -> Junction | None:
-    """Return the junction by the best placement of a breakpoint's clipped bases in one of the targets, or None."""
+) -> tuple[int, Junction | None]:
+    """Return score and junction of the best placement of clipped bases in one of the targets; 0 and None if none."""
     tail = _outward(breakpoint)
     best = max(_ends(reference, tail, targets), key=lambda one: one[0].score, default=None)
     if best is None:
-        return None
+        return 0, None
     placement, other, inserted = best
     if placement.score < max(least, PLACED * len(tail)) or placement.score - placement.second < unique:
-        return None
-    return normalised(reference, End(contig, breakpoint.position, breakpoint.right), other, inserted)
+        return 0, None
+    own = End(contig, breakpoint.position, breakpoint.right)
+    return placement.score, normalised(reference, own, other, inserted)
 
 
 def _copied(reference: Reference, pair: tuple[Breakpoint, Breakpoint], targets: Sequence[Span]) -> bytes | None:
