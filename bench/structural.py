@@ -1,9 +1,10 @@
-"""Structural variants planted into a real chromosome: Quire, delly and lumpy call them from the same BAM.
+"""Structural variants planted into a real chromosome: Quire, delly, lumpy and Manta call them from the same BAM.
 
 The variants (`bench.structural_truth`) have the published spectrum of kinds, sizes and contexts. truvari compares the
 calls that pass with the truth, by position and size (--pctseq 0), each call once; a duplication may be called as an
 insertion. Bars: F1 of deletions and duplications 1.1 times that of the best peer, of insertions 1.5 times, precision
 .95, and 20 s on 16 cores. With --real, all call real reads instead, and calls that no other program has are counted.
+Manta is left out if its `configManta.py`, or the Python 2 that it needs, is not on the PATH.
 """
 
 import json
@@ -32,6 +33,7 @@ from bench.structural_truth import SAMPLE, simulated
 PEERS = {
     "delly": "dpkg-query -W -f '${Version}' delly",
     "lumpy-sv": "dpkg-query -W -f '${Version}' lumpy-sv",
+    "manta": "configManta.py --version",
     "truvari": "truvari version | sed 's/Truvari v//'",
 }
 KINDS = ("DEL", "INS", "DUP", "INV", "BND")
@@ -62,8 +64,8 @@ def call_by_quire(
     return output, run(f'{sys.executable} -c "{code}"')
 
 
-def call_by_peers(folder: Path, fasta: Path, bam: Path) -> dict[str, tuple[Path, Timing]]:
-    """Call by delly and lumpy, both with their defaults; return each one's sorted VCF and timing."""
+def call_by_peers(folder: Path, fasta: Path, bam: Path, threads: int) -> dict[str, tuple[Path, Timing]]:
+    """Call by delly, lumpy and Manta, all with their defaults; return each one's sorted VCF and timing."""
     timing = run(f"delly call -g {fasta} -o {folder}/delly.bcf {bam} > {folder}/delly.log 2>&1")
     split = f"samtools view -h {bam} | /usr/bin/python3 {SCRIPTS}/extractSplitReads_BwaMem -i stdin"
     other = run(
@@ -76,12 +78,30 @@ def call_by_peers(folder: Path, fasta: Path, bam: Path) -> dict[str, tuple[Path,
         lengths = zip(stream.references, stream.lengths, strict=True)
         contigs.write_text("".join(f"##contig=<ID={name},length={size}>\n" for name, size in lengths))
     annotated = f"(grep '^##' {folder}/lumpy.vcf; cat {contigs}; grep -v '^##' {folder}/lumpy.vcf)"
+    sources = [("delly", f"cat {folder}/delly.bcf", timing), ("lumpy", annotated, other)]
+    if (manta := call_by_manta(folder, fasta, bam, threads)) is not None:
+        sources.append(("Manta", *manta))
     results = {}
-    for name, source, spent in (("delly", f"cat {folder}/delly.bcf", timing), ("lumpy", annotated, other)):
+    for name, source, spent in sources:
         vcf = folder / f"{name}.vcf.gz"
         run(f"{source} | bcftools sort -Oz -o {vcf} - 2> {folder}/sort.log && bcftools index -ft {vcf}")
         results[name] = vcf, spent
     return results
+
+
+def call_by_manta(folder: Path, fasta: Path, bam: Path, threads: int) -> tuple[str, Timing] | None:
+    """Call by Manta; return the command that prints its calls with inversions in one record, and its timing."""
+    program = shutil.which("configManta.py")
+    if program is None or shutil.which("python2") is None:
+        print("Manta is left out: configManta.py or python2 is not on the PATH", flush=True)
+        return None
+    work = folder / "manta"
+    timing = run(
+        f"rm -rf {work} && {program} --bam {bam} --referenceFasta {fasta} --runDir {work} > {folder}/manta.log && "
+        f"{work}/runWorkflow.py -j {threads} >> {folder}/manta.log 2>&1"
+    )
+    script = Path(program).resolve().parents[1] / "libexec" / "convertInversion.py"
+    return f"python2 {script} $(which samtools) {fasta} {work}/results/variants/diploidSV.vcf.gz", timing
 
 
 def kinds_of(path: Path) -> Counter[str]:
@@ -173,9 +193,9 @@ def call_real_reads(work: Path, inputs: Inputs, fasta: Path, index: Path, thread
             given = f"{mates} --sample {sample} --output {bam} --threads {threads}"
             run(python(f"quire map {given} --reference {fasta} --index-directory {index} --backend cpu"))
         results = {"Quire": call_by_quire(folder, index / "reference", fasta, bam, sample, threads)}
-        results |= call_by_peers(folder, fasta, bam)
+        results |= call_by_peers(folder, fasta, bam, threads)
         total.update(unexplained(results, sample))
-    fewest = min(total[name] for name in ("delly", "lumpy"))
+    fewest = min(count for name, count in total.items() if name != "Quire")
     add_figures({"unexplained calls less the best peer's": total["Quire"] - fewest})
 
 
@@ -205,7 +225,7 @@ def main() -> None:
     truth = simulated(folder, fasta, inputs, given)
     bam = aligned(folder, fasta, index, given.threads)
     results = {"Quire": call_by_quire(folder, index / "reference", fasta, bam, SAMPLE, given.threads)}
-    print_scores(folder, truth, results | call_by_peers(folder, fasta, bam))
+    print_scores(folder, truth, results | call_by_peers(folder, fasta, bam, given.threads))
     write_measurement(f"{given.count} variants, {given.region}, {given.coverage:g}x")
 
 
