@@ -1,8 +1,8 @@
 """Agreement of `rescore.error_model: dragen` with GATK's DRAGEN mode on the sets of `bench.errors`.
 
-Both call from the same alignments with DRAGEN's default tables of repeats, from QUAL 3 on and without filters. Quire
-pads indels by 75 bases, GATK's DRAGEN mode by 150, so GATK calls with both. Long indels are left out, as GATK has no
-such step. GATK is needed (GATK_JARS, docs/benchmarks.md).
+Both call from the same alignments with DRAGEN's default tables of repeats, at any QUAL and without filters. Quire pads
+indels by 75 bases, GATK's DRAGEN mode by 150, so GATK calls with both. Long indels are left out, as GATK has no such
+step. GATK is needed (GATK_JARS, docs/benchmarks.md).
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ def main() -> None:
     for name in given.sets:
         one = MAKERS[name](inputs, given.threads)
         ours = one.folder / "agreement.vcf.gz"
-        settings = settings_of(DRAGEN) | {"long_indels": False, "filters": {}}
+        settings = settings_of(DRAGEN) | {"minimum_quality": 0, "long_indels": False, "filters": {}}
         call_by_quire(ours, one.packed(), one.own_bam, [one.region], given.threads, row_of(one), **settings)
         for padding in PADDINGS:
             _, *counts = agreement(name, variants(ours), variants(call_gatk(one, padding)))
