@@ -8,7 +8,7 @@ step. GATK is needed (GATK_JARS, docs/benchmarks.md).
 from pathlib import Path
 
 from bench.callers import GATK
-from bench.common import Inputs, arguments, print_setting, print_table, run, write_measurement
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, run, write_measurement
 from bench.error_sets import MAKERS, CalledSet, require_tools
 from bench.errors import DRAGEN, row_of, settings_of
 from bench.gvcf import agreement, variants
@@ -47,6 +47,14 @@ def main() -> None:
             _, *counts = agreement(name, variants(ours), variants(call_gatk(one, padding)))
             rows.append((name, f"{padding} bases", *counts))
     print_table(HEADER, rows)
+    add_figures(
+        {
+            f"records with another genotype, or of one program alone, {padding} bases": sum(
+                ours + peers - both - same for _, own, ours, peers, both, same, *_ in rows if own == f"{padding} bases"
+            )
+            for padding in PADDINGS
+        }
+    )
     write_measurement()
 
 
