@@ -125,6 +125,7 @@ def write_reads(
     reference_folder: Path, prefix: Path, pairs: int, processes: int, four_values: bool
 ) -> tuple[Path, Path]:
     """Write both gzip files of the sample's reads; parts are made in parallel and joined in order."""
+    prefix.parent.mkdir(parents=True, exist_ok=True)
     mates = Path(f"{prefix}_1.fq.gz"), Path(f"{prefix}_2.fq.gz")
     tasks = [(reference_folder, prefix, begin, min(PAIRS_A_PART, pairs - begin), 7, four_values)
              for begin in range(0, pairs, PAIRS_A_PART)]  # fmt: skip
@@ -207,7 +208,8 @@ def main() -> None:
     if given.picture:
         title = f"{given.bases / 1e9:g} Gb at {given.coverage:g}x, {given.threads} cores: {timing.seconds:.0f} s"
         draw(rows, timing.seconds, title, given.picture)
-    write_measurement(f"{given.bases / 1e9:g} Gb at {given.coverage:g}x")
+    card = "" if on_card else ", no card"
+    write_measurement(f"{given.bases / 1e9:g} Gb at {given.coverage:g}x{card}")
 
 
 if __name__ == "__main__":
