@@ -226,7 +226,8 @@ def main() -> None:
     bam = aligned(folder, fasta, index, given.threads)
     results = {"Quire": call_by_quire(folder, index / "reference", fasta, bam, SAMPLE, given.threads)}
     print_scores(folder, truth, results | call_by_peers(folder, fasta, bam, given.threads))
-    write_measurement(f"{given.count} variants, {given.region}, {given.coverage:g}x")
+    other_seed = "" if given.seed == parser.get_default("seed") else f", seed {given.seed}"
+    write_measurement(f"{given.count} variants, {given.region}, {given.coverage:g}x{other_seed}")
 
 
 if __name__ == "__main__":
