@@ -21,7 +21,7 @@ _PHREDS = 3  # of a diploid genotype at a site of two alleles
 def write_beagle(variants: str | Path, output: str | Path) -> int:
     """Write the likelihoods of the SNVs with two alleles of a VCF of Quire (bgzip), and return their number.
 
-    Records that do not pass the filters are left out, and those where a sample is not diploid.
+    Records that do not pass the filters are left out, and those without PL or where a sample is not diploid.
     """
     with read_errors(variants), open_input(variants) as stream:
         columns = next(line for line in stream if line.startswith(b"#CHROM")).rstrip(b"\n").split(b"\t")
@@ -32,7 +32,8 @@ def write_beagle(variants: str | Path, output: str | Path) -> int:
 def _lines(stream: Iterator[bytes]) -> Iterator[str]:
     for line in stream:
         contig, position, _, reference, alternate, _, verdict, _, keys, samples = line.rstrip(b"\n").split(b"\t", 9)
-        if verdict != b"PASS" or any(len(allele) != 1 or allele not in _BASES for allele in (reference, alternate)):
+        is_snv = all(len(allele) == 1 and allele in _BASES for allele in (reference, alternate))
+        if verdict != b"PASS" or not is_snv or b"PL" not in keys.split(b":"):
             continue
         at = keys.split(b":").index(b"PL")
         texts = [_likelihoods((own.split(b":") + [b"."] * at)[at]) for own in samples.split(b"\t")]
