@@ -1,6 +1,6 @@
 """Short reads to variants, with one package per stage (reference, index, align, finish, rescore, report).
 
-Importing it also sets how Python starts and ends, which took a third of a small run.
+Importing it also makes processes start and end quickly (docs/decisions/0045-start-and-end-of-processes.md).
 """
 
 import atexit
