@@ -22,7 +22,11 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.settings.types import DeploymentMethod
 
-from quire import sources
+from quire import RUN as RUN_VARIABLE
+from quire import begin_imports, sources
+
+begin_imports()  # never ended: the graph of jobs stays too
+
 from quire.device.backend import may_have_card
 from quire.errors import InputError, QuireError
 from quire.io.files import read_json, write_json_atomic
@@ -36,7 +40,6 @@ from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
 from quire.run.inputs import require_words
 from quire.run.interrupts import block_ctrl_c_in_jobs, cancel_timers
-from quire.run.job import RUN as RUN_VARIABLE
 from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server
 from quire.run.schema import CALLER_KEYS, JOINT_KEYS

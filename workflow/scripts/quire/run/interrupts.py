@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NoReturn
 
-from quire import end_imports
+from quire import begin_imports, end_imports
 from quire.run.job import SENTENCE
 
 STATUS = 130  # 128 plus the signal's number, as in shells
@@ -26,8 +26,9 @@ def end_interrupted(*_signal: object) -> NoReturn:
 def loading() -> Iterator[None]:
     """End the process at once on Ctrl-C while modules load, since they would turn it into another error or a traceback.
 
-    A process that was started with Ctrl-C ignored keeps ignoring it.
+    A process that was started with Ctrl-C ignored keeps ignoring it. Imports are quick (`begin_imports`).
     """
+    begin_imports()
     here = threading.current_thread() is threading.main_thread()
     ends = here and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ends:
@@ -57,7 +58,7 @@ def block_ctrl_c_in_jobs() -> None:
 def cancel_timers() -> None:
     """Cancel the timers by which Snakemake looks at its rate of jobs; they keep a finished run alive for a second."""
     for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
+        if isinstance(thread, threading.Timer) and str(thread.function.__module__).startswith("snakemake."):
             thread.cancel()
 
 

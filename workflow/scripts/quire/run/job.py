@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from quire import end_imports
+from quire import RUN, end_imports
 from quire.errors import MEMORY, QuireError
 from quire.run.changed_inputs import changed_input
 from quire.time_spent import seconds_of_process
@@ -36,7 +36,6 @@ LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progre
 SENTENCE = "quire: error: "  # beginning of the last line of a failed job's log, after the time
 # No job failed.
 STOPPED = f"{SENTENCE}the run was stopped; the results of finished jobs are kept, and the same command does the rest."
-RUN = "QUIRE_RUN"  # environment variable with the run's name, inherited by its jobs, also on a cluster
 NO_THREAD = "can't start new thread"  # Python's words, in a RuntimeError
 _CRASH = re.compile("^Fatal Python error: (.*)$", re.MULTILINE)  # as faulthandler writes it
 
