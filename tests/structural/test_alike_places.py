@@ -43,7 +43,7 @@ def _extended(source: Path, path: Path) -> Path:
 
 
 def test_each_is_called_once(tmp_path: Path) -> None:
-    """A duplication is no insertion of twice its size, and a deletion ends at the nearest or the best place."""
+    """A duplication is no insertion of twice its size, and a deletion ends at a near or the best place."""
     genome = {"one": _genome()}
     (tmp_path / "genome.fa").write_text(f">one\n{genome['one']}\n")
     reference.build(tmp_path / "genome.fa", tmp_path / "reference", 1 << 20)

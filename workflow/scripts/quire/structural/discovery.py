@@ -128,7 +128,7 @@ def _ends(reference: Reference, tail: NDArray[np.uint8], targets: Sequence[Span]
 
 def _joined(reference: Reference, contig: int, breakpoint: Breakpoint, targets: Sequence[Span]) -> Junction | None:
     """Return the junction by which the clipped bases go on: nearby, or better where reads and mates point."""
-    reaches = NEAR // 8, NEAR // 3, NEAR  # of equal placements the nearest is likeliest
+    reaches = NEAR // 8, NEAR // 3, NEAR  # of equal placements a near one is likelier
     near = [Span(contig, breakpoint.position - reach, breakpoint.position + reach) for reach in reaches]
     often = [target for target in targets if target.pointing >= LEAST_MATES][:MOST_TARGETS]
     score, found = _placed(reference, contig, breakpoint, near, LEAST_SCORE, 0)

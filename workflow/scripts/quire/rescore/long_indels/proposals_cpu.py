@@ -38,7 +38,7 @@ def propose(found: Sequence[Breakpoint], window: Window) -> tuple[list[LongIndel
 
 
 def continuation(breakpoint: Breakpoint, window: Window) -> int | None:
-    """Return the position nearby at which the reference continues like the clipped bases; None if there is none.
+    """Return the one position nearby at which the reference continues like the clipped bases; None if none leads.
 
     It is the position of the first clipped base on the right, or after the last on the left.
     """
