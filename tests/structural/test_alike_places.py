@@ -3,9 +3,15 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import pysam
+import pytest
 from quire import reference
+from quire.reference import Reference
+from quire.rescore.long_indels.breakpoints_cpu import Breakpoint
 from quire.structural.caller import StructuralRequest, call_structural
+from quire.structural.discovery import _joined
+from quire.structural.gaps_cpu import Span
 
 from tests.support.rearranged import Chromosome, Piece, write_bam
 
@@ -57,3 +63,38 @@ def test_each_is_called_once(tmp_path: Path) -> None:
     with pysam.VariantFile(str(files[0])) as records:
         found = [(one.info["SVTYPE"], one.info["SVLEN"][0], one.samples[0]["GT"]) for one in records]
     assert found == [("DUP", 55, (1, 1)), ("DEL", 155, (1, 1)), ("DEL", 5000, (1, 1))]
+
+
+AT, LENGTH = 2000, 100  # of a breakpoint and its clipped bases
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "mates", "expected"),
+    [
+        ({1650: 100, 2060: 100}, 0, 0, ("DEL", 60)),
+        ({1300: 100, 2400: 100}, 0, 0, ("DEL", 400)),
+        ({2150: 94, 2400: 100}, 0, 0, ("DEL", 400)),
+        ({2150: 40}, 0, 0, None),
+        ({2150: 94}, 100, 2, ("DEL", 150)),  # no chance
+        ({2150: 89}, 94, 2, ("DEL", 150)),
+        ({2150: 89}, 95, 2, ("BND", 0)),
+        ({2150: 89}, 100, 1, ("DEL", 150)),
+        ({}, 100, 2, ("BND", 0)),
+        ({}, 0, 2, None),
+    ],
+)
+def test_place_of_clipped_bases(
+    tmp_path: Path, near: dict[int, int], far: int, mates: int, expected: tuple[str, int] | None
+) -> None:
+    """Copies of so many of the bases lie at positions nearby, and one where so many mates point."""
+    generator = random.Random(2)
+    unit = generator.choices("ACGT", k=LENGTH)
+    one, two = generator.choices("ACGT", k=2 * AT), generator.choices("ACGT", k=1000)
+    for letters, at, bases in [(one, at, bases) for at, bases in near.items()] + [(two, 500, far)]:
+        letters[at : at + LENGTH] = unit[:bases] + ["CGTA"["ACGT".index(letter)] for letter in unit[bases:]]
+    (tmp_path / "genome.fa").write_text(f">one\n{''.join(one)}\n>two\n{''.join(two)}\n")
+    reference.build(tmp_path / "genome.fa", tmp_path / "reference", 1 << 20)
+    tail = np.array(["ACGT".index(letter) for letter in unit], np.uint8)
+    clipped = Breakpoint(AT, True, np.zeros(0, np.int64), tail)
+    found = _joined(Reference.open(tmp_path / "reference"), 0, clipped, [Span(1, -500, 5000, mates)])
+    assert (found and (found.kind, found.size)) == expected
