@@ -1,8 +1,9 @@
 """Discovery of junctions and insertions: breakpoints of each sample, placed near them and where reads and mates point.
 
-A breakpoint whose clipped bases continue nearby gives a junction. If they do not, and reads are clipped on both sides
-of one position, the inserted bases are assembled (`rescore.long_indels.contigs_cpu`). Else the clipped bases are placed
-where the other part of the reads, or the mates of unusual pairs, are aligned.
+The clipped bases of a breakpoint are placed nearby, and give a junction. If they fit better where the other part of
+the reads, or the mates of unusual pairs, are aligned, the junction leads there. If reads are clipped on both sides of
+one position and no sure junction explains them, the inserted bases are first assembled
+(`rescore.long_indels.contigs_cpu`).
 """
 
 from collections.abc import Iterator, Sequence
