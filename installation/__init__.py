@@ -6,3 +6,5 @@ The workflow's files stay together, so that jobs in environments of their own fi
 from pathlib import Path
 
 __path__ = [str(Path(__file__).parent / "workflow_files/workflow/scripts/quire")]
+
+from quire import start as start

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from quire import RUN
 from quire.run.interrupts import cancel_timers
 from quire.sources import SCRIPTS
+from quire.start import RUN
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 COMMAND = "from quire.command import function_of; function_of('map')"

@@ -22,8 +22,9 @@ sys.path.insert(0, str(WORKFLOW / "scripts"))
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.settings.types import DeploymentMethod
 
-from quire import RUN as RUN_VARIABLE
-from quire import begin_imports, sources
+from quire import sources
+from quire.start import RUN as RUN_VARIABLE
+from quire.start import begin_imports
 
 begin_imports()  # never ended: the graph of jobs stays too
 

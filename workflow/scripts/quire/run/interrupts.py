@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NoReturn
 
-from quire import begin_imports, end_imports
 from quire.run.job import SENTENCE
+from quire.start import begin_imports, end_imports
 
 STATUS = 130  # 128 plus the signal's number, as in shells
 LINE = f"{SENTENCE}interrupted with Ctrl-C; no output was written.\n"

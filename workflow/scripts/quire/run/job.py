@@ -22,9 +22,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from quire import RUN, end_imports
 from quire.errors import MEMORY, QuireError
 from quire.run.changed_inputs import changed_input
+from quire.start import RUN, end_imports
 from quire.time_spent import seconds_of_process
 
 # Advice that lets the jobs of a rule use less memory.
