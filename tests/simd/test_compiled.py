@@ -33,6 +33,7 @@ def library(tmp_path: Path) -> Path:
     """Write a small library with two modules of kernels, one of which uses the other."""
     for name in (
         "__init__.py",
+        "start.py",
         "cache.py",
         "errors.py",
         "kernel_list.py",
