@@ -1,4 +1,4 @@
-"""What a run starts with and ends with: threads of Snakemake and NumPy, and the garbage collector."""
+"""The start and the end of a run: threads of Snakemake and NumPy, and the garbage collector."""
 
 import os
 import subprocess

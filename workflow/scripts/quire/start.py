@@ -1,4 +1,4 @@
-"""How Quire's own processes start and end quickly (docs/decisions/0045-start-and-end-of-processes.md).
+"""Quick start and end of Quire's own processes (docs/decisions/0045-start-and-end-of-processes.md).
 
 `import quire` imports this module, in a clone and in an installation. A program that uses Quire as a library keeps its
 own settings.
@@ -13,18 +13,18 @@ _USUAL = gc.get_threshold()
 
 
 def begin_imports() -> None:
-    """Let NumPy start no threads, and Python look for garbage less often until `end_imports`, and not when it ends.
+    """Keep NumPy to one thread, and let Python collect garbage rarely until `end_imports`, and not at exit.
 
-    Snakemake gives NumPy's BLAS as many threads as the job has, and each one spins for 0.1 s when it starts. Quire
-    multiplies large matrices only to compare the samples of a cohort, which it does in several processes.
+    Snakemake gives NumPy's BLAS as many threads as the job has, and each thread spins for 0.1 s when it starts. Quire
+    multiplies large matrices only to compare the samples of a cohort, in several processes.
     """
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when NumPy is imported
-    gc.set_threshold(50_000, *_USUAL[1:])  # imports make a hundred thousand objects that stay
-    atexit.register(gc.freeze)  # no object is looked at when Python ends
+    gc.set_threshold(50_000, *_USUAL[1:])  # imports make a hundred thousand objects, none of them garbage
+    atexit.register(gc.freeze)  # the collection at exit then skips all objects
 
 
 def end_imports() -> None:
-    """Look for garbage as often as usual from now on, since garbage of jobs holds arrays, but not among imports."""
+    """Collect garbage at Python's usual threshold again, since cycles of objects may hold arrays; skip the imports."""
     gc.freeze()
     gc.set_threshold(*_USUAL)
 

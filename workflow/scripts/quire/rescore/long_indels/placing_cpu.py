@@ -11,7 +11,7 @@ from quire.simd.compiled import compiled
 MISMATCH = 4  # matching bases that compensate for a mismatch
 WORD = 10  # bases of an exact match without which a diagonal is not searched
 PLACED = 0.5  # least score of a placement, as a share of the bases to place
-UNIQUE = 6  # least lead over the second
+UNIQUE = 6  # least lead in score over the second placement
 _SHORT_WORD, LEAST_WORDS = 5, 9  # distinct words of a stretch; a short tandem repeat has fewer and fits everywhere
 
 
