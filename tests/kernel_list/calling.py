@@ -29,7 +29,7 @@ _SETTINGS: dict[str, Any] = {
 }
 _BASES, _READS, _LENGTH = 2000, 60, 100
 _SNV, _DELETION = 900, 1100  # positions; every other read carries both
-# Too many variants in a region for a plain graph (assembly/plain_cpu.py); the first has a third allele.
+# Too many variants in a region; the first has a third allele.
 _CLUSTER = tuple(range(1300, 1385, 17))
 _LONG_DELETION, _LONG_INSERTION, _LONG = (300, 500), 1600, 100  # reads are clipped at the ends
 

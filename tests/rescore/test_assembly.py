@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import DANGLING_END
-from quire.rescore.assembly import ThreadedSequences, assemble_all, assemble_graph, threading_order
+from quire.rescore.assembly import assemble_all, assemble_graph
 from quire.rescore.assembly.dangling_cpu import align_branch
 from quire.rescore.assembly.graph_cpu import EDGES, IS_REFERENCE, LARGEST, SOURCE, TARGET, WEIGHT, build, has_cycle
 from quire.rescore.assembly.k_mers_cpu import number_k_mers
+from quire.rescore.assembly.runs_cpu import ThreadedSequences, threading_order
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.sam import CIGAR_DELETION, CIGAR_MASK, CIGAR_SHIFT
 

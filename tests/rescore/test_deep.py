@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from quire import reference as reference_stage
-from quire.rescore.assembly import RegionAssembly
-from quire.rescore.assembly.plain_cpu import TriedGraph
+from quire.rescore.assembly import RegionAssembly, TriedGraph
 from quire.rescore.tally import Tally, sentence
 
 from tests.support.builders import random_bases, write_fasta

@@ -21,8 +21,7 @@ from quire.rescore.assembly.graph_cpu import (
 )
 from quire.rescore.assembly.k_mers_cpu import number_k_mers
 from quire.rescore.assembly.paths_cpu import best_paths
-from quire.rescore.assembly.plain_cpu import TriedGraph, plain_graphs
-from quire.rescore.assembly.runs_cpu import ThreadedSequences, room_for_runs, threading_order, write_runs
+from quire.rescore.assembly.runs_cpu import ThreadedSequences, threaded_sequences
 from quire.rescore.assembly.sequence_graph import likeliest_sequences, simplified
 from quire.rescore.parameters import (
     K_MER_INCREASE,
@@ -35,6 +34,22 @@ from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.simd.compiled import compiled
 
 _LENGTHS = (*K_MER_SIZES, *(K_MER_SIZES[-1] + K_MER_INCREASE * n for n in range(1, K_MER_ITERATIONS + 1)))
+
+
+class TriedGraph(NamedTuple):
+    """The outcome of the graph of one k-mer size.
+
+    Attributes:
+        k: length of the k-mers.
+        serves: True if haplotypes were taken from it.
+        complete: False if it has more than MAXIMUM_HAPLOTYPES paths; only the most likely were then kept.
+        haplotypes: number of paths.
+    """
+
+    k: int
+    serves: bool
+    complete: bool
+    haplotypes: int
 
 
 class RegionAssembly(NamedTuple):
@@ -50,7 +65,7 @@ class RegionAssembly(NamedTuple):
 
 
 def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, support: int) -> list[RegionAssembly]:
-    """Assemble all regions; graphs are built only of regions that `plain_graphs` does not settle.
+    """Assemble all regions.
 
     Args:
         reads: clipped reads of all regions.
@@ -58,16 +73,10 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
         spans: int64[regions, 2], the regions' padded spans in the window.
         support: least number of a sample's reads on a chain of k-mers that the reference lacks.
     """
-    plain = plain_graphs(reads, window, spans, support)
-    settled = plain.settled
-    graphs, codes, ends = _build_graphs(reads, window, spans, support, np.flatnonzero(~settled))
+    graphs, codes, ends = _build_graphs(reads, window, spans, support)
     text, bounds = codes.tobytes(), pairwise([0, *ends.tolist()])
-    references = [window[start:end].tobytes() for start, end in spans.tolist()]
-    haplotypes = [
-        dict.fromkeys(plain.haplotypes(region, reference) if settled[region] else [reference])
-        for region, reference in enumerate(references)
-    ]
-    tried = [plain.graphs(region) if known else [] for region, known in enumerate(settled.tolist())]
+    haplotypes = [{window[start:end].tobytes(): None} for start, end in spans.tolist()]
+    tried: list[list[TriedGraph]] = [[] for _ in haplotypes]
     for region, k, serves, complete, count in graphs.tolist():
         own = [text[a:b] for a, b in islice(bounds, count)]
         if not complete:
@@ -79,14 +88,14 @@ def assemble_all(reads: RegionReads, window: np.ndarray, spans: np.ndarray, supp
 
 
 @compiled
-def _build_graphs(reads, window, spans, support, regions):
-    """Build the graphs of some regions (int64 indices)."""
+def _build_graphs(reads, window, spans, support):
+    """Build the graphs of all regions."""
     # Returns int64[graphs, 5]: region, k, 1 if the graph is usable, 1 if all its haplotypes were kept, and their
     # number; uint8 codes of all haplotypes, end to end; int64[haplotypes], their ends.
-    graphs = np.empty((len(regions) * len(_LENGTHS), 5), np.int64)
+    graphs = np.empty((len(spans) * len(_LENGTHS), 5), np.int64)
     codes, ends = np.empty(1 << 16, np.uint8), np.empty(1 << 8, np.int64)
     tried, held, used = 0, 0, 0
-    for region in regions:
+    for region in range(len(spans)):
         reference = window[spans[region, 0] : spans[region, 1]]
         sequences = threaded_sequences(reads, region, reference)
         usable = False
@@ -118,17 +127,6 @@ def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, 
     """Return the haplotypes (codes) that GATK keeps from a graph with more than MAXIMUM_HAPLOTYPES paths."""
     graph = simplified(clean_graph(sequences, k, last_attempt, support)[1], sequences.codes, k)
     return [bases for _, bases in likeliest_sequences(graph, MAXIMUM_HAPLOTYPES)]
-
-
-@compiled
-def threaded_sequences(reads, region, reference):
-    """Return the sequences to thread: the reference, and the runs of good bases of a region's reads."""
-    first, last, length = reads.region_offsets[region], reads.region_offsets[region + 1], len(reference)
-    runs = room_for_runs(length + reads.base_offsets[last] - reads.base_offsets[first])
-    runs.codes[:length] = reference
-    runs.starts[0], runs.ends[0], runs.sample[0] = 0, length, -1
-    count, end = write_runs(reads, threading_order(reads, first, last), runs, 1, length)
-    return ThreadedSequences(runs.codes[:end], runs.starts[:count], runs.ends[:count], runs.sample[:count])
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Runs of good bases of a region's reads, in the order in which they are threaded."""
+"""The reference and the runs of good bases of a region's reads, in the order in which they are threaded."""
 
 from typing import NamedTuple
 
@@ -28,12 +28,18 @@ class ThreadedSequences(NamedTuple):
 
 
 @compiled
-def room_for_runs(bases):
-    """Allocate `ThreadedSequences` for runs of reads, and possibly the reference, with `bases` bases in total."""
+def threaded_sequences(reads, region, reference):
+    """Return the sequences to thread: the reference, and the runs of good bases of a region's reads."""
+    first, last, length = reads.region_offsets[region], reads.region_offsets[region + 1], len(reference)
+    bases = length + reads.base_offsets[last] - reads.base_offsets[first]
     most = bases // _SHORTEST + 1
-    return ThreadedSequences(
+    found = ThreadedSequences(
         np.empty(bases, np.uint8), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
     )
+    found.codes[:length] = reference
+    found.starts[0], found.ends[0], found.sample[0] = 0, length, -1
+    count, end = _write_runs(reads, threading_order(reads, first, last), found, length)
+    return ThreadedSequences(found.codes[:end], found.starts[:count], found.ends[:count], found.sample[:count])
 
 
 @compiled
@@ -50,11 +56,11 @@ def threading_order(reads, first, last):
 
 
 @inlined
-def write_runs(reads, order, runs, count, end):
-    """Write runs of at least _SHORTEST good bases of some reads after `count` runs with `end` codes."""
+def _write_runs(reads, order, runs, end):
+    """Write runs of at least _SHORTEST good bases of some reads after the reference, which has `end` codes."""
     offsets, bases, qualities, samples = reads.base_offsets, reads.bases, reads.qualities, reads.sample
     codes, starts, ends, sample = runs.codes, runs.starts, runs.ends, runs.sample
-    n, at = np.int64(count), np.int64(end)
+    n, at = np.int64(1), np.int64(end)
     for i in order:
         begun, b, stop = at, offsets[i], offsets[i + 1]
         while b < stop:

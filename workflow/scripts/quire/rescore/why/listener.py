@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode_cpu import Records, cigars_of
-from quire.rescore.assembly import RegionAssembly
-from quire.rescore.assembly.plain_cpu import TriedGraph
+from quire.rescore.assembly import RegionAssembly, TriedGraph
 from quire.rescore.chunks import RegionBatch
 from quire.rescore.genotyping import allele_depths
 from quire.rescore.genotyping.sites import Site

@@ -1,22 +1,14 @@
-"""Graphs that are solved without being built, against built ones: the same haplotypes in the same order."""
+"""Many regions assembled in one call, against each assembled graph by graph: the same haplotypes in the same order."""
 
 import random
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.rescore.assembly import (
-    RegionAssembly,
-    assemble_all,
-    assemble_graph,
-    chosen_haplotypes,
-    threaded_sequences,
-)
-from quire.rescore.assembly.plain_cpu import REFUSED, SERVES, UNKNOWN, PlainGraphs, TriedGraph, plain_graphs
-from quire.rescore.parameters import K_MER_SIZES
+from quire.rescore.assembly import RegionAssembly, TriedGraph, assemble_all, assemble_graph, chosen_haplotypes
+from quire.rescore.assembly.runs_cpu import threaded_sequences
 from quire.rescore.reads.clipping_cpu import RegionReads
 
 from tests.support.builders import random_bases
@@ -65,26 +57,14 @@ def built(reads: RegionReads, region: int, reference: np.ndarray, support: int) 
     return RegionAssembly(list(found), graphs)
 
 
-def compare(regions: Sequence[tuple[str, Sequence[Drawn]]], support: int) -> PlainGraphs:
-    """Assemble with and without plain graphs, compare haplotypes and graphs in order, and return the plain graphs."""
+def compare(regions: Sequence[tuple[str, Sequence[Drawn]]], support: int) -> None:
+    """Assemble regions together and each graph by graph; compare haplotypes and graphs in order."""
     window = np.frombuffer(codes("".join(reference for reference, _ in regions)), np.uint8).copy()
     ends = np.cumsum([0, *(len(reference) for reference, _ in regions)])
     spans = np.stack([ends[:-1], ends[1:]], axis=1)
     reads = region_reads([drawn for _, drawn in regions])
     found = assemble_all(reads, window, spans, support)
-    plain = plain_graphs(reads, window, spans, support)
-    settled = plain.settled
-    for region, (start, end) in enumerate(spans.tolist()):
-        full = built(reads, region, window[start:end], support)
-        assert found[region] == full
-        if settled[region]:
-            assert plain.graphs(region) == full.graphs
-        for size, (_, succeeded, complete, count) in enumerate(full.graphs[: len(K_MER_SIZES)]):
-            if plain.kind[region, size] != UNKNOWN:
-                assert plain.kind[region, size] == (SERVES if succeeded else REFUSED)
-                assert complete
-                assert len(plain.sequences(region, size, full.haplotypes[0])) == count
-    return plain
+    assert found == [built(reads, region, window[a:b], support) for region, (a, b) in enumerate(spans.tolist())]
 
 
 def altered(generator: random.Random, text: str, at: int) -> str:
@@ -127,7 +107,7 @@ def drawn_region(generator: random.Random, samples: int) -> tuple[str, list[Draw
 
 @given(st.integers(0, 1 << 30), st.integers(1, 3), st.integers(1, 4))
 @settings(max_examples=examples(400), deadline=None)
-def test_known_graphs_are_those_that_are_built(seed: int, samples: int, support: int) -> None:
+def test_drawn_regions(seed: int, samples: int, support: int) -> None:
     generator = random.Random(seed)
     compare([drawn_region(generator, samples) for _ in range(6)], support)
 
@@ -150,49 +130,6 @@ def test_in_low_complexity(seed: int, alphabet: str, support: int) -> None:
     compare(regions, support)
 
 
-def test_the_common_cases_are_known() -> None:
-    """No error, one read's error, one variant, three variants, and no reads are solved; four variants are not."""
-    generator = random.Random(3)
-    reference = random_bases(generator, 300)
-
-    def with_variants(places: Sequence[int]) -> str:
-        text = reference
-        for at in places:
-            text = text[:at] + "ACGT"["ACGT".index(text[at]) - 1] + text[at + 1 :]
-        return text
-
-    def reads_of(text: str, count: int) -> list[Drawn]:
-        return [(0, text[10:290], 0, number % 2, []) for number in range(count)]
-
-    cases = [
-        (reads_of(reference, 3), 1),
-        (reads_of(with_variants([150]), 1) + reads_of(reference, 5), 1),
-        (reads_of(with_variants([150]), 2) + reads_of(reference, 5), 2),
-        (reads_of(with_variants([50, 120, 240]), 2) + reads_of(reference, 5), 8),
-        ([], 1),
-    ]
-    plain = compare([(reference, reads) for reads, _ in cases], 2)
-    assert plain.settled.all()
-    assert [len(plain.haplotypes(r, codes(reference))) for r in range(len(cases))] == [count for _, count in cases]
-    four = compare([(reference, reads_of(with_variants([50, 110, 170, 230]), 2))], 2)
-    assert not four.settled.any()
-
-
-@pytest.mark.parametrize("weights", [(2, 2, 4), (3, 2, 3), (2, 5, 1), (2, 2, 2)])
-def test_the_likelier_haplotypes_come_first(weights: tuple[int, int, int]) -> None:
-    """Haplotypes of two variants in different reads are ordered as by the graph, ties included."""
-    generator = random.Random(4)
-    reference = random_bases(generator, 300)
-    left = reference[:100] + "ACGT"["ACGT".index(reference[100]) - 1] + reference[101:]
-    right = reference[:200] + "ACGT"["ACGT".index(reference[200]) - 1] + reference[201:]
-    reads: list[Drawn] = []
-    for text, count in zip((left, right, reference), weights, strict=True):
-        reads += [(number, text[number : 280 + number], 0, 0, []) for number in range(count)]
-    plain = compare([(reference, reads)], 2)
-    assert plain.settled.all()
-    assert plain.detours.tolist() == [[2, 2]]
-
-
 def test_ends_of_the_reference_and_runs_of_one_base() -> None:
     """Reads enter the reference's first k-mer, go beyond its last, or contain a k-mer twice in a row."""
     generator = random.Random(6)
@@ -211,18 +148,3 @@ def test_ends_of_the_reference_and_runs_of_one_base() -> None:
     for text, reads in cases:
         for support in (1, 2, 4):
             compare([(text, [(0, read, 0, number % 2, []) for number, read in enumerate(reads)])], support)
-
-
-def test_what_is_too_much_is_left_to_the_graph() -> None:
-    """References with an N or that are too short are not solved."""
-    generator = random.Random(5)
-    reference = random_bases(generator, 120)
-    read: Drawn = (0, reference[:60], 0, 0, [])
-    short = (0, reference[:40], 0, 0, [])
-    plain = plain_graphs(
-        region_reads([[read], [short]]),
-        np.frombuffer(codes(reference[:50] + "N" + reference[51:] + reference[:45]), np.uint8).copy(),
-        np.array([[0, 120], [120, 165]]),
-        2,
-    )
-    assert plain.kind.tolist() == [[UNKNOWN, UNKNOWN]] * 2
