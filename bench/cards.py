@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,12 @@ def fastest(card: Card, work: Callable[[], object], repeats: int = REPEATS) -> f
     return min(times)
 
 
+def median_time(card: Card, clock: Clock, launch: Callable[[], Any]) -> float:
+    """Return the median seconds of a launch, after one that compiles."""
+    launch()
+    return median(clock(card, launch) for _ in range(REPEATS))
+
+
 def seconds_by_events(_card: Card, launch: Callable[[], Any]) -> float:
     """Return the seconds that a launch takes on the card itself, between two events."""
     import cupy
@@ -63,6 +70,13 @@ def seconds_by_events(_card: Card, launch: Callable[[], Any]) -> float:
     end.record()
     end.synchronize()
     return float(cupy.cuda.get_elapsed_time(begin, end)) / 1000
+
+
+def clock_rate() -> float:
+    """Return the highest clock of the card in use, in Hz."""
+    import cupy
+
+    return cupy.cuda.Device().attributes["ClockRate"] * 1e3
 
 
 def resources(kernel: Kernel, threads: int, shared_bytes: int) -> tuple[object, object]:

@@ -15,7 +15,6 @@ import pstats
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 from quire.algorithms.pairhmm import PairHmmBatch
@@ -31,7 +30,17 @@ from quire.algorithms.pairhmm.items_gpu import (
 )
 from quire.device.card import Card
 
-from bench.cards import REPEATS, Clock, fastest, first_card, profiled, resources, seconds_by_events, upload_bandwidth
+from bench.cards import (
+    Clock,
+    clock_rate,
+    fastest,
+    first_card,
+    median_time,
+    profiled,
+    resources,
+    seconds_by_events,
+    upload_bandwidth,
+)
 from bench.common import arguments, print_setting, print_table, write_measurement
 from bench.pairhmm_regions import cells_of, join_batches, read_regions, regions_of_length, repeated, upload
 
@@ -87,12 +96,6 @@ def by_shuffles(machine: Machine, shape: ReadShape, warps: int, read: int, haplo
     return Prediction(cells, "issue" if cycles == issue else "latency", instructions / shape.rows)
 
 
-def repeated_time(card: Card, clock: Clock, launch) -> float:
-    """Return the median seconds of a launch, after one that compiles."""
-    launch()
-    return median(clock(card, launch) for _ in range(REPEATS))
-
-
 def measure_lengths(
     card: Card, machine: Machine, clock: Clock, read: int, haplotype: int, cells: float, shape: ReadShape | None = None
 ) -> tuple:
@@ -117,7 +120,7 @@ def measure_lengths(
     registers, held = resources(kernel, WARP, chosen.shared_bytes(FLOAT32))
     warps = held // WARP if isinstance(held, int) else chosen.blocks(FLOAT32)
     predicted = by_shuffles(machine, chosen, warps, read, haplotype)
-    seconds = repeated_time(card, clock, lambda: score(card, uploaded, planned, FLOAT32))
+    seconds = median_time(card, clock, lambda: score(card, uploaded, planned, FLOAT32))
     name = f"{chosen.lanes} x {chosen.rows}"
     return _row(machine, read, haplotype, name, registers, warps, predicted, count / seconds)
 
@@ -190,13 +193,6 @@ def measure(
     print_table(("bar (H200), T cells/s", "at least", "measured", "reached"), lines)
 
 
-def _hertz() -> float:
-    """Return the highest clock of the card in use."""
-    import cupy
-
-    return cupy.cuda.Device().attributes["ClockRate"] * 1e3
-
-
 def main() -> None:
     """Measure on the first free card; print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
@@ -212,7 +208,7 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             start = time.perf_counter()
-            measure(card, _hertz(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
+            measure(card, clock_rate(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
                     given.times, given.threads, given.host_profile)  # fmt: skip
             print(f"# {time.perf_counter() - start:.0f} s")
             write_measurement()

@@ -26,7 +26,17 @@ from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
 from quire.sam import CIGAR_INSERTION, CIGAR_MASK, CIGAR_MATCH, CIGAR_SHIFT
 
-from bench.cards import KERNEL_HEADER, REPEATS, Clock, fastest, first_card, kernel_times, profiled, seconds_by_events
+from bench.cards import (
+    KERNEL_HEADER,
+    REPEATS,
+    Clock,
+    clock_rate,
+    fastest,
+    first_card,
+    kernel_times,
+    profiled,
+    seconds_by_events,
+)
 from bench.common import arguments, print_setting, print_table, write_measurement
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)
@@ -235,13 +245,6 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
     print_table(("whole calls, the slower mode (H200)", "bases", "at least, G cells/s", "measured", "reached"), lines)
 
 
-def _hertz() -> float:
-    """Return the highest clock of the card in use."""
-    import cupy
-
-    return cupy.cuda.Device().attributes["ClockRate"] * 1e3
-
-
 def main() -> None:
     """Measure on the first free card, or print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
@@ -251,7 +254,7 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             start = time.perf_counter()
-            measure(card, _hertz(), seconds_by_events, tuple(size for size in SIZES if size <= given.longest))
+            measure(card, clock_rate(), seconds_by_events, tuple(size for size in SIZES if size <= given.longest))
             print(f"# {time.perf_counter() - start:.0f} s")
             write_measurement()
 

@@ -11,13 +11,12 @@ blocks in the second-level cache, so a search can be faster than either. Needs o
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from statistics import median
 
 import numpy as np
 from quire.algorithms.fm_index import SAMPLING_DISTANCES, FmIndex, words_of_distance
 from quire.device.card import THREADS, Card, CardArray, Kernel
 
-from bench.cards import REPEATS, Clock, copy_bandwidth, first_card, profiled, resources, seconds_by_events
+from bench.cards import Clock, copy_bandwidth, first_card, median_time, profiled, resources, seconds_by_events
 from bench.common import arguments, print_setting, print_table, write_measurement
 
 SOURCE = "../../bench/gpu_search.cu"  # from workflow/scripts
@@ -96,12 +95,6 @@ def reader_of_blocks(card: Card, page: FmIndex, count: int) -> tuple[Callable[[]
     return launch, groups * reads
 
 
-def repeated(card: Card, clock: Clock, launch: Callable[[], object]) -> float:
-    """Return the median seconds of a launch, after one that compiles."""
-    launch()
-    return median(clock(card, launch) for _ in range(REPEATS))
-
-
 def measure_distance(
     card: Card, distance: int, gigabytes: float, count: int, clock: Clock
 ) -> tuple[tuple[object, ...], float, float]:
@@ -119,14 +112,14 @@ def measure_distance(
     empty = count - int((found[:, 0] < found[:, 1]).sum())
     del found
     launch, reads = reader_of_blocks(card, page, max(count, 1 << 10))
-    read_seconds, bandwidth = repeated(card, clock, launch) / reads, copy_bandwidth(card, len(page.blocks))
+    read_seconds, bandwidth = median_time(card, clock, launch) / reads, copy_bandwidth(card, len(page.blocks))
     print(
         f"distance {distance}: {page.blocks.nbytes / 1e9:.3f} GB, {int(page.C[4])} rows; {count} queries of "
         f"{BASES}, {empty} without a hit; {visited / count:.2f} visits per query\n"
         f"floors: random reads of {8 * words} bytes {1e-9 / read_seconds:.1f} G/s: {visited * read_seconds * 1e3:.2f} "
         f"ms; bytes at the speed of a copy, {bandwidth / 1e9:.0f} GB/s: {visited * 8 * words / bandwidth * 1e3:.2f} ms"
     )
-    seconds = repeated(card, clock, partial(search_packed, card, page, queries, BASES))
+    seconds = median_time(card, clock, partial(search_packed, card, page, queries, BASES))
     speed = visited / seconds
     row = (
         distance, *resources(kernel(card, "search_packed", words), THREADS, 0), f"{seconds * 1e3:.2f}",

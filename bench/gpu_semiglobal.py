@@ -29,6 +29,7 @@ from bench.cards import (
     KERNEL_HEADER,
     REPEATS,
     Clock,
+    clock_rate,
     copy_bandwidth,
     fastest,
     first_card,
@@ -205,13 +206,6 @@ def measure(
     print_table(("400 x 400 with traceback (H200), T cells/s", "at least", "measured", "reached"), lines)
 
 
-def _hertz() -> float:
-    """Return the highest clock of the card in use."""
-    import cupy
-
-    return cupy.cuda.Device().attributes["ClockRate"] * 1e3
-
-
 def main() -> None:
     """Measure on the first free card, or print a message if there is none."""
     parser = arguments(__doc__, needs_data=False, threads=min(8, os.cpu_count() or 1))
@@ -221,7 +215,7 @@ def main() -> None:
     with first_card() as card:
         if card is not None:
             start = time.perf_counter()
-            measure(card, _hertz(), seconds_by_events, given.cells, threads=given.threads)
+            measure(card, clock_rate(), seconds_by_events, given.cells, threads=given.threads)
             print(f"# {time.perf_counter() - start:.0f} s")
             write_measurement()
 

@@ -1,6 +1,7 @@
 """Banded affine alignment with end bonuses, cell by cell in plain Python."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from quire.algorithms.extension import AMBIGUOUS, END_BONUS, GAP_EXTEND, GAP_OPEN, MATCH, MISMATCH
 
@@ -111,10 +112,4 @@ def _trace(
 
 def run_lengths(operations: Iterable[str]) -> Operations:
     """Return the runs of equal operations as (operation, length)."""
-    runs: Operations = []
-    for operation in operations:
-        if runs and runs[-1][0] == operation:
-            runs[-1] = (operation, runs[-1][1] + 1)
-        else:
-            runs.append((operation, 1))
-    return runs
+    return [(operation, len(list(run))) for operation, run in groupby(operations)]

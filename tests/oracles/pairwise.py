@@ -3,8 +3,9 @@
 from quire.algorithms.pairwise import Mode, Pair
 from quire.algorithms.scoring import Scoring
 
+from tests.oracles.extension import Operations, run_lengths
+
 NEVER = -(10**12)
-Operations = list[tuple[str, int]]  # letters of SAM and their lengths
 Answer = tuple[int, int, int, int, int, Operations]
 Matrix = list[list[int]]
 
@@ -97,14 +98,3 @@ def _best_state(pair: Pair, best: Matrix, insertion: Matrix, deletion: Matrix, i
         if best[i][j] == paired:
             return "M"
     return "I" if best[i][j] == insertion[i][j] else "D"
-
-
-def run_lengths(operations: list[str]) -> Operations:
-    """Return runs of equal operations as (operation, length)."""
-    runs: Operations = []
-    for operation in operations:
-        if runs and runs[-1][0] == operation:
-            runs[-1] = (operation, runs[-1][1] + 1)
-        else:
-            runs.append((operation, 1))
-    return runs

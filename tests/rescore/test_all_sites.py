@@ -1,16 +1,12 @@
 """Joint genotyping of every position: GATK's answers, each position once, pieces, and uncertain references."""
 
 import re
-import shutil
 from pathlib import Path
 
-import pysam
 import pytest
-from quire import reference as reference_stage
 
-from tests.support.builders import write_fasta
 from tests.support.calling import genotype_gvcfs
-from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf
+from tests.support.gvcf import REAL, info_of, lines_of, real_gvcfs, sample_of, write_gvcf
 
 CONTIG = "chr22_8kb"
 SMALL = "ACGTTGCAAC" * 30
@@ -18,15 +14,7 @@ SMALL = "ACGTTGCAAC" * 30
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make two packed references, and GATK's gVCFs of three samples with their indices."""
-    root = tmp_path_factory.mktemp("world")
-    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
-    write_fasta(root / "small.fa", {"c": SMALL})
-    reference_stage.build(root / "small.fa", root / "small", 1 << 20)
-    for sample in "ABC":
-        shutil.copy(REAL / f"{sample}.g.vcf.gz", root)
-        pysam.tabix_index(str(root / f"{sample}.g.vcf.gz"), preset="vcf")
-    return root
+    return real_gvcfs(tmp_path_factory.mktemp("world"), {"c": SMALL})
 
 
 def every_site(root: Path, output: Path, intervals: list[tuple[str, int, int]]) -> list[list[str]]:

@@ -15,7 +15,7 @@ from quire.rescore.haplotypes import Event
 from tests.support.builders import write_fasta
 from tests.support.calling import call_gvcf, call_variants, genotype_gvcfs
 from tests.support.defaults import default_settings
-from tests.support.gvcf import REAL, lines_of, sample_of
+from tests.support.gvcf import REAL, lines_of, real_samples, sample_of
 
 SETTINGS = default_settings("rescore")
 GIVEN = REAL / "given.vcf"
@@ -26,12 +26,7 @@ HEAD = "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("given")
-    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
-    for name in "ABC":
-        (root / f"{name}.bam").symlink_to(REAL / f"{name}.bam")
-        pysam.index(str(root / f"{name}.bam"))
-    return root
+    return real_samples(tmp_path_factory.mktemp("given"))
 
 
 def rows(root: Path, names: str) -> list[dict]:

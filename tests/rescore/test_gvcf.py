@@ -22,7 +22,7 @@ from tests.support.builders import write_fasta
 from tests.support.calling import call_gvcf, genotype_gvcfs
 from tests.support.defaults import default_settings
 from tests.support.examples import examples
-from tests.support.gvcf import REAL, info_of, lines_of, sample_of, states
+from tests.support.gvcf import REAL, info_of, lines_of, real_samples, sample_of, states
 from tests.support.simulation import Genome, indexed_bam, spaced_genome
 
 LENGTH = 8000
@@ -31,13 +31,7 @@ CONTIG = "chr22_8kb"
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the packed reference and the indexed reads of three samples."""
-    root = tmp_path_factory.mktemp("world")
-    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
-    for sample in "ABC":
-        (root / f"{sample}.bam").symlink_to(REAL / f"{sample}.bam")
-        pysam.index(str(root / f"{sample}.bam"))
-    return root
+    return real_samples(tmp_path_factory.mktemp("gvcf"))
 
 
 def called(root: Path, output: Path, sample: str, intervals: list[tuple[str, int, int]], ploidy: int = 2) -> Path:

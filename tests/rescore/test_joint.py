@@ -1,14 +1,12 @@
 """Joint genotyping of gVCFs: GATK's answers, merged alleles, spanning deletions, and bad files."""
 
 import re
-import shutil
 from itertools import combinations_with_replacement
 from math import comb
 from pathlib import Path
 
 import pysam
 import pytest
-from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.rescore import joint
 from quire.rescore.genotyping.cohort_cpu import excess_heterozygosity
@@ -18,9 +16,8 @@ from quire.rescore.joint.store import import_gvcf
 from quire.rescore.phasing import PHASE_KEYS
 
 from tests.oracles.joint.merge import genotype_map
-from tests.support.builders import write_fasta
 from tests.support.calling import genotype_gvcfs
-from tests.support.gvcf import REAL, info_of, lines_of, sample_of, write_gvcf
+from tests.support.gvcf import REAL, info_of, lines_of, real_gvcfs, sample_of, write_gvcf
 
 LENGTH = 8000
 CONTIG = "chr22_8kb"
@@ -30,15 +27,7 @@ SMALL = "ACGTTGCAAC" * 30
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make two packed references, and GATK's gVCFs of three samples with their indices."""
-    root = tmp_path_factory.mktemp("world")
-    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
-    write_fasta(root / "small.fa", {"c": SMALL, "d": SMALL})
-    reference_stage.build(root / "small.fa", root / "small", 1 << 20)
-    for sample in "ABC":
-        shutil.copy(REAL / f"{sample}.g.vcf.gz", root)
-        pysam.tabix_index(str(root / f"{sample}.g.vcf.gz"), preset="vcf")
-    return root
+    return real_gvcfs(tmp_path_factory.mktemp("world"), {"c": SMALL, "d": SMALL})
 
 
 def joined(root: Path, output: Path, intervals: list[tuple[str, int, int]], quality: float = 30.0) -> list[list[str]]:

@@ -1,14 +1,37 @@
 """gVCFs for tests: written from lines, compressed and indexed, and read again for comparisons."""
 
+import shutil
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pysam
+from quire import reference as reference_stage
+
+from tests.support.builders import write_fasta
 
 REAL = Path(__file__).resolve().parents[1] / "data" / "gvcf_chr22_8kb"
 BANDS = [*range(61), 70, 80, 90, 99]
+
+
+def real_samples(root: Path) -> Path:
+    """Make the packed reference and the indexed reads of three real samples, A to C, in a folder."""
+    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
+    for sample in "ABC":
+        (root / f"{sample}.bam").symlink_to(REAL / f"{sample}.bam")
+        pysam.index(str(root / f"{sample}.bam"))
+    return root
+
+
+def real_gvcfs(root: Path, small: Mapping[str, str]) -> Path:
+    """Make the packed references of three real samples and of a small genome, and GATK's indexed gVCFs of the three."""
+    reference_stage.build(REAL / "genome.fa.gz", root / "reference", 1 << 20)
+    reference_stage.build(write_fasta(root / "small.fa", small), root / "small", 1 << 20)
+    for sample in "ABC":
+        shutil.copy(REAL / f"{sample}.g.vcf.gz", root)
+        pysam.tabix_index(str(root / f"{sample}.g.vcf.gz"), preset="vcf")
+    return root
 
 
 def write_gvcf(path: Path, samples: Sequence[str], contigs: Mapping[str, int], lines: Sequence[str]) -> Path:
