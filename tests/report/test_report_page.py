@@ -148,6 +148,7 @@ def test_summary_has_the_documented_figures(written):
             "samples",
             "metadata",
             "relatedness",
+            "distances",
             "structural",
             "consequences",
             "truth",

@@ -86,3 +86,45 @@ def test_pairs_are_counted_as_one_by_one(monkeypatch: pytest.MonkeyPatch, at_a_t
     assert counted(["a", "b", "c", "d"], records)["pairs"] == expected
     assert min(expected["opposite_homozygous"]) > 0
     assert counted(["a"], [record[:6] for record in records])["pairs"] == {name: [] for name in PAIR_COUNTS}
+
+
+@pytest.mark.parametrize("at_a_time", [7, 1000])
+def test_haploid_pairs_are_counted_as_one_by_one(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+    """Compare with counting each pair at each site: several alternates, deletions, diploid and missing genotypes."""
+    monkeypatch.setattr(cohort_counts, "SITES_AT_A_TIME", at_a_time)
+    generator = random.Random(4)
+    alternates = ("G", "G,C", "*,T", "GT", "G,AT")
+    records = [
+        (
+            *(
+                generator.choice(("1", "1", "chrX")),
+                "A",
+                generator.choice(alternates),
+                generator.choice(("PASS", "QD")),
+            ),
+            *("GT", *generator.choices(("0", "1", "2", ".", "0/1"), weights=(4, 4, 2, 1, 1), k=4)),
+        )
+        for _ in range(200)
+    ]
+    records = [record for record in records if "," in record[2] or "2" not in record[5:]]
+    expected: dict[str, list[int]] = {"sites": [0] * 6, "different": [0] * 6}
+    for contig, reference, alternate, passed, _, *columns in records:
+        alleles = [reference, *alternate.split(",")]
+        if contig != "1" or passed != "PASS" or max(map(len, alleles)) > 1:
+            continue
+        bases = [alleles[int(genotype)] if genotype in "012" else "*" for genotype in columns]
+        for number, pair in enumerate(itertools.combinations(bases, 2)):
+            if "*" not in pair:
+                expected["sites"][number] += 1
+                expected["different"][number] += pair[0] != pair[1]
+    assert counted(["a", "b", "c", "d"], records)["haploid_pairs"] == expected
+    assert min(expected["different"]) > 0
+    halves = [VariantCounter([HEAD[0], HEAD[1].format("a\tb\tc\td")]) for _ in range(2)]
+    for number, record in enumerate(records):
+        halves[number % 2].add(
+            "\t".join((record[0], "10", ".", *record[1:3], "50", record[3], ".", *record[4:])).encode()
+        )
+    halves[0].merge(halves[1])
+    assert halves[0].content()["haploid_pairs"] == expected
+    diploid = [("1", "A", "G", "PASS", "GT", "0/1", "1/1")]
+    assert counted(["a", "b"], diploid)["haploid_pairs"] == {}

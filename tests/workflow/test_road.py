@@ -376,6 +376,7 @@ def test_lanes_samples_single_ends_and_cram(finished: Run, tmp_path: Path) -> No
     assert (pedigree["father"], pedigree["judged"]) == ("b", 0)
     table = (run.output / "report/samples.tsv").read_text().splitlines()
     assert [line.split("\t")[0] for line in table] == ["sample", "NA12878", "b"]
+    assert (run.output / "report/distances.tsv").read_text() == "\tb\nb\t0\n"
     # As BAM the alignments are only converted, and calling keeps to the CRAM.
     run.config["align"] = {**run.config["align"], "format": "bam"}
     run.write()

@@ -56,6 +56,7 @@ if TRUTH["vcf"]:
             "../scripts/compare_truth.py"
 
 
+HAS_HAPLOID = any(sample["ploidy"] == 1 for sample in samples_of_report())
 PAGE = [f"{part}.html.jinja" for part in ("page", "sample", "metadata", "consequences", "structural")]
 PAGE += ["page.css", "page.js"]
 
@@ -82,6 +83,7 @@ rule write_report:
         summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),
         multiqc=directory(REPORT / "multiqc"),
         samples=REPORT / "samples.tsv",
+        **({"distances": REPORT / "distances.tsv"} if HAS_HAPLOID else {}),
     log:
         LOGS / "write_report.log",
     benchmark:

@@ -21,6 +21,5 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         identity=vars(job.params.identity),
         metadata=json.loads(job.params.metadata),
     )
-    write_report(
-        ReportOutputs(job.output.page, job.output.summary, job.output.multiqc, job.output.samples), inputs, job.threads
-    )
+    names = ("page", "summary", "multiqc", "samples", "distances")
+    write_report(ReportOutputs(*(job.output.get(name) for name in names)), inputs, job.threads)

@@ -106,6 +106,7 @@ class CalledVariants(NamedTuple):
         quality_edges: edges of the bins of QUAL.
         backend: `name` and `reason` of the backend that called them, or None if the VCF does not name one.
         pairs: for each kind of count, one number per pair of samples (see `quire.report.relatedness.relate`).
+        haploid_pairs: the same for pairs of haploid samples (see `quire.report.distances.measure`); empty without them.
         trios: `child`, `father`, `mother`, `sites` and Mendelian `errors` of children of the pedigree.
     """
 
@@ -113,6 +114,7 @@ class CalledVariants(NamedTuple):
     quality_edges: list[float]
     backend: dict[str, str] | None
     pairs: dict[str, list[int]]
+    haploid_pairs: dict[str, list[int]]
     trios: list[dict[str, Any]]
 
 
@@ -122,7 +124,10 @@ def read_variants(path: str | Path) -> CalledVariants:
     said = content["header"].get(VCF_KEY)
     name, _, reason = (said or "").partition(": ")
     backend = {"name": name, "reason": reason} if said else None
-    return CalledVariants(content["samples"], content["quality_edges"], backend, content["pairs"], content["trios"])
+    samples, edges, pairs, haploid, trios = (
+        content[name] for name in ("samples", "quality_edges", "pairs", "haploid_pairs", "trios")
+    )
+    return CalledVariants(samples, edges, backend, pairs, haploid, trios)
 
 
 def read_known_sites(path: str | Path) -> tuple[list[list[int]], int]:

@@ -33,6 +33,7 @@ from quire.report.cohort import Deviations, deviations, draw_heat_map, outliers,
 from quire.report.contamination import likely_source
 from quire.report.counts import CalledVariants, read_copies, read_sample_counts, read_variants
 from quire.report.criteria import BY_KEY, NOT_JUDGED, check_sample, count_verdicts
+from quire.report.distances import Distances, measure, write_distances
 from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_ledgers, summarise_backends
 from quire.report.multiqc import write_sample, write_tables
 from quire.report.pedigree import compare_pedigree
@@ -60,15 +61,16 @@ COMPARED = (  # plots that compare the samples: title, unit, block and key of su
 
 @dataclass(frozen=True)
 class ReportOutputs:
-    """Files of a report: the page, its figures as JSON (keys in docs/formats.md), and two that may be None.
+    """Files of a report: the page, its figures as JSON (keys in docs/formats.md), and three that may be None.
 
-    They are a folder for MultiQC and a table of the samples.
+    They are a folder for MultiQC, a table of the samples and one of the distances between haploid samples.
     """
 
     page: str | Path
     summary: str | Path
     multiqc: str | Path | None = None
     samples: str | Path | None = None
+    distances: str | Path | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs, processes: int = 
 
     `processes` share the samples of a large cohort.
     """
-    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, [], None, {}, [])
+    called = read_variants(inputs.variants) if inputs.variants else CalledVariants({}, [], None, {}, {}, [])
     for sample in inputs.samples:
         if sample["sample"] not in called.samples:
             raise QuireError(
@@ -124,6 +126,8 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs, processes: int = 
             )
     reference = _describe_reference(inputs.identity.get("reference"))
     relatedness = relate(list(called.samples), called.pairs)
+    ploidies = {sample["sample"]: sample["ploidy"] for sample in inputs.samples}
+    distances = measure(list(called.samples), ploidies, called.haploid_pairs)
     with atomic_directory(outputs.multiqc) if outputs.multiqc is not None else nullcontext() as multiqc:
         rows, target, human = _describe_samples(
             inputs, called, relatedness, multiqc, processes if len(inputs.samples) > MOST_SAMPLES else 1
@@ -133,15 +137,29 @@ def write_report(outputs: ReportOutputs, inputs: ReportInputs, processes: int = 
         found = deviations(rows)
         described = reference | {"human": human} if reference and rows else reference
         content = _summarise(outputs, inputs, called) | {
-            **{"reference": described, "target": target, "samples": rows, "relatedness": relatedness.rows}
+            **{"reference": described, "target": target, "samples": rows},
+            **{"relatedness": _not_haploid(relatedness, distances), "distances": _listed(distances)},
         }
         content["warnings"] = find_warnings(content)
         if outputs.samples is not None:
             write_samples(outputs.samples, rows, found, inputs.metadata["samples"])
+        if outputs.distances is not None:
+            write_distances(outputs.distances, distances)
         with atomic_path(outputs.page) as temporary:
             text = _render(content, relatedness, found, _draw_details(inputs, called, rows, found), inputs)
             temporary.write_text(text, encoding="utf-8")
         write_json_atomic(outputs.summary, content, indent=2 if len(rows) <= MOST_SAMPLES else None)
+
+
+def _not_haploid(relatedness: Relatedness, distances: Distances) -> list[dict[str, Any]]:
+    """Return the relations of pairs that are not both haploid."""
+    haploid = set(distances.names)
+    return [row for row in relatedness.rows if not haploid.issuperset((row["first"], row["second"]))]
+
+
+def _listed(distances: Distances) -> list[dict[str, Any]]:
+    """Return the pairs of haploid samples, the closest first; of a large cohort, the closest alone."""
+    return distances.rows()[: None if len(distances.names) <= MOST_SAMPLES else LISTED_PAIRS]
 
 
 def _describe_samples(
@@ -219,7 +237,7 @@ def _summarise(outputs: ReportOutputs, inputs: ReportInputs, called: CalledVaria
         },
         **{"target": None, "samples": None},
         "metadata": inputs.metadata,
-        "relatedness": None,
+        **{"relatedness": None, "distances": None},
         "structural": read_json(inputs.structural) if inputs.structural else None,
         "consequences": read_json(inputs.consequences) if inputs.consequences else None,
         "truth": read_json(inputs.comparison) if inputs.comparison else None,
@@ -272,6 +290,7 @@ def _render(
         comparisons=_compare(content["samples"]),
         gathered=gathered_warnings(content),
         closest=pairs[:LISTED_PAIRS],
+        nearest=content["distances"][:LISTED_PAIRS],
         links=_links(content),
     )
 

@@ -95,7 +95,8 @@ class VariantCounter:
         quality_bin = min(max(bisect_right(_EDGES, quality) - 1, 0), QUALITY_BINS - 1)
         known: dict[bytes, tuple[Counts, int]] = {}
         names = columns[8].split(b":")
-        simple = len(columns[3]) == len(columns[4]) == 1 and columns[0] not in NOT_AUTOSOMES
+        is_autosome = columns[0] not in NOT_AUTOSOMES
+        simple = len(columns[3]) == len(columns[4]) == 1 and is_autosome
         codes, reads = list[int](), list[tuple[int, int]]()
         for found, support, column in zip(self._found, self._support, columns[_FIRST_SAMPLE:], strict=True):
             genotype = column.split(b":", 1)[0]
@@ -111,6 +112,10 @@ class VariantCounter:
                 reads[-1:] = [_count_support(values, codes[-1] if simple else UNKNOWN, support)]
         if simple:
             self._pairs.add(codes, reads)
+        alleles = [columns[3], *columns[4].split(b",")]
+        if is_autosome and all(len(allele) == 1 for allele in alleles) and any(map(bytes.isdigit, known)):
+            bases = {genotype: _base(alleles, genotype) for genotype in known}
+            self._pairs.add_haploid([bases[column.split(b":", 1)[0]] for column in columns[_FIRST_SAMPLE:]])
 
     def merge(self, other: "VariantCounter") -> None:
         """Add the counts of another counter of the same samples."""
@@ -139,6 +144,7 @@ class VariantCounter:
             "quality_edges": QUALITY_EDGES.tolist(),
             "samples": samples,
             "pairs": self._pairs.counts(),
+            "haploid_pairs": self._pairs.haploid_counts(),
             "trios": [
                 {**trio._asdict(), "sites": sites, "errors": errors}
                 for trio, (sites, errors) in zip(self._trios, self._pairs.trios(), strict=True)
@@ -165,6 +171,12 @@ class VariantCounter:
         counts["filtered"] = self._filtered
         lengths = [[length, indels[length]] for length in sorted(indels)]
         return {"counts": counts, "qualities": qualities, "substitutions": substitutions, "indel_lengths": lengths}
+
+
+def _base(alleles: Sequence[bytes], genotype: bytes) -> int:
+    """Return the letter of a haploid genotype (GT) at a site of single bases; 0 for `*` and any other genotype."""
+    letter = alleles[int(genotype)] if genotype.isdigit() else b"*"
+    return 0 if letter == b"*" else letter[0]
 
 
 def _carries(classes: "Counts") -> bool:

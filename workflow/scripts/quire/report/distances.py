@@ -1,0 +1,71 @@
+"""Number of SNVs that differ between two haploid samples, such as isolates of a bacterium, as snp-dists counts them.
+
+Only SNVs of the joint VCF that pass the filters count, and for a pair only those at which both have a genotype.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quire.io.files import atomic_path
+
+
+class Distances(NamedTuple):
+    """Distances between the haploid samples.
+
+    Attributes:
+        names: of the haploid samples.
+        sites: int64[samples, samples], SNVs at which both have a genotype; 0 for a sample and itself.
+        different: int64[samples, samples], those of them at which the two have different bases.
+    """
+
+    names: list[str]
+    sites: NDArray[np.int64]
+    different: NDArray[np.int64]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Describe each pair, the closest first; pairs without a common site last."""
+        first, second = np.triu_indices(len(self.names), 1)
+        sites, different = self.sites[first, second], self.different[first, second]
+        return [
+            {
+                "first": self.names[first[pair]],
+                "second": self.names[second[pair]],
+                "sites": int(sites[pair]),
+                "different": int(different[pair]) if sites[pair] else None,
+            }
+            for pair in np.lexsort((different, sites == 0)).tolist()
+        ]
+
+
+def measure(samples: Sequence[str], ploidies: Mapping[str, int], pairs: Mapping[str, Sequence[int]]) -> Distances:
+    """Return the distances between haploid samples.
+
+    Args:
+        samples: of the VCF.
+        ploidies: of the samples of the sheet; without a haploid one there are no distances. Samples of further gVCFs
+            are haploid if they have haploid genotypes.
+        pairs: `haploid_pairs` of variants.json; may be empty.
+    """
+    sites, different = np.zeros((2, len(samples), len(samples)), np.int64)
+    if pairs:
+        first, second = np.triu_indices(len(samples), 1)
+        sites[first, second] = sites[second, first] = pairs["sites"]
+        different[first, second] = different[second, first] = pairs["different"]
+    has_genotypes = dict(zip(samples, (sites.max(axis=1, initial=0) > 0).tolist(), strict=True))
+    haploid = [ploidies[name] == 1 if name in ploidies else has_genotypes[name] for name in samples]
+    kept = np.flatnonzero(haploid if 1 in ploidies.values() else [])
+    inside = np.ix_(kept, kept)
+    return Distances([samples[number] for number in kept.tolist()], sites[inside], different[inside])
+
+
+def write_distances(path: str | Path, distances: Distances) -> None:
+    """Write the distances as a square table; a pair without a common site has NA."""
+    known = (distances.sites > 0) | np.eye(len(distances.names), dtype=np.bool_)
+    cells = np.where(known, distances.different.astype(np.str_), "NA").tolist()
+    lines = [["", *distances.names], *([name, *row] for name, row in zip(distances.names, cells, strict=True))]
+    with atomic_path(path) as temporary:
+        temporary.write_text("".join("\t".join(line) + "\n" for line in lines), "utf-8")
