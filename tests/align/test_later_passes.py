@@ -22,7 +22,6 @@ def test_places_and_short_reads(paired: bool, places: list[int]) -> None:
         "flatnonzero": np.flatnonzero,
         "find_hits": Mock(return_value=(None, None)),
         "find_candidates": Mock(return_value=jobs),
-        "leave_out_known": lambda found, _rounds: found,
         "poorly_aligned": Mock(return_value=np.ones(3, bool)),
     }
     find_alignments(Steps(**steps), Mock(), paired, Mock(), SimpleNamespace(text=None, ambiguous=None))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from quire.algorithms.extension.cpu import extend
 from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.seeding.cpu import find_hits
 from quire.align.alignments.cpu import best_scores, collect, poorly_aligned
-from quire.align.candidates.cpu import find_candidates, leave_out_known
+from quire.align.candidates.cpu import find_candidates
 from quire.align.engines.steps import FoundAlignments, Steps, find_alignments, rescue_and_select
 from quire.align.insert_size import InsertSizes
 from quire.align.pairing.cpu import select
@@ -30,7 +30,6 @@ STEPS = Steps(
     subset=subset,
     find_hits=find_hits,
     find_candidates=find_candidates,
-    leave_out_known=leave_out_known,
     extend=extend,
     collect=collect,
     best_scores=best_scores,

@@ -33,8 +33,6 @@ class Steps:
     Attributes:
         flatnonzero: returns the indices (int64[]) of nonzero items.
         subset: returns the reads with these indices as a new batch.
-        leave_out_known: returns the jobs that no earlier round has; the others have alignments already. A backend may
-            return all, since `collect` removes duplicates.
         find_hits, find_candidates, extend, collect, best_scores, poorly_aligned, rescue_jobs, select,
             take_reported, unique_template_lengths: see the functions of these names.
     """
@@ -43,7 +41,6 @@ class Steps:
     subset: Callable[[BackendReads, Array], BackendReads]
     find_hits: Callable[[BackendPages, BackendReads, Array, SeedingParameters], tuple[Array, Array]]
     find_candidates: Callable[[Array, Array, BackendReads, BackendReference, SeedingParameters], ExtensionJobs]
-    leave_out_known: Callable[[ExtensionJobs, Rounds], ExtensionJobs]
     extend: Callable[[ExtensionJobs, BackendReads, Array, Array], Extensions]
     collect: Callable[[Rounds, BackendReads, BackendReference], Alignments]
     best_scores: Callable[[Rounds, BackendReads, BackendReference], Array]
@@ -80,7 +77,7 @@ def find_alignments(
             continue
         few = steps.subset(reads, poor)
         jobs = _seed(steps, few, pages, reference, seeding_pass.seeding)
-        jobs = steps.leave_out_known(jobs._replace(read=poor[jobs.read].astype(np.int32)), rounds)
+        jobs = jobs._replace(read=poor[jobs.read].astype(np.int32))  # `collect` removes what an earlier round found
         rounds.append((jobs, steps.extend(jobs, reads, reference.text, reference.ambiguous)))
         best = None
     return FoundAlignments(rounds, steps.collect(rounds, reads, reference))

@@ -31,7 +31,6 @@ def steps_on(card: Card, plentiful: bool = False) -> Steps:
         subset=lambda reads, chosen: reads.subset(card, chosen),
         find_hits=partial(find_hits, card),
         find_candidates=partial(find_candidates, card),
-        leave_out_known=lambda jobs, _rounds: jobs,  # realigning duplicates is cheaper than finding them
         extend=partial(extend, card, budget=MOST_BYTES if plentiful else None),
         collect=partial(collect, card),
         best_scores=partial(best_scores, card),
