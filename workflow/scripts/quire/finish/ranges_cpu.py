@@ -26,7 +26,6 @@ COUNTED = 5  # columns of `count_marked`
 LEVEL = 2  # ISA-L compression level of the output
 # Prefetching of records in random order: records ahead, cache lines per record, bytes per line.
 _AHEAD, _LINES, _LINE_BYTES = 4, 6, 64
-_DIGIT_BITS = 11
 _FLAG_OFFSET = FIXED_FIELDS.fields["flag"][1]  # type: ignore[index]
 
 
@@ -131,7 +130,7 @@ def finish_range(
     # By place, then forward before reverse strand.
     places = genome.contig_offsets[fixed["contig"]] + fixed["position"]
     keys = places << 1 | (fixed["flag"] & FLAG_REVERSE != 0)
-    order = _stable_order(keys)
+    order = np.argsort(keys, kind="stable")
     own = slice(*np.searchsorted(keys, [part.low << 1, part.high << 1], sorter=order).tolist())
     # Neighbours are copied too, so that all later steps read memory sequentially.
     data, starts, fixed = _lay_out(records.data, records.starts, order)
@@ -223,24 +222,6 @@ def _choose(data, starts, fixed, contig_offsets, low, high, span):
         if kept[i]:
             at = copy_bytes(out, at, data, starts[i], _end_of(data, starts, i))
     return out
-
-
-@compiled
-def _stable_order(keys):
-    """Return the stable order (int64[n]) of keys (int64[n]); sorting by digits takes a fifth of NumPy's time here."""
-    order, sorted_order, shift = np.arange(len(keys)), np.empty(len(keys), np.int64), 0
-    low, largest = (keys.min(), keys.max() - keys.min()) if len(keys) else (np.int64(0), np.int64(0))
-    while largest >> shift:
-        sizes = np.zeros(1 << _DIGIT_BITS, np.int64)
-        for key in keys:
-            sizes[key - low >> shift & len(sizes) - 1] += 1
-        places = np.cumsum(sizes) - sizes
-        for i in order:
-            digit = keys[i] - low >> shift & len(sizes) - 1
-            sorted_order[places[digit]] = i
-            places[digit] += 1
-        order, sorted_order, shift = sorted_order, order, shift + _DIGIT_BITS
-    return order
 
 
 def count_marked(
