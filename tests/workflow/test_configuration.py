@@ -1208,6 +1208,15 @@ def test_mates_in_exchanged_columns(marks: tuple[bytes, bytes], run: Run) -> Non
         config.check_first_reads(load(run))
 
 
+def test_mates_of_another_run(run: Run) -> None:
+    """A file of second mates whose first read has another name is found before any job."""
+    renamed_reads(run, "NA12878_R2.fastq.gz", lambda number, line: line if number else b"@other/2\n")
+    with pytest.raises(
+        InputError, match=r"lane_1, column fq1: the first read of .* and that of \S+ other; give the two"
+    ):
+        config.check_first_reads(load(run))
+
+
 def test_umis_of_a_bam_are_looked_at_before_any_job(run: Run) -> None:
     set_key("align.umi", "name")(run)
     run.units = [{**run.units[0], "fq1": "", "fq2": "", "bam": "r.bam"}]

@@ -65,8 +65,14 @@ def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
     # Raises InputError if the header cannot be read, or names several samples or libraries, which a unit cannot
     # separate.
     try:
-        text = samtools.header_text(path, reference) if is_cram(path) else BamStream(path).header_text
+        text = (
+            samtools.header_text(path, reference)
+            if is_cram(path)
+            else BamStream(path, InputError, "copy the file again").header_text
+        )
         header: dict[str, Any] = pysam.AlignmentHeader.from_text(text).to_dict()
+    except InputError:
+        raise
     except (QuireError, ValueError, AssertionError, KeyError) as error:  # pysam raises three of these for a header
         raise InputError(f"{path}: its header cannot be read ({error}); copy the file again.") from None
     for tag, what in (("SM", "samples"), ("LB", "libraries")):

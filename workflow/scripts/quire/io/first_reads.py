@@ -82,6 +82,25 @@ def first_records(path: str | Path) -> tuple[tuple[bytes, int, bytes], ...]:
     return tuple((*_title(title), bases) for title, bases, _ in records if bases.strip(b"Nn."))
 
 
+def require_mates(first: str | Path, second: str | Path, what: str) -> None:
+    """Raise InputError if the names of the first reads show exchanged mates, or files of two different runs.
+
+    `what` says where the user named the file of first mates.
+    """
+    mates = [{mate for _, mate, _ in first_records(path)} for path in (first, second)]
+    if mates == [{2}, {1}]:
+        raise InputError(
+            f"{what}: by their names the reads of {first} are second mates and those of {second} first mates; "
+            "exchange fq1 and fq2."
+        )
+    one, other = first_name(first), first_name(second)
+    if one != other:
+        raise InputError(
+            f"{what}: the first read of {first} is named {one} and that of {second} {other}; give the two files of one "
+            "run, in the same order."
+        )
+
+
 def require_umis_in_names(path: str | Path, names: Iterable[str], what: str) -> None:
     """Raise InputError if a name does not end in a UMI.
 

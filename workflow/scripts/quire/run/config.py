@@ -24,6 +24,7 @@ from quire.io.first_reads import (
     first_names,
     first_records,
     require_as_declared,
+    require_mates,
     require_umis_in_names,
     require_umis_of_reads,
 )
@@ -242,12 +243,7 @@ def check_first_reads(run: Configuration) -> None:
                         "give each read once, or all but one copy would be duplicates."
                     )
         for first, second in zip(unit["fq1"], unit["fq2"], strict=False):
-            mates = [{mate for _, mate, _ in first_records(path)} for path in (first, second)]
-            if mates == [{2}, {1}]:
-                raise InputError(
-                    f"{what} fq1: by their names the reads of {first} are second mates and those of {second} first "
-                    "mates; exchange fq1 and fq2."
-                )
+            require_mates(first, second, f"{what} fq1")
         for path in unit["fq1"] if umis_in_names else ():
             require_umis_in_names(path, first_names(path)[:: 1 + unit["interleaved"]], f"{what} fq1")
         for path in unit["bam"] if umis_in_names else ():
