@@ -97,27 +97,23 @@ def log_of(run: Run, rule: str) -> Path:
     return run.output / "logs" / names[rule]
 
 
-def test_killed_jobs_are_made_up_for(finished: Run, continued: Callable[[], Run]) -> None:
-    """In each stage in turn the killed job is reported in the last line; in the end the results are the same."""
+def test_kills_are_made_up_for(finished: Run, continued: Callable[[], Run]) -> None:
+    """After a kill in each stage in turn, the same command gives the same results in the end.
+
+    A killed job is reported in the last line. Once everything is killed, as in a power cut, and the folder is unlocked.
+    """
     run = continued()
     for rule in STAGES:
         said = kill_in_the_middle(run, rule, log_of(run, rule), whole=False)
         assert errors_of(said) == said.splitlines()[-1:]
         assert f"a job of rule {rule} ended without an error message" in said
+        if rule == "map_unit":
+            kill_in_the_middle(run, rule, log_of(run, rule), whole=True)
+            assert "removed with the --unlock argument" in " ".join(run.snakemake().stdout.split())
+            assert run.snakemake("--unlock").returncode == 0
     result = run.snakemake()
     assert result.returncode == 0, result.stdout
     assert finished_rules(result.stdout) == {STAGES[-1]}
-    assert results(run) == results(finished)
-
-
-def test_killed_snakemake_is_made_up_for(finished: Run, continued: Callable[[], Run]) -> None:
-    """After everything is killed at once, as in a power cut, unlocking and the same command give the same results."""
-    run = continued()
-    kill_in_the_middle(run, "map_unit", log_of(run, "map_unit"), whole=True)
-    assert "removed with the --unlock argument" in " ".join(run.snakemake().stdout.split())
-    assert run.snakemake("--unlock").returncode == 0
-    result = run.snakemake()
-    assert result.returncode == 0, result.stdout
     assert results(run) == results(finished)
 
 
