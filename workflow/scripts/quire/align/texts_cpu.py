@@ -1,4 +1,4 @@
-"""Texts in records: numbers and names of contigs."""
+"""Texts in records: names of contigs, and room for text."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from quire.ragged import pack_bytes
 from quire.reference import Reference
-from quire.simd.compiled import compiled, inlined
+from quire.simd.compiled import compiled
 
 
 class ContigNames(NamedTuple):
@@ -19,20 +19,6 @@ class ContigNames(NamedTuple):
 def names_of(reference: Reference) -> ContigNames:
     """Return the names of a reference's contigs."""
     return ContigNames(*pack_bytes([name.encode() for name in reference.contig_names]))
-
-
-@inlined
-def write_number(text, used, value):
-    """Write the decimal digits of a non-negative number to text[used:]; return their end."""
-    digits = 1
-    rest = value
-    while rest >= 10:
-        rest //= 10
-        digits += 1
-    for i in range(used + digits - 1, used - 1, -1):
-        text[i] = 48 + value % 10
-        value //= 10
-    return used + digits
 
 
 @compiled

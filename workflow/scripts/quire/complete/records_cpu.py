@@ -10,7 +10,6 @@ from quire.algorithms.complete.alignment_cpu import align
 from quire.align.model import Reported
 from quire.align.records.cpu import RecordRows
 from quire.align.records.md_cpu import RecordSequences, differences
-from quire.align.texts_cpu import write_number
 from quire.complete.finders import axis_of
 from quire.complete.selection_cpu import Chosen, CompleteSettings, CountedReads, listed, reportable
 from quire.errors import QuireError
@@ -20,6 +19,7 @@ from quire.reference import Reference
 from quire.sam import FLAG_REVERSE, FLAG_SECONDARY, FLAG_UNMAPPED, UNAVAILABLE_MAPPING_QUALITY
 from quire.simd.bits import copy_bytes
 from quire.simd.compiled import compiled
+from quire.simd.decimals import write_number
 
 MOST_DIGITS = 20
 _TAB, _LINE_END = ord("\t"), ord("\n")

@@ -1,4 +1,4 @@
-"""A unit of work: some intervals of the genome, called by one process and returned as lines of the VCF."""
+"""A unit of work: some intervals of the genome, called by one process and returned as text of the VCF."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,10 +6,10 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from quire.io.bed import Interval
-from quire.io.vcf import NON_REFERENCE, Fields, VariantRecord
+from quire.io.vcf import Fields, VariantRecord
 from quire.rescore.chunks import read_chunks, stretches
 from quire.rescore.filters import filtered
-from quire.rescore.gvcf.chunk import stretch_records
+from quire.rescore.gvcf.chunk import stretch_lines
 from quire.rescore.gvcf.records import FIELDS as GVCF_FIELDS
 from quire.rescore.job import CalledSample, CallingJob, Output
 from quire.rescore.reads.filters_cpu import NO_COPIES, THINNED, USED
@@ -24,7 +24,7 @@ FIELDS_OF: Mapping[Output, Fields] = {Output.VARIANTS: FIELDS, Output.GVCF: GVCF
 class CalledUnit(NamedTuple):
     """The result of a unit: lines of the VCF, the number of those that are not reference blocks, and its tally."""
 
-    lines: list[str]
+    text: bytes
     variants: int
     tally: Tally
 
@@ -33,19 +33,19 @@ def call_unit(job: CallingJob, intervals: Sequence[Interval]) -> CalledUnit:
     """Call some intervals, given in genome order, and write the lines of the job's output."""
     tally = Tally([sample.name for sample in job.samples], intervals)
     fields = FIELDS_OF[job.output]
-    lines, variants = [], 0
+    lines, variants = list[bytes](), 0
     for part in parts_of_one_ploidy(job, intervals, tally):
         for contig, stretch in stretches(part.intervals):
             if job.output is Output.GVCF:
-                records = stretch_records(part.job, contig, stretch, tally)
-            else:
-                chunks = read_chunks(part.job, contig, stretch, tally)
-                called = (record for chunk in chunks for record in call_chunk(part.job, chunk, tally))
-                records = (filtered(record, job.filters, fields) for record in called)
-            for record in records:
-                lines.append(part.with_absent(record).line(fields))
-                variants += record.alleles[1] != NON_REFERENCE
-    return CalledUnit(lines, variants, tally)
+                for text, number in stretch_lines(part.job, contig, stretch, tally):
+                    lines.append(text)
+                    variants += number
+                continue
+            for chunk in read_chunks(part.job, contig, stretch, tally):
+                for record in call_chunk(part.job, chunk, tally):
+                    lines.append(part.with_absent(filtered(record, job.filters, fields)).line(fields).encode())
+                    variants += 1
+    return CalledUnit(b"".join(lines), variants, tally)
 
 
 class Part(NamedTuple):

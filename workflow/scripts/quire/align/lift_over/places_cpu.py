@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from quire.align.texts_cpu import enlarged, write_number
+from quire.align.texts_cpu import enlarged
 from quire.simd.compiled import compiled, inlined
+from quire.simd.decimals import write_number
 
 _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")
 _ROOM = 64  # bytes of a text without the name of the contig

@@ -6,9 +6,10 @@ import numpy as np
 
 from quire import sam
 from quire.align.alignments.cpu import overlaps
-from quire.align.texts_cpu import enlarged, write_number
+from quire.align.texts_cpu import enlarged
 from quire.sequence.cigar_cpu import element_of, length_of, operation_of
 from quire.simd.compiled import compiled, inlined
+from quire.simd.decimals import write_number
 
 _OPERATION_LETTERS = np.frombuffer(sam.CIGAR_LETTERS.encode(), np.uint8)
 _COMMA, _SEMICOLON, _PLUS, _MINUS = (ord(letter) for letter in ",;+-")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.texts_cpu import enlarged, write_number
+from quire.align.texts_cpu import enlarged
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.sequence.codes import LETTERS
@@ -13,6 +13,7 @@ from quire.simd.bases import LANES, differing_bases
 from quire.simd.bits import prefetch, trailing_zeros
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
+from quire.simd.decimals import write_number
 from quire.simd.search import first_behind
 
 _AHEAD = 16  # distance of the prefetch of the axis, in records

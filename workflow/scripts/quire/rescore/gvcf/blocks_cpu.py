@@ -4,8 +4,7 @@ A block is also cut at every multiple of BLOCK_CUT, and the genome is split into
 blocks do not depend on the number of jobs.
 """
 
-import heapq
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,12 +13,21 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import NON_REFERENCE, VariantRecord
 from quire.rescore.parameters import BANDS
-from quire.simd.compiled import compiled
+from quire.simd.bits import copy_bytes
+from quire.simd.compiled import compiled, inlined
+from quire.simd.decimals import write_number
 
 BLOCK_CUT = 1000
 _LARGEST_GQ = 99
 Letters = Callable[[str, int, int], bytes]
 """Returns the reference's letters of a span of a contig."""
+# Texts of a block's line before REF, END, the sample's columns and its values.
+_BEFORE_REFERENCE = np.frombuffer(b"\t.\t", np.uint8)
+_BEFORE_END = np.frombuffer(f"\t{NON_REFERENCE}\t.\t.\tEND=".encode(), np.uint8)
+_BEFORE_SAMPLE = np.frombuffer(b"\tGT:DP:GQ:MIN_DP:PL\t", np.uint8)
+_TEXTS = len(_BEFORE_REFERENCE) + len(_BEFORE_END) + len(_BEFORE_SAMPLE)
+_LONGEST_NUMBER = 11  # digits, and the mark before it
+_COMMA, _COLON, _LINE_END, _TAB = b",:\n\t"
 
 
 class Stretch(NamedTuple):
@@ -46,6 +54,29 @@ class Stretch(NamedTuple):
         return self.start + len(self.depth)
 
 
+class Blocks(NamedTuple):
+    """Reference blocks of a contig, in order.
+
+    Attributes:
+        start, end: int64[blocks], half-open.
+        least_depth, median_depth: int32[blocks].
+        phreds: int32[blocks, genotypes], the least PL of its positions.
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    least_depth: NDArray[np.int32]
+    median_depth: NDArray[np.int32]
+    phreds: NDArray[np.int32]
+
+
+class Lines(NamedTuple):
+    """Lines of a gVCF, of which some are `variants` and the others blocks."""
+
+    text: bytes
+    variants: int
+
+
 def band_lines(bands: Sequence[int] = BANDS) -> list[str]:
     """Return header lines with the range of GQ of each band, as GATK writes them."""
     return [
@@ -60,12 +91,14 @@ def with_blocks(
     intervals: NDArray[np.int64],
     reference: Letters,
     ploidy: int,
+    line: Callable[[VariantRecord], str],
     bands: Sequence[int] = BANDS,
-) -> Iterator[VariantRecord]:
-    """Yield the variants of a contig's stretches and the blocks between them, if they start in intervals, in order.
+) -> Iterator[Lines]:
+    """Yield the lines of the variants of a contig's stretches and of the blocks between them, in order.
 
-    Stretches follow each other without gaps; intervals are int64[n, 2] of the contig, in order and disjoint. `bands`
-    has the lowest GQ of each band, from 0 on.
+    Those that start in intervals are written. Stretches follow each other without gaps; intervals are int64[n, 2] of
+    the contig, in order and disjoint. `line` returns the line of a variant, and `bands` has the lowest GQ of each band,
+    from 0 on.
     """
     band_of = np.searchsorted(np.array(bands), np.arange(_LARGEST_GQ + 1), side="right") - 1
     waiting: Stretch | None = None
@@ -82,11 +115,13 @@ def with_blocks(
         cut = stretch.end // BLOCK_CUT * BLOCK_CUT
         if cut > stretch.start:
             whole, waiting = _split(stretch, cut)
-            covered = yield from _records(contig, whole, intervals, reference, ploidy, covered, band_of)
+            written, blocks, covered = _records(whole, intervals, covered, band_of)
+            yield _lines(contig, written, blocks, reference, ploidy, line)
         else:
             waiting = stretch
     if waiting is not None:
-        yield from _records(contig, waiting, intervals, reference, ploidy, covered, band_of)
+        written, blocks, _ = _records(waiting, intervals, covered, band_of)
+        yield _lines(contig, written, blocks, reference, ploidy, line)
 
 
 def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
@@ -100,15 +135,9 @@ def _split(stretch: Stretch, cut: int) -> tuple[Stretch, Stretch]:
 
 
 def _records(
-    contig: str,
-    stretch: Stretch,
-    intervals: NDArray[np.int64],
-    reference: Letters,
-    ploidy: int,
-    covered: int,
-    band_of: NDArray[np.int64],
-) -> Generator[VariantRecord, None, int]:
-    """Yield the records of a stretch; return the position up to which its variants cover the reference."""
+    stretch: Stretch, intervals: NDArray[np.int64], covered: int, band_of: NDArray[np.int64]
+) -> tuple[list[VariantRecord], Blocks, int]:
+    """Return the variants and blocks of a stretch, and the position up to which its variants cover the reference."""
     size = len(stretch.depth)
     wanted = np.zeros(size, np.bool_)
     for start, end in intervals.tolist():
@@ -122,39 +151,30 @@ def _records(
         wanted[record.start - stretch.start : min(covered, max(following, record.start + 1)) - stretch.start] = False
     for start, end in stretch.deleted:
         wanted[max(0, start - stretch.start) : max(0, end - stretch.start)] = False
-    columns = _reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, band_of)
-    letters = reference(contig, stretch.start, stretch.end).decode()
-    blocks = (
-        _block_record(contig, letters[block[0] - stretch.start], ploidy, block)
-        for block in zip(*(column.tolist() for column in columns), strict=True)
-    )
-    yield from heapq.merge(written, blocks, key=lambda record: record.start)
-    return covered
+    blocks = Blocks(*_reference_blocks(stretch.depth, stretch.phreds, wanted, stretch.start, band_of))
+    return written, blocks, covered
 
 
-def _block_record(
-    contig: str, letter: str, ploidy: int, block: tuple[int, int, int, int, Sequence[int]]
-) -> VariantRecord:
-    """Return the record of a row of `_reference_blocks`; `letter` is the reference's at its start."""
-    start, end, least_depth, median_depth, phreds = block
-    least, second = sorted(phreds)[:2]
-    return VariantRecord(
-        contig=contig,
-        start=start,
-        alleles=(letter, NON_REFERENCE),
-        quality=None,
-        filters=None,
-        info={"END": end},
-        samples=[
-            {
-                "GT": "/".join("0" * ploidy),
-                "DP": median_depth,
-                "GQ": min(second - least, _LARGEST_GQ),
-                "MIN_DP": least_depth,
-                "PL": phreds,
-            }
-        ],
-    )
+def _lines(
+    contig: str,
+    written: Sequence[VariantRecord],
+    blocks: Blocks,
+    reference: Letters,
+    ploidy: int,
+    line: Callable[[VariantRecord], str],
+) -> Lines:
+    """Return the lines of variants and blocks, in order."""
+    first = int(blocks.start[0]) if len(blocks.start) else 0
+    letters = reference(contig, first, int(blocks.start[-1]) + 1) if len(blocks.start) else b""
+    genotype = "/".join("0" * ploidy).encode()
+    columns = [np.frombuffer(bytearray(text), np.uint8) for text in (letters, contig.encode(), genotype)]
+    array, begins = _write_blocks(blocks, first, *columns)
+    text, parts, at = array.tobytes(), list[bytes](), 0
+    places = begins[np.searchsorted(blocks.start, [record.start for record in written])]
+    for record, place in zip(written, places.tolist(), strict=True):
+        parts += text[at:place], line(record).encode()
+        at = place
+    return Lines(b"".join([*parts, text[at:]]), len(written))
 
 
 @compiled
@@ -173,15 +193,7 @@ def _reference_blocks(depth, phreds, wanted, start, band_of):
     for p in range(size + 1):
         band = -1
         if p < size and wanted[p]:
-            least, second = phreds[p, 0], phreds[p, 1]
-            if second < least:
-                least, second = second, least
-            for g in range(2, genotypes):
-                if phreds[p, g] < least:
-                    least, second = phreds[p, g], least
-                elif phreds[p, g] < second:
-                    second = phreds[p, g]
-            band = band_of[min(second - least, 99)]
+            band = band_of[_genotype_quality(phreds, p)]
         if open_band >= 0 and (band != open_band or (start + p) % BLOCK_CUT == 0):
             first = starts[n]
             ends[n] = start + p
@@ -200,3 +212,48 @@ def _reference_blocks(depth, phreds, wanted, start, band_of):
                 for g in range(genotypes):
                     least_phreds[n, g] = min(least_phreds[n, g], phreds[p, g])
     return starts[:n], ends[:n], least_depth[:n], median_depth[:n], least_phreds[:n]
+
+
+@inlined
+def _genotype_quality(phreds, row):
+    """Return GQ of a row of PLs."""
+    least, second = phreds[row, 0], phreds[row, 1]
+    if second < least:
+        least, second = second, least
+    for g in range(2, phreds.shape[1]):
+        if phreds[row, g] < least:
+            least, second = phreds[row, g], least
+        elif phreds[row, g] < second:
+            second = phreds[row, g]
+    return min(second - least, 99)
+
+
+@compiled
+def _write_blocks(blocks, first, letters, contig, genotype):
+    """Return the lines of blocks (uint8[]), and where each begins and the last one ends (int64[blocks + 1])."""
+    # `letters` are the reference's from position `first` on, `contig` and `genotype` the texts of name and GT (uint8[]).
+    n, genotypes = blocks.phreds.shape
+    begins = np.zeros(n + 1, np.int64)
+    out = np.empty(n * (len(contig) + len(genotype) + _TEXTS + (5 + genotypes) * _LONGEST_NUMBER + 8), np.uint8)
+    at = np.int64(0)
+    for b in range(n):
+        at = copy_bytes(out, at, contig, 0, len(contig))
+        out[at] = _TAB
+        at = write_number(out, at + 1, blocks.start[b] + 1)
+        at = copy_bytes(out, at, _BEFORE_REFERENCE, 0, len(_BEFORE_REFERENCE))
+        out[at] = letters[blocks.start[b] - first]
+        at = copy_bytes(out, at + 1, _BEFORE_END, 0, len(_BEFORE_END))
+        at = write_number(out, at, blocks.end[b])
+        at = copy_bytes(out, at, _BEFORE_SAMPLE, 0, len(_BEFORE_SAMPLE))
+        at = copy_bytes(out, at, genotype, 0, len(genotype))
+        quality = np.int64(_genotype_quality(blocks.phreds, b))
+        for value in (np.int64(blocks.median_depth[b]), quality, np.int64(blocks.least_depth[b])):
+            out[at] = _COLON
+            at = write_number(out, at + 1, value)
+        for g in range(genotypes):
+            out[at] = _COMMA if g else _COLON
+            at = write_number(out, at + 1, np.int64(blocks.phreds[b, g]))
+        out[at] = _LINE_END
+        at += 1
+        begins[b + 1] = at
+    return out[:at], begins

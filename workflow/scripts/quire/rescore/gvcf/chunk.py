@@ -17,8 +17,8 @@ from quire.rescore.chunks import Chunk, RegionBatch, batches, padded_spans, read
 from quire.rescore.genotyping import NO_CALL
 from quire.rescore.genotyping.rank_sums_cpu import rank_sums
 from quire.rescore.genotyping.sites import Site
-from quire.rescore.gvcf.blocks_cpu import Stretch, with_blocks
-from quire.rescore.gvcf.records import gvcf_record
+from quire.rescore.gvcf.blocks_cpu import Lines, Stretch, with_blocks
+from quire.rescore.gvcf.records import FIELDS, gvcf_record
 from quire.rescore.gvcf.variants_cpu import GvcfCall, call_gvcf_site
 from quire.rescore.job import CallingJob
 from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
@@ -76,14 +76,12 @@ class _ChunkConfidence:
         self.phreds[at] = confidence.phreds
 
 
-def stretch_records(
-    job: CallingJob, contig: str, intervals: NDArray[np.int64], tally: Tally
-) -> Iterator[VariantRecord]:
-    """Return variants and blocks of intervals (int64[n, 2]) of a contig, in order; the job has one sample."""
+def stretch_lines(job: CallingJob, contig: str, intervals: NDArray[np.int64], tally: Tally) -> Iterator[Lines]:
+    """Return the lines of intervals (int64[n, 2]) of a contig, in order; the job has one sample."""
     chunks = read_chunks(job, contig, intervals, tally, LOOK_BACK)
     called = (_call_chunk(job, chunk, tally) for chunk in chunks)
     letters, ploidy, bands = job.reference.sequence, job.samples[0].ploidy, job.parameters.bands
-    return with_blocks(contig, called, intervals, letters, ploidy, bands)
+    return with_blocks(contig, called, intervals, letters, ploidy, lambda record: record.line(FIELDS), bands)
 
 
 def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:

@@ -5,6 +5,7 @@ import numpy as np
 from quire.rescore.genotyping import NO_CALL
 from quire.rescore.joint.gvcf import MISSING
 from quire.simd.compiled import compiled, inlined
+from quire.simd.decimals import write_number
 
 FIRST_IS_VARIANT, SECOND_IS_VARIANT, OTHER_PHASE = 1, 2, 0
 """Kinds of phases: PGT is 1|0, 0|1, or another."""
@@ -144,17 +145,3 @@ def _write_numbers(out, at, values):
             at += 1
         at = write_number(out, at, values[i])
     return at
-
-
-@inlined
-def write_number(out, at, value):
-    """Write a number of at least 0; return the place after it."""
-    size = 1
-    rest = value // 10
-    while rest:
-        size += 1
-        rest //= 10
-    for place in range(size - 1, -1, -1):
-        out[at + place] = _ZERO + value % 10
-        value //= 10
-    return at + size

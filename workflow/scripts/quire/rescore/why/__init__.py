@@ -26,4 +26,4 @@ def explain(job: CallingJob, contig: str, position: int) -> Iterator[str]:
     story = Story({id(sample.source): sample.name for sample in job.samples}, contig, position)
     with observing(story.hear):
         called = call_unit(job, [(contig, position, position + 1)])
-    yield from lines_of(job, story, [line.rstrip("\n") for line in called.lines])
+    yield from lines_of(job, story, called.text.decode().splitlines())
