@@ -102,7 +102,6 @@ if GVCF:
             alleles=SETTINGS["rescore"]["alleles"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
-            part=temp(RESCORE / "pieces/{sample}.g.vcf.gz"),
             gvcf=RESCORE / "{sample}.g.vcf.gz",
             index=RESCORE / "{sample}.g.vcf.gz.tbi",
             ledger=RESCORE / "{sample}.ledger.json",

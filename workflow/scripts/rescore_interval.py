@@ -5,7 +5,6 @@ from pathlib import Path
 
 from quire import many_threads
 from quire.io.files import read_json
-from quire.io.vcf_parts import join
 from quire.rescore.caller import call_interval
 from quire.rescore.engines import DeviceSettings
 from quire.rescore.job import CallingRequest, Output
@@ -26,7 +25,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
             )
         ],
         intervals=[tuple(interval) for interval in called],
-        part=job.output.part,
+        part=job.output.gvcf if is_gvcf else job.output.part,
         parameters=job.params.rescore,
         ledger=job.output.ledger,
         fasta=job.input.fasta,
@@ -34,7 +33,6 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         ploidy_regions=job.input.ploidy_regions or None,
         alleles=job.input.alleles or None,
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
+        part_index=job.output.index if is_gvcf else None,
     )
     call_interval(request)
-    if is_gvcf:
-        join([job.output.part], job.output.gvcf, job.output.index, samples=[job.wildcards.sample])

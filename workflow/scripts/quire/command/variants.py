@@ -78,33 +78,30 @@ def call(arguments: list[str]) -> None:
                 sample[key] = values[number % len(values)]
         with _work(parser, given, settings) as (work, reference, pieces):
             compile_stage("rescore", given.threads, **options_of(configuration, "rescore"))
+            whole = [interval for piece in pieces for interval in piece]
             if settings["error_model"] == "dragen":
                 for sample in samples:
                     sample["repeats"] = work / f"{sample['sample']}.repeats.txt"
-                    whole = [interval for piece in pieces for interval in piece]
                     files = CalibrationFiles(sample["repeats"], work / "repeats.json")
                     calibrate_sample(
                         reference, sample["sample"], sample["bam"], whole, files, given.reference, given.threads
                     )
-            parts = [work / f"{number}.vcf.gz" for number in range(len(pieces))]
-            for part, piece in zip(parts, pieces, strict=True):
-                call_interval(
-                    CallingRequest(
-                        output=output,
-                        reference_directory=reference,
-                        samples=samples,
-                        intervals=piece,
-                        part=part,
-                        parameters=parameters,
-                        ledger=work / "ledger.json",
-                        fasta=given.reference,
-                        threads=given.threads,
-                        ploidy_regions=settings["ploidy_regions"] or None,
-                        alleles=settings["alleles"] or None,
-                        device=DeviceSettings(given.backend, given.memory),
-                    )
-                )
-            _join(parts, given.output)
+            request = CallingRequest(
+                output=output,
+                reference_directory=reference,
+                samples=samples,
+                intervals=whole,
+                part=given.output,
+                parameters=parameters,
+                ledger=work / "ledger.json",
+                fasta=given.reference,
+                threads=given.threads,
+                ploidy_regions=settings["ploidy_regions"] or None,
+                alleles=settings["alleles"] or None,
+                device=DeviceSettings(given.backend, given.memory),
+                part_index=f"{given.output}.tbi",
+            )
+            print(f"{given.output}: {call_interval(request):,} variants")
 
 
 def joint(arguments: list[str]) -> None:

@@ -4,17 +4,22 @@ A part's header has its own blocks, so the blocks after them hold only records.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-import pysam
+import numpy as np
 from isal import isal_zlib
 
 from quire.errors import QuireError
-from quire.io.files import BGZF_END, DAMAGE, atomic_path, htslib_path
+from quire.io.bam.indexing_cpu import IndexEntries
+from quire.io.bgzf_cpu import compress_blocks
+from quire.io.files import BGZF_END, DAMAGE, atomic_path
 from quire.io.sniff import BGZF_HEADER
-from quire.io.vcf import contig_lines, contig_ranks, is_long, read_head
+from quire.io.vcf import contig_lines, read_head
+from quire.io.vcf_index_cpu import BEGIN, BadLine, LineIndex
 
 _HEADER_BYTES = len(BGZF_HEADER) + 2  # including the size of the block
 _WINDOW = 8 << 20  # bytes of a part in memory at a time
@@ -29,50 +34,59 @@ def join(
     output: str | Path,
     index: str | Path,
     takes_lines: TakesLines | None = None,
-    samples: Sequence[str] | None = None,
 ) -> int:
     """Join parts, in genome order, to one bgzip VCF with its index, and return the number of records.
 
     The header is that of the first part. `takes_lines` is called with the lines of all records. An index (.csi or .tbi)
-    is CSI if a contig is too long for TBI. `samples` are those that the parts must have. QuireError is raised for parts
-    of different samples or contigs, and for damaged ones or ones out of genome order.
+    is CSI if a contig is too long for TBI. QuireError is raised for parts of different samples or contigs, and for
+    damaged ones or ones out of genome order.
     """
     head = read_head(parts[0])
-    if samples is not None and (found := head[-1].split()[9:]) != list(samples):
-        raise QuireError(f"{parts[0]}: has the samples {', '.join(found)}; delete the parts and run again.")
-    ranks = {name.encode(): rank for name, rank in contig_ranks(head).items()}
-    records, last = 0, (-1, 0)
+    made, records, last = LineIndex(head, index), 0, BEGIN
     with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
         with temporary.open("wb") as out:
             for number, part in enumerate(parts):
                 _check_head(part, read_head(part), parts[0], head)
-                for blocks, lines in _windows(part, number == 0):
+                windows = _windows(part)
+                header = next(windows)
+                if number == 0:
+                    out.write(header.blocks)
+                # Of the blocks from that of the next line on: where they begin in the file, and where their text does,
+                # counted from the part's first line.
+                offsets, borders, line = [out.tell()], [0], 0
+                for blocks, sizes, lines in windows:
                     out.write(blocks)
-                    if not lines:
-                        continue
-                    last = _last_place(part, lines, ranks, last)
+                    for size, letters in sizes:
+                        offsets.append(offsets[-1] + size)
+                        borders.append(borders[-1] + letters)
+                    try:
+                        entries, last = made.entries(lines, last, np.array(offsets), np.array(borders) - line)
+                    except BadLine as error:
+                        raise QuireError(f"{part}: {error}") from None
+                    made.add(entries)
+                    line += len(lines)
+                    first = bisect_right(borders, line) - 1
+                    del offsets[:first], borders[:first]
                     records += lines.count(b"\n")
-                    if takes_lines is not None:
+                    if takes_lines is not None and lines:
                         takes_lines(lines)
             out.write(BGZF_END)
-        csi = str(index).endswith(".csi") or is_long(head)
-        try:
-            pysam.tabix_index(
-                htslib_path(temporary),
-                preset="vcf",
-                force=True,
-                csi=csi,
-                index=htslib_path(temporary_index),
-                keep_original=True,
-            )
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            # pysam hides the error number. The order of the records has been checked, so they are not the cause.
-            raise QuireError(
-                f"{index}: cannot be written ({error}); check permissions and the free space there."
-            ) from error
+        made.write(temporary_index)
     return records
+
+
+def write_indexed(
+    output: str | Path, index: str | Path, head: str, made: LineIndex, parts: Iterable[tuple[bytes, IndexEntries]]
+) -> None:
+    """Write a VCF and its index from a header and from parts of `LineIndex.packed`, in genome order."""
+    with atomic_path(output) as temporary, atomic_path(index) as temporary_index:
+        with temporary.open("wb") as out:
+            out.write(compress_blocks(head.encode()).tobytes())
+            for blocks, entries in parts:
+                made.add(entries, out.tell())
+                out.write(blocks)
+            out.write(BGZF_END)
+        made.write(temporary_index)
 
 
 def _check_head(part: str | Path, head: Sequence[str], first: str | Path, expected: Sequence[str]) -> None:
@@ -83,25 +97,16 @@ def _check_head(part: str | Path, head: Sequence[str], first: str | Path, expect
         raise QuireError(f"{part}: its contigs are not those of {first}; delete the parts and run again.")
 
 
-def _last_place(part: str | Path, lines: bytes, ranks: dict[bytes, int], last: tuple[int, int]) -> tuple[int, int]:
-    """Check that lines are in genome order after the place `last` (contig's rank, position); return the last place."""
-    for line in lines.splitlines():
-        name, _, rest = line.partition(b"\t")
-        if not rest:
-            raise QuireError(f"{part}: has a line that is no record; delete the parts and run again.")
-        if name not in ranks:
-            raise QuireError(
-                f"{part}: its header lacks the contig {name.decode()} of a record; delete the parts and run again."
-            )
-        place = ranks[name], int(rest[: rest.index(b"\t")])
-        if place < last:
-            raise QuireError(f"{part}: out of genome order at {name.decode()}:{place[1]}; run rescore again.")
-        last = place
-    return last
+class _Window(NamedTuple):
+    """A run of a part's blocks, the sizes of each and of its text, and the record lines that end in them."""
+
+    blocks: bytes
+    sizes: list[tuple[int, int]]
+    lines: bytes
 
 
-def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]:
-    """Yield runs of a part's blocks with the record lines that end in them; first the header's if `with_head`."""
+def _windows(part: str | Path) -> Iterator[_Window]:
+    """Yield runs of a part's blocks; first those of the header, without lines."""
     # QuireError: the part is damaged or lacks its closing block, or records share a block with the header.
     blocks, head, text = _blocks(part), b"", b""  # text: from the start of the last line of the blocks before
     while not _HEAD_END.search(text):
@@ -111,16 +116,18 @@ def _windows(part: str | Path, with_head: bool) -> Iterator[tuple[bytes, bytes]]
         head, text = head + block, text[text.rfind(b"\n") + 1 :] + more
     if not text.endswith(b"\n") or not text.rsplit(b"\n", 2)[-2].startswith(b"#CHROM"):
         raise QuireError(f"{part}: has records in the header's blocks; delete the parts and run again.")
-    if with_head:
-        yield head, b""
-    run, lines = bytearray(), bytearray()
+    yield _Window(head, [], b"")
+    run, sizes, lines = bytearray(), list[tuple[int, int]](), bytearray()
     for block, more in blocks:
-        run += block.removesuffix(BGZF_END)
-        lines += more
+        if block != BGZF_END:
+            run += block
+            sizes.append((len(block), len(more)))
+            lines += more
         if len(run) >= _WINDOW or block == BGZF_END:
             end = lines.rfind(b"\n") + 1
-            yield bytes(run), bytes(lines[:end])
+            yield _Window(bytes(run), sizes, bytes(lines[:end]))
             run.clear()
+            sizes = []
             del lines[:end]
     if lines:
         raise QuireError(f"{part}: is cut off; delete the parts and run again.")

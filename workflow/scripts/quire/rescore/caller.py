@@ -8,10 +8,13 @@ from pathlib import Path
 
 from quire.device.backend import Backend
 from quire.io import vcf
+from quire.io.bam.indexing_cpu import NO_ENTRIES, IndexEntries
 from quire.io.bed import Interval
 from quire.io.bgzf_cpu import compress_blocks
 from quire.io.fasta_index import fasta_to_decode
 from quire.io.files import write_json_atomic
+from quire.io.vcf_index_cpu import LineIndex
+from quire.io.vcf_parts import write_indexed
 from quire.kernels import load_stage
 from quire.processes import in_processes
 from quire.progress import Progress
@@ -30,7 +33,7 @@ LEVEL = 3  # of ISA-L; a gVCF is 12 % larger than by zlib at its default, which 
 
 
 def call_interval(request: CallingRequest) -> int:
-    """Call one piece of the genome, write its part of the VCF and its ledger, and return the number of variants."""
+    """Call a piece of the genome, write its VCF and its ledger, and return the number of variants."""
     with fasta_to_decode((given["bam"] for given in request.samples), request.fasta, request.part) as fasta:
         return _call_interval(request, fasta)
 
@@ -42,20 +45,27 @@ def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
     units = cut_at_multiples(request.intervals, UNIT_BASES)
     tally, variants = Tally([sample.name for sample in job.samples]), 0
 
-    def parts(job: CallingJob) -> Iterator[tuple[int, bytes]]:
+    def called_units(job: CallingJob, index: LineIndex | None) -> Iterator[tuple[CalledUnit, IndexEntries]]:
         nonlocal variants
         load = partial(load_stage, "rescore", gvcf=job.output is Output.GVCF, dragen=job.parameters.dragen)
         progress = Progress(logger)
-        called_units = in_processes(partial(_call_packed, job), units, request.threads, load)
-        for done, (records, called) in enumerate(called_units, 1):
+        found = in_processes(partial(_call_packed, job, index), units, request.threads, load)
+        for done, (called, entries) in enumerate(found, 1):
             progress.tell_count(done, len(units), "windows called")
             variants += called.variants
             tally.add(called.tally)
-            yield records, called.text
+            yield called, entries
 
     processes = min(request.threads, len(units))  # a small genome is one unit
     with calling_engine(request.device, partial(_expected_cells, job, request), processes) as (backend, engine):
-        vcf.write_part_of_blocks(request.part, _header(job, request, backend), parts(replace(job, engine=engine)))
+        head, job = _header(job, request, backend), replace(job, engine=engine)
+        if request.part_index is None:
+            found = called_units(job, None)
+            vcf.write_part_of_blocks(request.part, head, ((called.variants, called.text) for called, _ in found))
+        else:
+            index = LineIndex(head.splitlines(), request.part_index)
+            found = called_units(job, index)
+            write_indexed(request.part, request.part_index, head, index, ((called.text, own) for called, own in found))
     logger.info("%s", sentence(tally.regions))
     write_json_atomic(
         request.ledger,
@@ -71,10 +81,16 @@ def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
     return variants
 
 
-def _call_packed(job: CallingJob, intervals: Sequence[Interval]) -> tuple[int, CalledUnit]:
-    """Call a unit; return the number of its records, and the unit with its text as BGZF blocks."""
+def _call_packed(
+    job: CallingJob, index: LineIndex | None, intervals: Sequence[Interval]
+) -> tuple[CalledUnit, IndexEntries]:
+    """Call a unit; return it with its text as BGZF blocks, and their entries of the index."""
     called = call_unit(job, intervals)
-    return called.text.count(b"\n"), called._replace(text=compress_blocks(called.text, LEVEL).tobytes())
+    if index is None:
+        blocks, entries = compress_blocks(called.text, LEVEL).tobytes(), NO_ENTRIES
+    else:
+        blocks, entries = index.packed(called.text, LEVEL)
+    return called._replace(text=blocks), entries
 
 
 def _header(job: CallingJob, request: CallingRequest, backend: Backend) -> str:

@@ -45,6 +45,7 @@ class CallingRequest(NamedTuple):
             with DRAGEN's error models `repeats`, the file of the sample's tables (`dragen.tables`).
         intervals: the piece (contig, start, end), 0-based, half-open, in genome order.
         part: bgzip VCF to write, with one column for each sample.
+        part_index: its index to write, .tbi or .csi; None for a part that is joined with others.
         parameters: the validated `rescore` block, see `CallingParameters` and `filters_of`.
         ledger: JSON to write: numbers of the piece's reads by sample and outcome (`reads.filters.FILTERS`).
         fasta: the reference as FASTA, to decode CRAM, and to be named in the header.
@@ -66,6 +67,7 @@ class CallingRequest(NamedTuple):
     device: DeviceSettings = ON_THE_CPU
     ploidy_regions: str | Path | None = None
     alleles: str | Path | None = None
+    part_index: str | Path | None = None
 
 
 @dataclass(frozen=True)

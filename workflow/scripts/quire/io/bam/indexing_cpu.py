@@ -1,10 +1,11 @@
-"""Writing of BAM indexes, BAI and CSI (SAM specification, section 5), from the records while they are written.
+"""Writing of indexes, BAI, CSI and TBI (SAM specification, section 5), from the records while they are written.
 
 `entries_of` returns the entries of a stretch of the file, in any thread; an `IndexBuilder` joins the stretches in the
 order of the file.
 """
 
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from quire.simd.compiled import compiled, inlined
 _OFFSET_BITS = 16  # bits of a virtual offset for the position in the inflated block
 AHEAD = 8  # distance of the prefetch of CIGARs, in records; each is in another cache line
 _CSI_MARGIN = 256  # bases that htslib lets an alignment reach beyond its contig
+# Of the Tabix specification: VCF, columns of contig, position and end (none), mark of the header, lines to skip.
+_VCF_COLUMNS = 2, 1, 2, 0, ord("#"), 0
 
 
 CHUNK = np.dtype([("contig", np.int64), ("bin", np.int64), ("begin", np.int64), ("end", np.int64)])
@@ -47,9 +50,13 @@ class IndexEntries(NamedTuple):
     contigs: NDArray[np.void]
 
 
+NO_ENTRIES = IndexEntries(np.empty(0, CHUNK), np.empty(0, WINDOW), np.empty(0, CONTIG))
+"""Those of a stretch without records."""
+
+
 def depth_of(kind: str, contig_lengths: list[int]) -> int:
-    """Return the number of levels of bins of an index, "bai" or "csi", as htslib chooses it."""
-    if kind == "bai":
+    """Return the number of levels of bins of an index, "bai", "tbi" or "csi", as htslib chooses it for BAM."""
+    if kind != "csi":
         return BAI_DEPTH
     depth, span = 0, 1 << WINDOW_SHIFT
     while max(contig_lengths, default=0) + _CSI_MARGIN > span:
@@ -62,18 +69,38 @@ def entries_of(records: Records, blocks: NDArray[np.uint8], block_payload: int, 
 
     `records` are in the order of the file, and `blocks` (uint8[]) its BGZF blocks; `depth` is that of `depth_of`.
     """
-    block_offsets = _block_offsets(blocks, -(-len(records.data) // block_payload))
-    n = len(records.starts)
-    ends = np.empty(n, np.int64)
+    offsets = block_offsets(blocks, -(-len(records.data) // block_payload))
+    ends = np.empty(len(records.starts), np.int64)
+    windows = _find_ends(records, ends)
+    return entries_at(records, ends, windows, offsets, np.arange(len(offsets)) * block_payload, depth)
+
+
+def entries_at(
+    records: Records,
+    ends: NDArray[np.int64],
+    most_windows: int,
+    offsets: NDArray[np.int64],
+    borders: NDArray[np.int64],
+    depth: int,
+) -> IndexEntries:
+    """Return the index entries of sorted records with positions.
+
+    Args:
+        records: of their fields, contig, position and flag are read.
+        ends: int64[records], positions after their ends.
+        most_windows: how many windows they overlap at most.
+        offsets: int64[blocks + 1], where each block begins in the file, and where the last one ends.
+        borders: int64[blocks + 1], the same of the blocks' text, counted from the beginning of the records' data.
+        depth: levels of bins.
+    """
     # Most records overlap one window; a record may overlap several.
-    windows = np.empty(_find_ends(records, ends), WINDOW)
-    rows = IndexEntries(np.empty(n, CHUNK), windows, np.empty(n, CONTIG))
-    counts = _entries(records, ends, block_offsets, block_payload, depth, rows)
+    rows = IndexEntries(np.empty(len(ends), CHUNK), np.empty(most_windows, WINDOW), np.empty(len(ends), CONTIG))
+    counts = _entries(records, ends, offsets, borders, depth, rows)
     return IndexEntries(*(kind[:count].copy() for kind, count in zip(rows, counts, strict=True)))
 
 
 @compiled
-def _block_offsets(blocks, count):
+def block_offsets(blocks, count):
     """Return where each block begins, and their end (int64[count + 1])."""
     offsets = np.empty(count + 1, np.int64)
     at = np.int64(0)
@@ -116,21 +143,23 @@ def _find_ends(records, ends):
 
 
 @compiled
-def _entries(records, ends, block_offsets, block_payload, depth, rows):
-    """Fill the rows (IndexEntries) and return the number of each kind; `ends` is from `_find_ends`."""
+def _entries(records, ends, offsets, borders, depth, rows):
+    """Fill the rows (IndexEntries) and return the number of each kind; see `entries_at`."""
     data, starts, fixed = records
     chunks, windows, contigs = rows
     chunk = window = contig = -1
     last_window = np.int64(-1)
-    block, border, close = np.int64(0), np.int64(block_payload), np.int64(0)
+    block, close = np.int64(0), np.int64(0)
     for i in range(len(starts)):
         fields = fixed[i]
         own, position = np.int64(fields.contig), np.int64(fields.position)
         after = starts[i + 1] if i + 1 < len(starts) else np.int64(len(data))
-        begin = close if i else block_offsets[0] << _OFFSET_BITS
-        while after >= border:
-            block, border = block + 1, border + block_payload
-        close = block_offsets[block] << _OFFSET_BITS | after - (border - block_payload)
+        if i == 0:
+            block = _block_at(borders, block, starts[0])
+            close = offsets[block] << _OFFSET_BITS | starts[0] - borders[block]
+        begin = close
+        block = _block_at(borders, block, after)
+        close = offsets[block] << _OFFSET_BITS | after - borders[block]
         number = smallest_bin(position, ends[i], depth)
         if contig < 0 or contigs[contig].contig != own:
             contig += 1
@@ -153,16 +182,25 @@ def _entries(records, ends, block_offsets, block_payload, depth, rows):
     return chunk + 1, window + 1, contig + 1
 
 
+@inlined
+def _block_at(borders, block, at):
+    """Return the block in whose text a place is, `block` or a later one; the one after the last for the end of all."""
+    while block + 1 < len(borders) and at >= borders[block + 1]:
+        block += 1
+    return block
+
+
 class IndexBuilder:
     """Builder of an index from the entries of all stretches of a file.
 
     Args:
-        kind: "bai" or "csi".
+        kind: "bai" or "csi", or "tbi" for VCF.
         contig_lengths: lengths of the contigs in bases.
+        vcf_names: names of the contigs of a VCF. Its index has only those with records.
     """
 
-    def __init__(self, kind: str, contig_lengths: list[int]) -> None:
-        self.kind, self.contigs = kind, len(contig_lengths)
+    def __init__(self, kind: str, contig_lengths: list[int], vcf_names: Sequence[str] = ()) -> None:
+        self.kind, self.contigs, self._names = kind, len(contig_lengths), vcf_names
         self.depth = depth_of(kind, contig_lengths)
         self._entries: list[IndexEntries] = []
 
@@ -176,30 +214,39 @@ class IndexBuilder:
 
     def write(self, path: Path, unplaced: int) -> None:
         """Write the index; `unplaced` is the number of records without a position at the end of the file."""
-        empty = IndexEntries(np.empty(0, CHUNK), np.empty(0, WINDOW), np.empty(0, CONTIG))
-        chunks, windows, totals = (np.concatenate(rows) for rows in zip(empty, *self._entries, strict=True))
+        chunks, windows, totals = (np.concatenate(rows) for rows in zip(NO_ENTRIES, *self._entries, strict=True))
         chunks = _joined(chunks[np.lexsort((chunks["begin"], chunks["bin"], chunks["contig"]))])
-        parts = [b"BAI\1" if self.kind == "bai" else b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, 0)]
-        parts.append(struct.pack("<i", self.contigs))
+        contigs = np.unique(totals["contig"]) if self._names else np.arange(self.contigs)
+        parts = [self._head(contigs.tolist())]
         # Rows of a contig are adjacent in all arrays.
-        contigs = np.arange(self.contigs + 1)
-        borders = [np.searchsorted(rows["contig"], contigs).tolist() for rows in (chunks, windows, totals)]
+        borders = [
+            [np.searchsorted(rows["contig"], contigs, side).tolist() for side in ("left", "right")]
+            for rows in (chunks, windows, totals)
+        ]
         without_records = self._contig(chunks[:0], _linear(windows[:0]), totals[:0])
-        for contig in range(self.contigs):
-            if borders[2][contig] == borders[2][contig + 1]:
-                parts += without_records
-                continue
+        for contig in range(len(contigs)):
             own, filled, counted = (
-                rows[at[contig] : at[contig + 1]]
-                for rows, at in zip((chunks, windows, totals), borders, strict=True)
-            )  # fmt: skip
-            parts += self._contig(own, _linear(filled), counted)
+                rows[first[contig] : end[contig]]
+                for rows, (first, end) in zip((chunks, windows, totals), borders, strict=True)
+            )
+            parts += self._contig(own, _linear(filled), counted) if len(counted) else without_records
         parts.append(struct.pack("<Q", unplaced))
         content = b"".join(parts)
-        if self.kind == "csi":
-            # CSI files are bgzip files.
+        if self.kind != "bai":
+            # CSI and TBI files are bgzip files.
             content = compress_blocks(content).tobytes() + BGZF_END
         path.write_bytes(content)
+
+    def _head(self, contigs: Sequence[int]) -> bytes:
+        """Return what precedes the index of the first of the contigs."""
+        columns = b""
+        if self._names:
+            names = b"".join(self._names[contig].encode() + b"\0" for contig in contigs)
+            columns = struct.pack("<7i", *_VCF_COLUMNS, len(names)) + names
+        number = struct.pack("<i", len(contigs))
+        if self.kind == "csi":
+            return b"CSI\1" + struct.pack("<iii", WINDOW_SHIFT, self.depth, len(columns)) + columns + number
+        return self.kind.upper().encode() + b"\1" + number + columns
 
     def _contig(self, chunks: NDArray[np.void], linear: NDArray[np.int64], totals: NDArray[np.void]) -> list[bytes]:
         """Return the index of one contig."""
@@ -213,13 +260,13 @@ class IndexBuilder:
             extent = totals["begin"][0], totals["end"][-1], totals["mapped"].sum(), totals["unmapped"].sum()
             metadata = first_bin(self.depth + 1) + 1
             parts.append(self._bin(metadata, None, 2) + struct.pack("<4Q", *extent))
-        if self.kind == "bai":
+        if self.kind != "csi":
             parts.append(struct.pack("<i", len(linear)) + np.ascontiguousarray(linear, "<i8").tobytes())
         return parts
 
     def _bin(self, number: int, linear: NDArray[np.int64] | None, chunks: int) -> bytes:
         """Return the bytes of a bin that precede its chunks."""
-        if self.kind == "bai":
+        if self.kind != "csi":
             return struct.pack("<Ii", number, chunks)
         offset = 0
         if linear is not None:

@@ -231,7 +231,7 @@ def _genotype_quality(phreds, row):
 @compiled
 def _write_blocks(blocks, first, letters, contig, genotype):
     """Return the lines of blocks (uint8[]), and where each begins and the last one ends (int64[blocks + 1])."""
-    # `letters` are the reference's from position `first` on, `contig` and `genotype` the texts of name and GT (uint8[]).
+    # `letters` are the reference's from position `first` on, `contig` and `genotype` name and GT (uint8[]).
     n, genotypes = blocks.phreds.shape
     begins = np.zeros(n + 1, np.int64)
     out = np.empty(n * (len(contig) + len(genotype) + _TEXTS + (5 + genotypes) * _LONGEST_NUMBER + 8), np.uint8)
