@@ -9,6 +9,9 @@ import numpy as np
 import pysam
 from quire import reference
 from quire.io import vcf
+from quire.io.vcf_index_cpu import LineIndex
+from quire.io.vcf_parts import join
+from quire.rescore.caller import LEVEL
 from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
 from quire.rescore.dragen.cases_cpu import CASE
 from quire.rescore.dragen.estimation_cpu import estimate
@@ -56,7 +59,10 @@ def run(gvcf: bool, dragen: bool) -> None:
         job = open_job(Output.GVCF if gvcf else Output.VARIANTS, root / "reference", [sample], settings)
         extras = header_lines(BANDS) if gvcf else []
         head = vcf.header(contigs_of(job.reference), ["warm"], FIELDS_OF[job.output], extras)
-        vcf.write_part(root / "warm.vcf.gz", head, [call_unit(job, piece).text.decode()])
+        part, called = root / "part.vcf.gz", call_unit(job, piece)
+        blocks, _ = LineIndex(head.splitlines(), "part.tbi").packed(called.text, LEVEL)
+        vcf.write_part_of_blocks(part, head, [(called.variants, blocks)])
+        join([part], root / "warm.vcf.gz", root / "warm.vcf.gz.tbi")
 
 
 def _write_reads(path: Path, genome: str, generator: random.Random) -> None:
