@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from quire.io import vcf_parts
 from quire.io.bam.index import open_index
 from quire.io.vcf import Fields, header, write_part
-from quire.io.vcf_index_cpu import BEGIN, BadLine, LineIndex, Place
+from quire.io.vcf_index_cpu import BEGIN, BadLine, LineIndex, LinePlace
 from quire.io.vcf_parts import join, write_indexed
 
 # The last contig is too long for TBI. Its name begins with another's.
@@ -97,7 +97,7 @@ def test_a_line_that_cannot_be_indexed(line: bytes, message: str) -> None:
     index = LineIndex(HEAD.splitlines(), "x.csi")
     first = b"one\t4\t.\tA\tC\t.\t.\t.\n"
     _, place = index.entries(first, BEGIN, *_one_block(first))
-    assert place == Place(0, 3)
+    assert place == LinePlace(0, 3)
     with pytest.raises(BadLine, match=message):
         index.entries(line, place, *_one_block(line))
 

@@ -22,14 +22,14 @@ _END = np.frombuffer(b"END=", np.uint8)
 _WHOLE, _NO_RECORD, _UNKNOWN_CONTIG, _OUT_OF_ORDER = range(4)  # kinds of lines
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """A place in a VCF: a contig by its place in the header, and a 0-based position."""
 
     contig: int
     position: int
 
 
-BEGIN = Place(-1, 0)
+BEGIN = LinePlace(-1, 0)
 """A place before all others."""
 
 
@@ -49,8 +49,8 @@ class LineIndex:
         self._builder = IndexBuilder("csi" if is_csi else "tbi", lengths, names)
 
     def entries(
-        self, lines: bytes, after: Place, offsets: NDArray[np.int64], borders: NDArray[np.int64]
-    ) -> tuple[IndexEntries, Place]:
+        self, lines: bytes, after: LinePlace, offsets: NDArray[np.int64], borders: NDArray[np.int64]
+    ) -> tuple[IndexEntries, LinePlace]:
         """Return the entries of whole lines, and the place of the last; raise BadLine.
 
         Args:
@@ -69,7 +69,7 @@ class LineIndex:
         contigs, positions = records.fixed["contig"], records.fixed["position"]
         windows = int(((ends - 1 >> WINDOW_SHIFT) - (positions >> WINDOW_SHIFT) + 1).sum())
         entries = entries_at(records, ends, windows, offsets, borders, self._builder.depth)
-        return entries, Place(int(contigs[-1]), int(positions[-1]))
+        return entries, LinePlace(int(contigs[-1]), int(positions[-1]))
 
     def packed(self, lines: bytes, level: int) -> tuple[bytes, IndexEntries]:
         """Return whole lines as BGZF blocks, and their entries, whose offsets count from the first block."""
