@@ -136,7 +136,7 @@ def _junctions(job: CallingJob, samples: Sequence[Sample], threads: int) -> list
 
 
 def _discover(job: CallingJob, samples: Sequence[Sample], span: Span) -> list[Junction]:
-    return discover(job.reference, samples, span, job.parameters)
+    return discover(job.reference, samples, span, job.parameters, job.engine)
 
 
 def _records(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from quire.finish.evidence_cpu import Evidence
 from quire.reference import Reference
+from quire.rescore.engines import CallingEngine
 from quire.rescore.long_indels import SHORTEST
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, breakpoints, clips_of, facing
 from quire.rescore.long_indels.contigs_cpu import bases_between
@@ -26,6 +27,7 @@ from quire.sequence.codes import COMPLEMENT
 from quire.structural.evidence_cpu import within
 from quire.structural.gaps_cpu import Span, gap_junctions
 from quire.structural.junctions import End, Junction, Source, away, back, complement, normalised
+from quire.structural.repeats import is_repeat, with_copies
 
 NEAR = 1500  # bases on either side of a breakpoint in which its clipped bases are placed first
 MARGIN = 600  # bases around loci of which reads are fetched
@@ -55,6 +57,7 @@ def discover(
     samples: Sequence[Sample],
     span: Span,
     parameters: CallingParameters,
+    engine: CallingEngine,
 ) -> list[Junction]:
     """Return the junctions with a breakpoint in a span that its reads show, in any order, with repetitions."""
     found: list[Junction] = []
@@ -93,6 +96,8 @@ def discover(
         for number, junction in enumerate(joined):
             if number not in explained and junction is not None:
                 explained.add(number)
+                if is_repeat(reference, junction) and not junction.inserted:
+                    junction = with_copies(reference, sample.source, junction, parameters, engine)
                 if junction.size >= SHORTEST or junction.kind == "BND":
                     found.append(junction)
         left_over = [one for number, one in enumerate(inside) if number not in explained]

@@ -16,6 +16,7 @@ from quire.rescore.records import FIELDS as CALL_FIELDS
 from quire.rescore.records import allele_text, variant_record
 from quire.simd.powers_of_ten import LOG10_OF_E
 from quire.structural.junctions import End, Junction, away, complement
+from quire.structural.repeats import LONGEST_REPEAT, is_repeat
 from quire.structural.support import Fragments, known_bases
 
 LONGEST_DELETION_IN_LETTERS = 1000
@@ -23,8 +24,6 @@ LEAST_FRAGMENTS, LEAST_SHARE = 3, 0.2  # of one sample that must show the juncti
 UNKNOWN = 300  # bases within which an end is that only pairs show: what lies between the reads of a pair
 MOST_RIVALS = 10  # records before one that may be at its place
 _GAIN = {"INS": True, "DUP": True, "DEL": False}
-LONGEST_REPEAT = 1000  # bases
-REPEATED = 0.7  # share of equal bases of two copies
 LEAST_FOR_DEPTH = 500  # bases of a variant whose genotypes its depth counts for
 MOST_BY_DEPTH = 30.0  # phred
 LEAST_TO_FILTER, LEAST_CHANGE = 1000, 0.15  # bases of a variant whose relative depth must change, and by how much
@@ -160,20 +159,9 @@ def _filters(reference: Reference, junction: Junction, is_frequent: bool, has_de
         FEW: not is_frequent,
         DEPTH: not has_depth,
         ONE_JUNCTION: junction.kind == "INV" and not junction.both,
-        TANDEM_REPEAT: junction.kind == "DUP" and _is_repeated(reference, junction),
+        TANDEM_REPEAT: is_repeat(reference, junction),
     }
     return tuple(name for name, has_failed in failed.items() if has_failed)
-
-
-def _is_repeated(reference: Reference, junction: Junction) -> bool:
-    """Return True if the bases of a short duplication occur once more beside it."""
-    size = junction.size
-    if size > LONGEST_REPEAT:
-        return False
-    unit = away(reference, junction.first._replace(right=True), size)
-    beside = away(reference, junction.second, size), away(reference, junction.first, size)
-    copies = beside[0], np.frombuffer(complement(beside[1]), np.uint8)
-    return max(float((unit == copy).mean()) for copy in copies) >= REPEATED
 
 
 def _depths(fragments: Fragments, sample: int) -> list[int]:
