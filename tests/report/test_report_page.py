@@ -397,3 +397,17 @@ def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     assert "of 40 samples passed every check" in first_screen
     assert first_screen.count("<p>") + first_screen.count("<li>") <= 10
     assert any("Other samples of the same person: sample_1" in warning["message"] for warning in summary["warnings"])
+
+
+def test_the_table_of_samples_has_a_cell_below_each_column(written):
+    """Headings and groups are as wide as the rows, whose cells have the figures that the columns name."""
+    table = (written / "report.html").read_text().split('<table id="cohort"')[1].split("</table>")[0]
+    groups, head, row = table.split("<tr")[1:4]
+    spans = sum(int(span or 1) for span in re.findall(r'<t[dh](?: colspan="(\d+)")?[ >]', groups))
+    titles = re.findall(r'<th scope="col">(.*?)</th>', head)
+    cells = re.findall("<t[dh][^>]*>(.*?)</t[dh]>", row)
+    assert spans == len(titles) == len(cells)
+    by_title = {title.split(" <")[0]: cell for title, cell in zip(titles, cells, strict=True)}
+    assert (by_title["Sample"], by_title["Reads"], by_title["Mapped"], by_title["Duplicates"]) == (
+        *("sample", "86", "93.02", "5.00"),
+    )

@@ -38,7 +38,15 @@ from quire.report.ledgers import read_benchmarks, read_calling_ledger, read_ledg
 from quire.report.multiqc import write_sample, write_tables
 from quire.report.pedigree import compare_pedigree
 from quire.report.relatedness import MOST_SAMPLES, Relatedness, relate
-from quire.report.samples import LISTED_CONTIGS, contig_rows, describe_sample, draw_sample, human_assembly, setting_of
+from quire.report.samples import (
+    LISTED_CONTIGS,
+    TABLE_COLUMNS,
+    contig_rows,
+    describe_sample,
+    draw_sample,
+    human_assembly,
+    setting_of,
+)
 from quire.report.searches import TITLES, as_ledgers, read_dots, read_searches
 from quire.report.terminal import FORMAT_VERSION
 from quire.report.warnings import find_warnings, gathered_warnings
@@ -287,6 +295,7 @@ def _render(
         tools=TITLES,
         ran=summed(ran) if many else ran,
         criteria=BY_KEY,
+        table_columns=TABLE_COLUMNS,
         comparisons=_compare(content["samples"]),
         gathered=gathered_warnings(content),
         closest=pairs[:LISTED_PAIRS],

@@ -1,7 +1,7 @@
 """Figures and plots of one sample: its entry of summary.json, every figure under a stable key (docs/formats.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,59 @@ _LENGTHS = {
     ),
 }
 _NAMES = (*map(str, range(1, 23)), "X", "Y")
+
+
+class Column(NamedTuple):
+    """A column of the report's table of samples: a figure by its block and key in a sample's entry of summary.json."""
+
+    title: str
+    unit: str
+    block: str
+    key: str
+    digits: int = 0
+
+
+TABLE_COLUMNS = (
+    (
+        "reads",
+        (
+            Column("Reads", "", "reads", "total"),
+            Column("Mapped", "%", "reads", "mapped_percent", 2),
+            Column("Properly paired", "% of paired", "reads", "properly_paired_percent", 2),
+            Column("Duplicates", "% of mapped", "reads", "duplicates_percent", 2),
+            Column("Adapters", "% of reads", "reads", "adapter_percent", 2),
+        ),
+    ),
+    ("pairs", (Column("Insert size", "median, bases", "insert_size", "median"),)),
+    (
+        "coverage",
+        (
+            Column("Mean", "", "coverage", "mean", 1),
+            *(
+                Column(
+                    f"≥\N{NO-BREAK SPACE}{depth}\N{MULTIPLICATION SIGN}",
+                    "% of target",
+                    "coverage",
+                    f"breadth_{depth}x_percent",
+                    2,
+                )
+                for depth in BREADTH_DEPTHS
+            ),
+        ),
+    ),
+    (
+        "variants",
+        (
+            Column("SNVs", "", "variants", "snvs"),
+            Column("Indels", "", "variants", "indels"),
+            Column("Ti/Tv", "", "variants", "ti_tv", 2),
+            Column("Het/hom", "", "variants", "het_hom", 2),
+            Column("Foreign", "% of reads", "contamination", "percent", 1),
+            Column("Filtered", "records", "variants", "filtered"),
+        ),
+    ),
+)
+"""Columns of the table of samples after the links and checks, by group."""
 
 
 def describe_sample(
