@@ -10,6 +10,7 @@ doi:10.1093/bioinformatics/bts378).
 `junctions`       junctions with exact ends, micro-homology and inserted bases.
 `discovery`       junctions and insertions near clips that agree, from the reads of all samples. Breakpoints, where
                   clipped bases go on, and the assembly of insertions are those of `rescore.long_indels`.
+`repeats`         the copies of a unit that a tandem repeat gains.
 `support`         likelihoods of reads and pairs for a variant and for the reference.
 `loci`            where reads are looked at, and which junctions are the same.
 `content_cpu`     GC content and mappability of the reference.
