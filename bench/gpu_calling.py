@@ -165,7 +165,7 @@ class Called(NamedTuple):
     core_seconds: float
     meter: Meter
     backend: str
-    records: list[str]
+    records: list[bytes]
 
 
 def call(work: Path, bam: Path, backend: str, threads: int, unit_bases: int) -> Called:
@@ -178,7 +178,7 @@ def call(work: Path, bam: Path, backend: str, threads: int, unit_bases: int) -> 
         opened = time.perf_counter()
         job = replace(job, engine=meter.around(engine))
         called = in_processes(partial(call_unit, job), units, threads, partial(load_stage, "rescore"))
-        records = [line for unit in called for line in unit.lines]
+        records = [line for unit in called for line in unit.text.splitlines()]
         done = time.perf_counter()
     return Called(opened - begun, done - opened, core_seconds() - before, meter, chosen.name, records)
 
