@@ -17,7 +17,7 @@ from quire.rescore.genotyping.annotations_cpu import (
     fisher_exact,
     fisher_strand,
     strand_odds_ratio,
-    strand_sum,
+    sum_of_rows,
     variant_depth,
 )
 from quire.rescore.genotyping.sites import SPANNING, Site
@@ -57,8 +57,8 @@ def test_values_of_gatks_unit_tests() -> None:
 
 def test_samples_with_few_clear_reads_do_not_count_for_strands() -> None:
     table = np.array([[1, 0, 1, 0], [4, 3, 2, 1]])
-    assert strand_sum(table, 2) == (4, 3, 2, 1)
-    assert strand_sum(table, 0) == (5, 3, 3, 1)
+    assert sum_of_rows(table, 2) == (4, 3, 2, 1)
+    assert sum_of_rows(table, 0) == (5, 3, 3, 1)
 
 
 def called(counts=(10, 10), ploidies=(2,), alleles=(b"\0", b"\1")):

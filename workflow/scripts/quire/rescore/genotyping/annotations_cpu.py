@@ -4,8 +4,6 @@ FisherStrand (FS), StrandOddsRatio (SOR), QualByDepth (QD), RMSMappingQuality (M
 Logarithms come from `quire.simd.powers_of_ten`, because the last bits of the C library's results vary.
 """
 
-from math import sqrt
-
 import numpy as np
 
 from quire.io.vcf import Value
@@ -19,7 +17,6 @@ from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 MAXIMUM_QD = 35.0  # GATK replaces larger values by random numbers around 30; here they are set to the limit
 TARGET_TABLE = 200.0  # FisherStrand shrinks larger tables to about this many reads
 SMALLEST_P = 1e-320
-FEWEST_STRANDS = {"FS": 2, "SOR": 0}  # a sample counts if it has more clear reads than this
 _LIKELY_ENOUGH = 1e-7 / LN_OF_10  # log10 tolerance of "at most as likely"
 # log10 of n!, up to twice TARGET_TABLE, summed from the smallest factor on.
 _LOG10_FACTORIALS = np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(np.arange(1.0, 513.0)))])
@@ -42,17 +39,28 @@ def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_qualit
         "AF": [count / len(called) if called else 0.0 for count in counts],
         "AN": len(called),
         "DP": len(sample),
-        "FS": fisher_strand(strand_sum(table, FEWEST_STRANDS["FS"])),
+        "FS": fisher_strand(sum_of_rows(table, 2)),
         **likeliest_frequencies(call.likeliest_counts, len(called)),
         **cohort_info(phreds, any(NO_CALL not in call.genotypes[s] for s in diploid), len(call.kept)),
     }
     if len(mapping_quality):
-        info["MQ"] = sqrt(np.square(mapping_quality, dtype=np.int64).sum() / len(mapping_quality))
+        info["MQ"] = root_mean_square(mapping_quality)
     depth = variant_depth(call, sample)
     if depth:
         info["QD"] = float(min(call.quality / depth, MAXIMUM_QD))
-    info["SOR"] = strand_odds_ratio(strand_sum(table, FEWEST_STRANDS["SOR"]))
+    info["SOR"] = strand_odds_ratio(sum_of_rows(table, 0))
     return info
+
+
+@compiled
+def root_mean_square(qualities):
+    """Return the root mean square of mapping qualities; NaN if there are none."""
+    if len(qualities) == 0:
+        return np.nan
+    total = np.int64(0)
+    for quality in qualities:
+        total += np.int64(quality) * np.int64(quality)
+    return np.sqrt(total / len(qualities))
 
 
 def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
@@ -62,17 +70,10 @@ def likeliest_frequencies(counts: list[int], called: int) -> dict[str, Value]:
 
 def strand_table(call: Call, sample: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     """Count clear reads for the reference and for any written alternate, forward and reverse (int64[samples, 4])."""
-    best, kept = best_alleles(call.likelihoods), np.zeros(call.likelihoods.shape[1], np.bool_)
+    kept = np.zeros(call.likelihoods.shape[1], np.bool_)
     kept[call.kept] = True
-    used = (best >= 0) & kept[best]
-    cells = 4 * sample[used] + 2 * (best[used] > 0) + reverse[used]
-    return np.bincount(cells, minlength=4 * len(call.genotypes)).reshape(-1, 4)
-
-
-def strand_sum(tables: np.ndarray, minimum: int) -> tuple[int, int, int, int]:
-    """Return the four sums over the rows (int[samples, 4]) with more than `minimum` reads."""
-    a, b, c, d = tables[tables.sum(axis=1) > minimum].sum(axis=0, dtype=np.int64).tolist()
-    return a, b, c, d
+    table: np.ndarray = strand_counts(best_alleles(call.likelihoods), kept, sample, reverse, len(call.genotypes))
+    return table
 
 
 def variant_depth(call: Call, sample: np.ndarray) -> int:
@@ -92,8 +93,32 @@ def variant_depth(call: Call, sample: np.ndarray) -> int:
 
 
 @compiled
+def strand_counts(best, kept, sample, reverse, samples):
+    """Count reads by allele (reference, any kept alternate) and strand (forward, reverse) (int64[samples, 4]).
+
+    `best` is the result of `best_alleles`, `kept` (bool[alleles]) marks the alleles that count, and `reverse` is 1 for
+    each read on the reverse strand.
+    """
+    table = np.zeros((samples, 4), np.int64)
+    for i in range(len(best)):
+        if best[i] >= 0 and kept[best[i]]:
+            table[sample[i], 2 * (best[i] > 0) + reverse[i]] += 1
+    return table
+
+
+@compiled
+def sum_of_rows(table, minimum):
+    """Return the four sums over the rows (int64[n, 4]) with more than `minimum` reads."""
+    sums = np.zeros(4, np.int64)
+    for row in range(len(table)):
+        if table[row].sum() > minimum:
+            sums += table[row]
+    return sums[0], sums[1], sums[2], sums[3]
+
+
+@compiled
 def fisher_strand(table):
-    """Return the phred of the two-sided Fisher test of strand against allele (table: counts as in `strand_table`)."""
+    """Return the phred of the two-sided Fisher test of strand against allele (table: counts as in `strand_counts`)."""
     a, b, c, d = table
     total = a + b + c + d
     if total > 2 * TARGET_TABLE:

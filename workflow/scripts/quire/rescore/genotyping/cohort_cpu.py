@@ -4,8 +4,6 @@ Follows ExcessHet, InbreedingCoeff and GenotypeUtils.computeDiploidGenotypeCount
 is written if at least one of them is called, InbreedingCoeff if at least ten have likelihoods.
 """
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,7 +82,6 @@ def count_classes(likely):
     return references, heterozygous, others
 
 
-@lru_cache(1 << 12)
 def excess_heterozygosity(heterozygous: int, references: int, others: int) -> float:
     """Return P of at least `heterozygous` samples under Hardy-Weinberg (Wigginton, Cutler and Abecasis 2005).
 

@@ -6,6 +6,7 @@ p is the share of all assignments of the ranks with a sum below the observed one
 sum, and z is the normal quantile of p.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -63,9 +64,14 @@ def rank_sums(
     written alternate and -1 for unclear ones, and the site's reference allele is at [start, end).
     """
     values, exact = tests_of(reads, placed, groups, np.int64(start), np.int64(end))
+    return quantiles(values.tolist(), exact.tolist())
+
+
+def quantiles(values: Sequence[float], exact: Sequence[bool]) -> dict[str, float]:
+    """Return the z of each test by its key from the results of `tests_of`; empty tests are left out."""
     return {
         key: _quantile(value) if is_exact else value
-        for key, value, is_exact in zip(RANK_SUMS, values.tolist(), exact.tolist(), strict=True)
+        for key, value, is_exact in zip(RANK_SUMS, values, exact, strict=True)
         if value == value
     }
 

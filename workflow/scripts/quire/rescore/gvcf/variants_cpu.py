@@ -93,7 +93,6 @@ def call_gvcf_site(
         keep = likeliest_alleles(own, ploidies, len(numbers), site.given_numbers)
         phreds = subset_phreds(phreds, ploidy, len(numbers) + 1, [*keep, len(numbers)])
         site, by_allele, numbers = site.subset(keep), np.ascontiguousarray(by_allele[:, keep]), keep
-        scored = with_other(by_allele)
     prior = np.append(pseudocounts(site.alleles), INDEL_PSEUDOCOUNT)
     nothing, absent, expected = no_variant_log10(phreds / -10.0, ploidies, prior, site.spanning_index)
     other = len(site.alleles)
@@ -102,8 +101,8 @@ def call_gvcf_site(
         "judged",
         given=given,
         site=site,
-        by_allele=scored,
-        sample=sample,
+        touching=np.array([len(likelihoods)]),
+        depths=allele_depths(with_other(by_allele), sample, 1)[:, :-1],
         phreds=phreds,
         ploidies=ploidies,
         quality=-10.0 * nothing + 0.0,

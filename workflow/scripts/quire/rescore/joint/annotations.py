@@ -6,22 +6,18 @@ Follows GATK's annotator classes of the same names (ExcessHet, InbreedingCoeff, 
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.io.vcf import Fields, Value
-from quire.rescore.genotyping.annotations_cpu import (
-    FEWEST_STRANDS,
-    MAXIMUM_QD,
-    fisher_strand,
-    likeliest_frequencies,
-    strand_odds_ratio,
-    strand_sum,
-)
+from quire.rescore.genotyping.annotations_cpu import MAXIMUM_QD, fisher_strand, likeliest_frequencies, strand_odds_ratio
 from quire.rescore.genotyping.cohort_cpu import cohort_info
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS
 from quire.rescore.joint.genotype import Genotypes, JointCall
 from quire.rescore.joint.gvcf import MISSING
 from quire.rescore.phasing import FIELDS as PHASE_FIELDS
 from quire.rescore.records import FIELDS as VARIANT_FIELDS
+
+_FEWEST_STRANDS = {"FS": 2, "SOR": 0}  # a sample counts if it has more clear reads than this
 
 FIELDS = Fields.of(
     info=VARIANT_FIELDS.info.values(),
@@ -46,8 +42,8 @@ def annotate(call: JointCall) -> dict[str, Value]:
     tables = columns.strands[detail[detail >= 0]]
     tables = tables[tables[:, 0] != MISSING]
     if len(tables):
-        info["FS"] = fisher_strand(strand_sum(tables, FEWEST_STRANDS["FS"]))
-        info["SOR"] = strand_odds_ratio(strand_sum(tables, FEWEST_STRANDS["SOR"]))
+        info["FS"] = fisher_strand(_strand_sum(tables, _FEWEST_STRANDS["FS"]))
+        info["SOR"] = strand_odds_ratio(_strand_sum(tables, _FEWEST_STRANDS["SOR"]))
     details = columns.details[call.site.records]
     details = details[details != MISSING]
     for key, values in zip(RANK_SUMS, columns.rank_sums[details].T, strict=True):
@@ -67,6 +63,11 @@ def annotate(call: JointCall) -> dict[str, Value]:
     phreds = genotypes.phreds[first[:, None] + np.arange(number)]
     info |= cohort_info(phreds, bool(genotypes.is_called[diploid].any()), len(call.alleles))
     return {key: info[key] for key in FIELDS.info if key in info}
+
+
+def _strand_sum(tables: NDArray[np.int32], minimum: int) -> tuple[int, int, int, int]:
+    a, b, c, d = tables[tables.sum(axis=1) > minimum].sum(axis=0, dtype=np.int64).tolist()
+    return a, b, c, d
 
 
 def _variant_depth(genotypes: Genotypes) -> int:

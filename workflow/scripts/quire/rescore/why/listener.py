@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from quire.io.bam.decode_cpu import Records, cigars_of
 from quire.rescore.assembly import RegionAssembly, TriedGraph
 from quire.rescore.chunks import RegionBatch
-from quire.rescore.genotyping import allele_depths
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes import Haplotype
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
@@ -141,18 +140,9 @@ class Story:
         if self._ours and self.region is not None:
             self.region.region, self.region.likelihoods = region, scored
 
-    def _judged(
-        self,
-        site: Site,
-        by_allele: NDArray[np.float64],
-        sample: NDArray[np.int64],
-        ploidies: NDArray[np.int64],
-        **facts: Any,
-    ) -> None:
+    def _judged(self, **facts: Any) -> None:
         if self._ours:
-            touching = np.bincount(sample, minlength=len(ploidies))
-            depths = allele_depths(by_allele, sample, len(ploidies))[:, : len(site.alleles)]
-            self.sites.append(SiteStory(site=site, touching=touching, depths=depths, ploidies=ploidies, **facts))
+            self.sites.append(SiteStory(**facts))
 
 
 def _over(records: Records, position: int) -> list[int]:
