@@ -33,6 +33,7 @@ def report(run: Run, folder: Path, pairs: dict[tuple[str, str], tuple[int, int]]
 def test_distances_of_haploid_samples(run: Run, tmp_path: Path) -> None:
     pairs = {
         **{("a", "b"): (900, 12), ("a", "c"): (880, 3), ("b", "c"): (870, 0)},
+        **{("a", "without_calls"): (449, 1), ("b", "without_calls"): (0, 0)},  # fewer than half of 900
         **{("a", "of_a_gvcf"): (800, 40), ("b", "of_a_gvcf"): (790, 41), ("c", "of_a_gvcf"): (780, 42)},
     }
     outputs = report(run, tmp_path, pairs)

@@ -1,6 +1,7 @@
 """Number of SNVs that differ between two haploid samples, such as isolates of a bacterium, as snp-dists counts them.
 
-Only SNVs of the joint VCF that pass the filters count, and for a pair only those at which both have a genotype.
+Only SNVs of the joint VCF that pass the filters count, and for a pair only those at which both have a genotype. A
+sample with few reads has few genotypes and would seem to be near all others, so its distances are unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.files import atomic_path
+
+LEAST_SHARE = 0.5
+"""Least sites of a pair with a known distance, as a share of the most sites of any pair."""
 
 
 class Distances(NamedTuple):
@@ -26,18 +30,23 @@ class Distances(NamedTuple):
     sites: NDArray[np.int64]
     different: NDArray[np.int64]
 
+    def known(self) -> NDArray[np.bool_]:
+        """Return True for the pairs with enough sites, bool[samples, samples]."""
+        least = max(1.0, LEAST_SHARE * int(self.sites.max(initial=0)))
+        return self.sites >= least
+
     def rows(self) -> list[dict[str, Any]]:
-        """Describe each pair, the closest first; pairs without a common site last."""
+        """Describe each pair, the closest first; pairs with too few sites last."""
         first, second = np.triu_indices(len(self.names), 1)
-        sites, different = self.sites[first, second], self.different[first, second]
+        sites, different, known = (matrix[first, second] for matrix in (self.sites, self.different, self.known()))
         return [
             {
                 "first": self.names[first[pair]],
                 "second": self.names[second[pair]],
                 "sites": int(sites[pair]),
-                "different": int(different[pair]) if sites[pair] else None,
+                "different": int(different[pair]) if known[pair] else None,
             }
-            for pair in np.lexsort((different, sites == 0)).tolist()
+            for pair in np.lexsort((different, ~known)).tolist()
         ]
 
 
@@ -63,8 +72,8 @@ def measure(samples: Sequence[str], ploidies: Mapping[str, int], pairs: Mapping[
 
 
 def write_distances(path: str | Path, distances: Distances) -> None:
-    """Write the distances as a square table; a pair without a common site has NA."""
-    known = (distances.sites > 0) | np.eye(len(distances.names), dtype=np.bool_)
+    """Write the distances as a square table; a pair with too few sites has NA."""
+    known = distances.known() | np.eye(len(distances.names), dtype=np.bool_)
     cells = np.where(known, distances.different.astype(np.str_), "NA").tolist()
     lines = [["", *distances.names], *([name, *row] for name, row in zip(distances.names, cells, strict=True))]
     with atomic_path(path) as temporary:
