@@ -161,7 +161,7 @@ def calling_memory(wildcards, input, threads):
 
     They are shared memory, what each process holds, and CUDA's own. A process holds the reads of a unit, but at most
     250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB each for 10,000 reads, 54 for 25,000, 90 for
-    50,000, 198 for 250,000. A card takes larger batches, and lines of a gVCF wait in the parent.
+    50,000, 198 for 250,000. A card takes larger batches, and a process that writes a gVCF holds a unit's lines.
     """
     units, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
     samples = [wildcards.sample] if "sample" in wildcards.keys() else SAMPLES
