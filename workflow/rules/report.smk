@@ -79,11 +79,11 @@ rule write_report:
         structural=RESCORE / "structural.json" if STRUCTURAL and SAMPLES else [],
         pedigree=SETTINGS["report"]["pedigree"] or [],
     output:
+        **({"distances": REPORT / "distances.tsv"} if HAS_HAPLOID else {}),
         page=report(REPORT / "report.html", caption="../report/report.rst", category="Summary"),
         summary=report(SUMMARY, caption="../report/summary.rst", category="Summary"),
         multiqc=directory(REPORT / "multiqc"),
         samples=REPORT / "samples.tsv",
-        **({"distances": REPORT / "distances.tsv"} if HAS_HAPLOID else {}),
     log:
         LOGS / "write_report.log",
     benchmark:
