@@ -177,7 +177,7 @@ class Parts(Folder):
         """Return the lines."""
         lines: list[bytes] = []
         parts = [folder / f"{piece}.vcf.gz" for piece in range(3)]
-        join(parts, folder / "all.vcf.gz", folder / "all.vcf.gz.tbi", lines.append, ["3"])
+        join(parts, folder / "all.vcf.gz", folder / "all.vcf.gz.tbi", lines.append)
         return b"".join(lines)
 
 
