@@ -76,6 +76,15 @@ def test_the_same_records_as_with_htslib(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(open_index(path, "tbi")) == len(contigs) - 1
 
 
+@pytest.mark.parametrize("contigs", [[], CONTIGS[:-1]])
+def test_a_file_without_records(tmp_path: Path, contigs: list[tuple[str, int]]) -> None:
+    head, path = header(contigs, [], Fields({}, {})), tmp_path / "own.vcf.gz"
+    write_indexed(path, f"{path}.tbi", head, LineIndex(head.splitlines(), f"{path}.tbi"), [])
+    with pysam.TabixFile(str(path)) as file:
+        assert file.contigs == []
+    assert len(open_index(path, "tbi")) == 0
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -199,7 +199,7 @@ class IndexBuilder:
         vcf_names: names of the contigs of a VCF. Its index has only those with records.
     """
 
-    def __init__(self, kind: str, contig_lengths: list[int], vcf_names: Sequence[str] = ()) -> None:
+    def __init__(self, kind: str, contig_lengths: list[int], vcf_names: Sequence[str] | None = None) -> None:
         self.kind, self.contigs, self._names = kind, len(contig_lengths), vcf_names
         self.depth = depth_of(kind, contig_lengths)
         self._entries: list[IndexEntries] = []
@@ -216,7 +216,7 @@ class IndexBuilder:
         """Write the index; `unplaced` is the number of records without a position at the end of the file."""
         chunks, windows, totals = (np.concatenate(rows) for rows in zip(NO_ENTRIES, *self._entries, strict=True))
         chunks = _joined(chunks[np.lexsort((chunks["begin"], chunks["bin"], chunks["contig"]))])
-        contigs = np.unique(totals["contig"]) if self._names else np.arange(self.contigs)
+        contigs = np.arange(self.contigs) if self._names is None else np.unique(totals["contig"])
         parts = [self._head(contigs.tolist())]
         # Rows of a contig are adjacent in all arrays.
         borders = [
@@ -240,7 +240,7 @@ class IndexBuilder:
     def _head(self, contigs: Sequence[int]) -> bytes:
         """Return what precedes the index of the first of the contigs."""
         columns = b""
-        if self._names:
+        if self._names is not None:
             names = b"".join(self._names[contig].encode() + b"\0" for contig in contigs)
             columns = struct.pack("<7i", *_VCF_COLUMNS, len(names)) + names
         number = struct.pack("<i", len(contigs))
