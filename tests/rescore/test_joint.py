@@ -1,7 +1,6 @@
 """Joint genotyping of gVCFs: GATK's answers, merged alleles, spanning deletions, and bad files."""
 
 import re
-from itertools import combinations_with_replacement
 from math import comb
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from quire.rescore.joint.gvcf import read_head
 from quire.rescore.joint.store import import_gvcf
 from quire.rescore.phasing import PHASE_KEYS
 
-from tests.oracles.joint.merge import genotype_map
 from tests.support.calling import genotype_gvcfs
 from tests.support.gvcf import REAL, info_of, lines_of, real_gvcfs, sample_of, write_gvcf
 
@@ -245,16 +243,6 @@ def test_blocks_with_a_quality_alone_and_other_ploidies(world: Path, tmp_path: P
     assert sample_of(only, 0) == {"GT": "0/0", "AD": "30,0", "DP": "30", "GQ": "50", "PL": "0,50,500"}
     assert sample_of(only, 1)["GT"] == "1"
     assert info_of(only)["AN"] == "3"
-
-
-@pytest.mark.parametrize(("ploidy", "alleles"), [(1, (0, 2, 1)), (2, (0, 1, 3, 3)), (3, (0, 2, 2)), (2, (0, 3, 1, 2))])
-def test_genotypes_are_remapped_by_their_members(ploidy: int, alleles: tuple[int, ...]) -> None:
-    def in_order(count: int) -> list[tuple[int, ...]]:
-        return sorted(combinations_with_replacement(range(count), ploidy), key=lambda members: members[::-1])
-
-    old = in_order(max(alleles) + 1)
-    expected = [old.index(tuple(sorted(alleles[m] for m in members))) for members in in_order(len(alleles))]
-    assert genotype_map(ploidy, alleles).tolist() == expected
 
 
 @pytest.mark.parametrize(
