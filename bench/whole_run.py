@@ -1,8 +1,9 @@
 """A whole run as a user starts it, FASTQ.gz to the report through Snakemake, with a table and a picture of its time.
 
-Reads are those of chr20 at 30x as in `bench.chromosome`. The workflow is run twice into new folders, index included:
-first with an empty cache of compiled kernels (`cold`), then with a full one (`warm`). The time of each job is read from
-Snakemake's records of its outputs, and the waiting times of mapping and finishing from their logs.
+Reads are those of chr20 at 30x as in `bench.chromosome`. The workflow runs into new folders: first with an empty cache
+of compiled kernels (`cold`), then with a full one (`warm`), both with the index built, then with the index of the run
+before, as for a laboratory's next sample (`next`). The time of each job is read from Snakemake's records of its
+outputs, and the waiting times of mapping and finishing from their logs.
 """
 
 import json
@@ -47,7 +48,7 @@ STAGES = {
 ON_CARD = ("index_page", "map_unit", "rescore_interval", "rescore_sample")  # rules whose jobs hold a card
 
 
-def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str) -> Path:
+def configure(folder: Path, index: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str) -> Path:
     """Write configuration and sheets of one sample of these units into a fresh folder."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -55,7 +56,7 @@ def configure(folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend
     rows = [f"sample\tlane{number}\t{fq1}\t{fq2}\tILLUMINA\tlibrary\n" for number, (fq1, fq2) in enumerate(units, 1)]
     (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\tplatform\tlibrary\n" + "".join(rows))
     settings = {
-        "reference": {"fasta": str(fasta)},
+        "reference": {"fasta": str(fasta), "index_directory": str(index)},
         "samples": str(folder / "samples.tsv"),
         "units": str(folder / "units.tsv"),
         "output": str(folder / "results"),
@@ -154,7 +155,10 @@ def whole_run(
     """Run the workflow into a fresh folder, up to a target if one is named; return its timing and the folder."""
     folder = (given.work / f"whole_run_{name}").resolve()
     files = [(one.resolve(), two.resolve()) for one, two in units]
-    configuration = configure(folder, fasta.resolve(), files, given.backend)
+    index = (given.work / "whole_run_index").resolve()
+    if name != "next":
+        shutil.rmtree(index, ignore_errors=True)
+    configuration = configure(folder, index, fasta.resolve(), files, given.backend)
     options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
     command = (
         f"{sys.executable} -m snakemake {target} -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
@@ -173,7 +177,7 @@ def main() -> None:
     parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
     parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
     parser.add_argument("--repeats", type=int, default=1, help="how many times over each lane has its reads")
-    parser.add_argument("--runs", nargs="+", choices=("cold", "warm"), default=("cold", "warm"))
+    parser.add_argument("--runs", nargs="+", choices=("cold", "warm", "next"), default=("cold", "warm"))
     parser.add_argument("--target", default="", help="a target of the Snakefile, such as align")
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
     given = parser.parse_args()

@@ -10,7 +10,7 @@ rule compile_kernels:
         BENCHMARKS / "compile_kernels/{stage}.tsv"
     conda:
         "../../envs/align.yaml"
-    threads: 8  # sixteen take as long: calling has a chain of functions of 12 s
+    threads: 7  # two such jobs fit into 16 cores beside a short one; more take as long: a chain of functions takes 12 s
     resources:
         mem_mb=growing(lambda wildcards, input, threads: 1200 + 150 * threads),
         runtime=20,
