@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.emulator.emulated_card import COMPILER, SCHEDULES, EmulatedCard
+from tests.support.card_builders import Host
 
 
 def _real_cards() -> int:
@@ -54,14 +55,27 @@ def schedule(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=[*ALL_SCHEDULES, *_REAL])
-def card(request: pytest.FixtureRequest):
-    """Return a card: the emulated one under each schedule, and the machine's own."""
-    if request.param == "real":
+def _card(kind: str):
+    if kind == "real":
         return _real_card()
     if COMPILER is None:
         pytest.skip("no C++ compiler (g++ or clang++) to run kernels on the CPU")
-    return EmulatedCard(request.param)
+    return EmulatedCard(kind)
+
+
+@pytest.fixture(params=[*ALL_SCHEDULES, *_REAL])
+def card(request: pytest.FixtureRequest):
+    """Return a card: the emulated one under each schedule, and the machine's own."""
+    return _card(request.param)
+
+
+@pytest.fixture(params=["cpu", *ALL_SCHEDULES, *_REAL])
+def card_or_cpu(request: pytest.FixtureRequest):
+    """Return a card, as `card`, and the CPU in the place of one, for tests of both twins."""
+    if request.param != "cpu":
+        return _card(request.param)
+    pytest.importorskip("numba", reason="the CPU's functions are compiled by Numba")
+    return Host()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

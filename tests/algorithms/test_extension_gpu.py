@@ -1,4 +1,4 @@
-"""Extension on a card against its oracle: bands of all widths, islands, ambiguous bases, gaps, ties, and any chunks."""
+"""Extension on the CPU and on a card against its oracle: all widths of bands, islands, ambiguous bases, gaps, ties."""
 
 from dataclasses import replace
 
@@ -18,20 +18,20 @@ from tests.support.extension_cases import Case, alignment, check, extend_case, r
 BAND = "quire/algorithms/extension/band.cuh"
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6))
-def test_equals_the_oracle(card, seed: int) -> None:
+def test_equals_the_oracle(card_or_cpu, seed: int) -> None:
     case = random_case(seed, 14, 60, [16, 32, 32, 48, 64])
-    check(case, extend_case(card, case))
+    check(case, extend_case(card_or_cpu, case))
 
 
 @pytest.mark.parametrize(
     ("longest", "width", "count"), [(150, 32, 10), (40, 96, 6), (25, 256, 3), (25, 272, 3), (20, 528, 2)]
 )
-def test_long_reads_and_wide_bands_equal_the_oracle(card, longest: int, width: int, count: int) -> None:
+def test_long_reads_and_wide_bands_equal_the_oracle(card_or_cpu, longest: int, width: int, count: int) -> None:
     for seed in range(3):
         case = random_case(seed, count, longest, [width])
-        check(case, extend_case(card, case))
+        check(case, extend_case(card_or_cpu, case))
 
 
 def one_job(axis: str, read: str, low: int, high: int, diagonal: int, island: tuple[int, int] | None = None) -> Case:
@@ -59,27 +59,27 @@ LEFT, RIGHT = "ACGGTCATTGCAGTACCATG", "TTGACCGTAAGCTCAGGATC"
         (LEFT + RIGHT + "GGGGGG", LEFT + RIGHT + "ACAC", [("M", 40)]),
     ],
 )
-def test_alignments_known_by_hand(card, axis: str, read: str, cigar: list) -> None:
+def test_alignments_known_by_hand(card_or_cpu, axis: str, read: str, cigar: list) -> None:
     case = one_job(axis, read, -15, 16, 0)
-    found = extend_case(card, case)
+    found = extend_case(card_or_cpu, case)
     check(case, found)
     assert alignment(found, 0)[-1] == cigar
 
 
-def test_no_base_of_another_island_is_used(card) -> None:
+def test_no_base_of_another_island_is_used(card_or_cpu) -> None:
     whole = one_job(LEFT + RIGHT, LEFT + RIGHT, -15, 16, 0)
-    assert alignment(extend_case(card, whole), 0)[-1] == [("M", 40)]
+    assert alignment(extend_case(card_or_cpu, whole), 0)[-1] == [("M", 40)]
     for island, cigar in (((0, 30), [("M", 30)]), ((10, 40), [("M", 30)]), ((12, 27), [("M", 15)]), ((20, 20), None)):
         case = one_job(LEFT + RIGHT, LEFT + RIGHT, -15, 16, 0, island)
-        found = extend_case(card, case)
+        found = extend_case(card_or_cpu, case)
         check(case, found)
         result = alignment(found, 0)
         assert (result and result[-1]) == cigar
 
 
-def test_nothing_to_align(card) -> None:
+def test_nothing_to_align(card_or_cpu) -> None:
     empty = ExtensionJobs(np.empty(0, np.int32), np.empty(0, np.uint8), *(np.empty(0, np.int64) for _ in range(5)))
-    found = extend_case(card, replace(random_case(0, 1, 40, [16]), jobs=empty))
+    found = extend_case(card_or_cpu, replace(random_case(0, 1, 40, [16]), jobs=empty))
     assert len(found.score) == len(found.cigar) == 0
 
 
@@ -106,12 +106,12 @@ def test_a_card_of_little_memory_finds_the_same() -> None:
     assert [alignment(small, job) for job in range(300)] == [alignment(large, job) for job in range(300)]
 
 
-def test_the_order_and_company_of_jobs_do_not_matter(card) -> None:
-    case = random_case(8, 50, 60, [16, 32, 64])
-    whole = extend_case(card, case)
-    chosen = np.random.default_rng(8).permutation(50)[:23]
-    part = extend_case(card, replace(case, jobs=ExtensionJobs(*(column[chosen] for column in case.jobs))))
-    assert [alignment(part, i) for i in range(23)] == [alignment(whole, int(job)) for job in chosen]
+def test_the_order_and_company_of_jobs_do_not_matter(card_or_cpu) -> None:
+    case = random_case(8, 100, 60, [16, 32])  # more jobs of a width than a vector has lanes
+    whole = extend_case(card_or_cpu, case)
+    chosen = np.random.default_rng(8).permutation(100)[:57]
+    part = extend_case(card_or_cpu, replace(case, jobs=ExtensionJobs(*(column[chosen] for column in case.jobs))))
+    assert [alignment(part, i) for i in range(57)] == [alignment(whole, int(job)) for job in chosen]
 
 
 def test_a_job_takes_what_it_is_said_to_take() -> None:

@@ -1,4 +1,4 @@
-"""Seeding on a card against a scan of the axis. Blocks of 8 and 16 words: test_seeding_like_cpu.py."""
+"""Seeding on the CPU and on a card against a scan of the axis. Blocks of 8 words: test_seeding_like_cpu.py."""
 
 import weakref
 
@@ -10,7 +10,8 @@ from quire.algorithms.seeding.gpu import MOST_HITS, MOST_PAGES, PLANNED_HITS, by
 
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
-from tests.support.card_builders import card_reads, pack, reverse_complement
+from tests.oracles import seeding as oracle
+from tests.support.card_builders import Host, card_reads, pack, reverse_complement, twin
 from tests.support.examples import some
 from tests.support.index_builders import build_index, cut_pages
 from tests.support.seeding_cases import count_cases, expected, repetitive_axis, sample_reads
@@ -22,8 +23,9 @@ CASES = {"first depth", "deeper", "frequent", "ambiguous", *RAREST}
 
 def check(card, pages, axis, sequences, parameters: SeedingParameters) -> list[list[int]]:
     """Compare with the oracle; return the hits of each read."""
-    reads = card_reads(card, sequences)
-    offsets, hits = find_hits(card, pages, reads, card.upload(pack(axis)), parameters)
+    reads, text = card_reads(card, sequences), pack(axis)
+    text.flags.writeable = False  # as in mapped files
+    offsets, hits = twin(card, "quire.algorithms.seeding", "find_hits")(pages, reads, card.upload(text), parameters)
     offsets, hits = card.download(offsets), card.download(hits)
     assert offsets.dtype == np.int64
     assert hits.dtype == np.uint64
@@ -46,13 +48,13 @@ def one_page(card, axis, **parameters):
         (SeedingParameters(10, 12, 16), {"words_per_block": 32, "prefix_length": 8, "sa_sampling": 1}),
     ],
 )
-def test_one_page(card, parameters, index) -> None:
+def test_one_page(card_or_cpu, parameters, index) -> None:
     rng = np.random.default_rng(parameters.stride + parameters.maximum_hits)
     axis = repetitive_axis(rng)
     sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 30)), [0] * 90, [3] * 90, [0] * 70 + [4] + [0] * 25]
     sequences.append(axis[-370:-270].tolist())  # the run of one letter, and its unique continuation
     assert set(+count_cases(axis, sequences, parameters)) == CASES
-    check(card, one_page(card, axis, **index), axis, sequences, parameters)
+    check(card_or_cpu, one_page(card_or_cpu, axis, **index), axis, sequences, parameters)
 
 
 class InTurn:
@@ -81,56 +83,58 @@ class InTurn:
         ([0.2, 0.8, 0.999], SeedingParameters(20, 2), {"words_per_block": 4, "prefix_length": 5}),
     ],
 )
-def test_pages_cut_anywhere(card, together, cuts, parameters, index) -> None:
+def test_pages_cut_anywhere(card_or_cpu, together, cuts, parameters, index) -> None:
     rng = np.random.default_rng(len(cuts))
     axis = repetitive_axis(rng)
     borders = [0, *(int(cut * len(axis)) for cut in cuts), len(axis)]
-    pages = cut_pages(card, axis, np.diff(borders).tolist(), OVERLAP, **index)
+    pages = cut_pages(card_or_cpu, axis, np.diff(borders).tolist(), OVERLAP, **index)
     sequences = [*sample_reads(rng, axis, rng.integers(15, 160, 25)), [0] * 90, [3] * 90, axis[-370:-270].tolist()]
     for border in borders[1:-1]:
         sequences += [axis[max(border - 30, 0) :][:80].tolist(), axis[max(border - 64, 0) :][:64].tolist()]
     assert set(+count_cases(axis, sequences, parameters)) == CASES
-    check(card, pages if together else InTurn(pages), axis, sequences, parameters)
+    check(
+        card_or_cpu, pages if together or isinstance(card_or_cpu, Host) else InTurn(pages), axis, sequences, parameters
+    )
 
 
-def test_many_small_pages(card) -> None:
+def test_many_small_pages(card_or_cpu) -> None:
     """There are more pages than are searched together, and the next page owns most rows, also those of rarest seeds."""
     rng = np.random.default_rng(11)
     axis = repetitive_axis(rng, copies=4, run=200)
     owned = [40] * (len(axis) // 40)
-    pages = cut_pages(card, axis, [*owned, len(axis) - sum(owned)], 2 * OVERLAP, prefix_length=4)
+    pages = cut_pages(card_or_cpu, axis, [*owned, len(axis) - sum(owned)], 2 * OVERLAP, prefix_length=4)
     assert len(pages) > MOST_PAGES
     sequences, parameters = [[0] * 90, *sample_reads(rng, axis, [100] * 6)], SeedingParameters(20, 60)
     assert count_cases(axis, sequences, parameters)["rarest"]
-    check(card, pages, axis, sequences, parameters)
+    check(card_or_cpu, pages, axis, sequences, parameters)
 
 
-def test_pages_of_different_blocks(card) -> None:
+def test_pages_of_different_blocks(card_or_cpu) -> None:
     rng = np.random.default_rng(12)
     axis = repetitive_axis(rng, copies=4, run=80)
     pages = [
-        cut_pages(card, axis, [700, len(axis) - 700], OVERLAP, words_per_block=words)[number]
+        cut_pages(card_or_cpu, axis, [700, len(axis) - 700], OVERLAP, words_per_block=words)[number]
         for number, words in enumerate((4, 32))
     ]
-    check(card, pages, axis, sample_reads(rng, axis, [100] * 8), SeedingParameters(20, 3))
+    check(card_or_cpu, pages, axis, sample_reads(rng, axis, [100] * 8), SeedingParameters(20, 3))
 
 
 @pytest.mark.parametrize("stride", [20, 5])
 @pytest.mark.parametrize("cuts", [1, 2])
-def test_reads_of_all_lengths(card, stride: int, cuts: int) -> None:
+def test_reads_of_all_lengths(card_or_cpu, stride: int, cuts: int) -> None:
     rng = np.random.default_rng(stride)
     axis = repetitive_axis(rng, copies=14, run=100)
     lengths = [0, 1, 19, 20, 21, 39, 40, 41, 63, 64, 65, 300, 0, 20 + 62 * 5, 1281, 1700]
     parameters = SeedingParameters(stride, 12)
     first = len(axis) // cuts
-    pages = cut_pages(card, axis, [first, len(axis) - first][:cuts], OVERLAP)
-    found = check(card, pages, axis, sample_reads(rng, axis, lengths), parameters)
+    pages = cut_pages(card_or_cpu, axis, [first, len(axis) - first][:cuts], OVERLAP)
+    found = check(card_or_cpu, pages, axis, sample_reads(rng, axis, lengths), parameters)
     assert [] in found
     if stride == 5:  # so many that they are sorted in place
         assert max(map(len, found)) > 256
 
 
-def test_ambiguous_bases_shorten_seeds(card) -> None:
+def test_ambiguous_bases_shorten_seeds(card_or_cpu) -> None:
     rng = np.random.default_rng(7)
     axis = rng.integers(0, 4, 400)
     sequences = []
@@ -138,18 +142,24 @@ def test_ambiguous_bases_shorten_seeds(card) -> None:
         read = axis[100:180].tolist()
         read[place] = 4
         sequences.append(read)
-    check(card, one_page(card, axis), axis, [*sequences, [4] * 80], SeedingParameters(20, 32))
+    check(card_or_cpu, one_page(card_or_cpu, axis), axis, [*sequences, [4] * 80], SeedingParameters(20, 32))
 
 
-def test_an_axis_shorter_than_a_seed(card) -> None:
+def test_an_axis_shorter_than_a_seed(card_or_cpu) -> None:
     axis = np.array([0, 1, 2, 3, 0, 1, 2])
-    check(card, one_page(card, axis), axis, [[0, 1, 2, 3, 0, 1, 2, 3] * 5, [0] * 30], SeedingParameters(20, 32))
+    check(
+        card_or_cpu,
+        one_page(card_or_cpu, axis),
+        axis,
+        [[0, 1, 2, 3, 0, 1, 2, 3] * 5, [0] * 30],
+        SeedingParameters(20, 32),
+    )
 
 
-def test_no_reads(card) -> None:
+def test_no_reads(card_or_cpu) -> None:
     axis = np.random.default_rng(1).integers(0, 4, 100)
-    assert check(card, one_page(card, axis), axis, [], SeedingParameters(20, 32)) == []
-    assert check(card, one_page(card, axis), axis, [[0, 1, 2], []], SeedingParameters(20, 32)) == [[], []]
+    assert check(card_or_cpu, one_page(card_or_cpu, axis), axis, [], SeedingParameters(20, 32)) == []
+    assert check(card_or_cpu, one_page(card_or_cpu, axis), axis, [[0, 1, 2], []], SeedingParameters(20, 32)) == [[], []]
 
 
 class Cycled:
@@ -224,3 +234,11 @@ def test_memory_is_what_was_planned(length: int, stride: int, cuts: int, togethe
     find_hits(card, pages if together else InTurn(pages), reads, text, parameters)
     planned = len(reads) * bytes_per_read(parameters, length, cuts, together)
     assert 0.8 * planned < card.most - before <= planned
+
+
+def test_seed_ends_reach_the_end_of_the_read_and_stay_within_the_limit():
+    for length in range(20, 1025):
+        ends = oracle.seed_ends(length, SeedingParameters(10, 1))
+        assert ends[0] == 20
+        assert ends[-1] == length
+        assert len(ends) <= 64

@@ -1,4 +1,4 @@
-"""From hits to candidates on a card, against the definition in plain Python."""
+"""From hits to candidates on the CPU and on a card, against the definition in plain Python."""
 
 import random
 from collections import Counter
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from quire.algorithms.seeding import DIAGONAL_BIAS, SeedingParameters
-from quire.align.candidates.gpu import LOCAL_BUNDLES, find_candidates
+from quire.align.candidates.gpu import LOCAL_BUNDLES
 from quire.align.parameters import (
     BAND_MARGIN,
     BUNDLE_GAP,
@@ -24,12 +24,17 @@ from quire.reference.gpu import upload_reference
 
 from tests.oracles.seeding import seed_ends
 from tests.oracles.ties import hash_name, tie_hash
-from tests.support.card_builders import card_reads, download_all, pack, reverse_complement
+from tests.support.card_builders import Host, card_reads, download_all, pack, reverse_complement, twin
 from tests.support.examples import examples, some
 from tests.support.places import rows_of
 
 NONE = np.zeros(0, np.uint8)
 SEEDINGS = [SeedingParameters(3, 32, 16), SeedingParameters(5, 32), SeedingParameters(20, 32)]
+
+
+@pytest.fixture
+def card(card_or_cpu):
+    return card_or_cpu
 
 
 class Bundle:
@@ -164,9 +169,10 @@ def check(
         alternate=np.isin(np.arange(len(borders) - 1), alternate).astype(np.uint8) if len(alternate) else NONE,
     )  # fmt: skip
     offsets = offsets_from_lengths([len(hits) for hits in hits_of_reads])
-    jobs = find_candidates(
-        card, card.upload(offsets), card.upload(np.array(words, np.uint64)), card_reads(card, sequences),
-        upload_reference(card, reference), seeding,
+    reference.text.flags.writeable = reference.ambiguous.flags.writeable = False  # as in mapped files
+    jobs = twin(card, "quire.align.candidates", "find_candidates")(
+        card.upload(offsets), card.upload(np.array(words, np.uint64)), card_reads(card, sequences),
+        reference if isinstance(card, Host) else upload_reference(card, reference), seeding,
     )  # fmt: skip
     jobs = download_all(card, jobs)
     wanted = [candidates_of(hits, sequences[read], b"r%05d" % read, axis, borders, seeding, alternate)

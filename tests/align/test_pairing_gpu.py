@@ -1,4 +1,4 @@
-"""Selection on a card against brute force over all places and pairs of places."""
+"""Selection on the CPU and on a card against brute force over all places and pairs of places."""
 
 import random
 
@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quire.align.insert_size import NO_INSERT_SIZES, InsertSize, InsertSizes
-from quire.align.pairing.gpu import select
 from quire.align.parameters import (
     CHANCE_SCORE,
     COUNT_COST,
@@ -27,22 +26,45 @@ from tests.oracles.align import (
     is_simple,
 )
 from tests.oracles.ties import hash_name, tie_hash
-from tests.support import pairing_cases
-from tests.support.card_builders import card_reads, download_all, reverse_complement, upload_all
+from tests.support.card_builders import Host, card_reads, download_all, reverse_complement, twin, upload_all
 from tests.support.examples import examples
-from tests.support.pairing_cases import AT_300, NEAR
 from tests.support.places import Place, alignments_of
 
+AT_300 = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
+NEAR = InsertSize(1000, 80, 100, 120, 100, 30, 1, 240)
 MODELS = {
-    **pairing_cases.MODELS,
+    "300": InsertSizes(FR=AT_300),
+    "short": InsertSizes(FR=InsertSize(1000, 90, 100, 110, 100, 15, 1, 190)),  # most templates are shorter than a read
+    "one length": InsertSizes(FR=InsertSize(1000, 250, 250, 250, 250, 0, 250, 250)),
+    "all": InsertSizes(NEAR, AT_300, AT_300, NEAR),
     "wide": InsertSizes(FR=InsertSize(1000, 280, 300, 320, 300, 150, 1, 700)),
+    "mate pairs": InsertSizes(RF=AT_300),
+    "shadow of pairs": InsertSizes(FR=AT_300, RF=NEAR),
     "mate pairs with a shadow": InsertSizes(FR=NEAR, RF=AT_300),
+    "one strand": InsertSizes(FF=AT_300),
+    "none": NO_INSERT_SIZES,
 }
+FOREIGN_IN_PART = [
+    pytest.param(150, 75, Place(150, 1, 40_000, 0, 150), 60, id="half of the read"),
+    pytest.param(150, 74, Place(150, 1, 40_000, 0, 150), 59, id="less"),
+    pytest.param(150, 50, Place(150, 1, 40_000, 0, 150), 40, id="a third"),
+    pytest.param(150, 50, None, 40, id="mate unmapped"),
+    pytest.param(150, 25, Place(150, 1, 250, 0, 150), 60, id="a sixth beside the mate"),
+    pytest.param(300, 25, Place(300, 1, 100, 0, 300), 40, id="a twelfth beside it"),
+    pytest.param(150, 25, Place(30, 1, 250, 0, 30), 60, id="beside what is reported alone"),
+    pytest.param(150, 25, Place(29, 1, 250, 0, 29), 30, id="beside what is not"),
+]
+"""Bases of a read, the score of its alignment at 100 (that of so many first bases), its mate's place, the quality."""
 SETTINGS = settings(
     max_examples=examples(20),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+
+
+@pytest.fixture
+def card(card_or_cpu):
+    return card_or_cpu
 
 
 def quality(score: int, second: int, near: int, read_span: int, axis_span: int, crowded: int) -> int:
@@ -100,8 +122,8 @@ def on_card(card, reads, places, paired, model, alternate=()):
     oriented = card_reads(card, reads[:half], reads[half:]) if paired else card_reads(card, reads)
     alignments = alignments_of(places)
     contigs = card.upload(np.array([contig in alternate for contig in range(2)], np.uint8)) if alternate else None
-    selection = select(card, upload_all(card, alignments), oriented, paired, model, contigs)
-    return download_all(card, selection), alignments.offsets
+    given = upload_all(card, alignments), oriented, paired, model, *([contigs] if alternate else [])
+    return download_all(card, twin(card, "quire.align.pairing", "select")(*given)), alignments.offsets
 
 
 def reported(selection, read: int, first: int) -> Chosen:
@@ -121,7 +143,8 @@ def reported(selection, read: int, first: int) -> Chosen:
     )
 
 
-def check(card, reads, places, paired, model, alternate=()) -> None:
+def check(card, reads, places, paired, model, alternate=()):
+    """Compare with brute force; return the selection."""
     places = [sorted(of_read, key=lambda place: place.contig in alternate) for of_read in places]
     selection, offsets = on_card(card, reads, places, paired, model, alternate)
     codes = [(bases, reverse_complement(bases)) for bases in reads]
@@ -134,21 +157,29 @@ def check(card, reads, places, paired, model, alternate=()) -> None:
             wanted[pair], wanted[pairs + pair] = choose_pair(mates, name_hash(pair), model)
     for read, chosen in enumerate(wanted):
         assert reported(selection, read, int(offsets[read])) == complete(chosen, marked[read])
+    return selection
+
+
+def how_many(card) -> int:
+    """Return the number of pairs of a large batch."""
+    return examples(1600) if isinstance(card, Host) else 300
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_many_pairs_equal_brute_force(card, model: str) -> None:
-    check(card, *random_batch(random.Random(model), 300, True), True, MODELS[model])
+    selection = check(card, *random_batch(random.Random(model), how_many(card), True), True, MODELS[model])
+    assert not selection.proper.all()
+    assert selection.proper.any() == MODELS[model].are_known or model == "one length"  # a distance of 250 is rare
 
 
 def test_many_single_reads_equal_brute_force(card) -> None:
-    check(card, *random_batch(random.Random(1), 300, False), False, NO_INSERT_SIZES)
+    assert not check(card, *random_batch(random.Random(1), how_many(card), False), False, MODELS["300"]).proper.any()
 
 
 @pytest.mark.parametrize("alternate", [[0], [1], [0, 1]])
 @pytest.mark.parametrize("paired", [True, False])
 def test_alternate_contigs_equal_brute_force(card, paired: bool, alternate: list[int]) -> None:
-    check(card, *random_batch(random.Random(7), 200, paired), paired, MODELS["all"], alternate)
+    check(card, *random_batch(random.Random(7), how_many(card), paired), paired, MODELS["all"], alternate)
 
 
 @given(generator=st.randoms(use_true_random=False), paired=st.booleans(), model=st.sampled_from(list(MODELS)))
@@ -182,8 +213,7 @@ def test_one_pair_of_mates_with_more_places_than_are_kept_tells_nothing(
     worse = [Place(90, 1, 5000 * copy + 1000, 0, 100) for copy in range(3)]  # these do not count
     for places in (left, right):
         places.sort(key=lambda place: tie_hash(name_hash(0), place.axis_begin))
-    check(card, [sequence, sequence], [left, right + worse], True, MODELS["300"])
-    selection, _ = on_card(card, [sequence, sequence], [left, right + worse], True, MODELS["300"])
+    selection = check(card, [sequence, sequence], [left, right + worse], True, MODELS["300"])
     assert selection.quality.tolist() == [quality, quality]
 
 
@@ -194,8 +224,7 @@ def test_pairs_nearly_as_good_as_the_second_cost_quality(card) -> None:
         left = [Place(score, 0, 2000 * i, 0, 100) for i, score in enumerate((100, 97, 97 - behind))]
         right = [Place(100, 1, 2000 * i + 200, 0, 100) for i in range(3)]
         right.sort(key=lambda place: tie_hash(name_hash(0), place.axis_begin))
-        check(card, [sequence, sequence], [left, right], True, MODELS["300"])
-        selection, _ = on_card(card, [sequence, sequence], [left, right], True, MODELS["300"])
+        selection = check(card, [sequence, sequence], [left, right], True, MODELS["300"])
         qualities.append(int(selection.quality[1]))
     assert qualities == [13, 13, 13, 15, 15]  # NEAR_BEST is 7
 
@@ -209,17 +238,15 @@ def test_more_places_of_other_parts_than_are_reported(card) -> None:
         else Place(place.score, 1, place.position, 240 - place.read_end, 240 - place.read_begin)
         for place in parts
     ]
-    selection, _ = on_card(card, [sequence], [turned], False, NO_INSERT_SIZES)
+    selection = check(card, [sequence], [turned], False, NO_INSERT_SIZES)
     assert selection.supplementary.tolist() == [list(range(1, MOST_SUPPLEMENTARY + 1))]
-    check(card, [sequence], [turned], False, NO_INSERT_SIZES)
 
 
 def test_a_loser_takes_no_place_of_its_own(card) -> None:
     sequence = np.random.default_rng(4).integers(0, 4, 120).tolist()
     places = [Place(60 - part, 0, 5000 * part, 30 * part, 30 * part + 60) for part in range(3)]
-    selection, _ = on_card(card, [sequence], [places], False, NO_INSERT_SIZES)
+    selection = check(card, [sequence], [places], False, NO_INSERT_SIZES)
     assert selection.supplementary[0].tolist() == [2, -1, -1, -1]
-    check(card, [sequence], [places], False, NO_INSERT_SIZES)
 
 
 def test_simple_sequence_gets_no_quality(card) -> None:
@@ -237,11 +264,46 @@ def test_simple_sequence_gets_no_quality(card) -> None:
     selection, _ = on_card(card, reads, places, False, NO_INSERT_SIZES)
     assert (selection.quality == 0).tolist() == simple
     assert 100 < sum(simple) < len(simple) - 100
-    selection, _ = on_card(card, [[0] * 120], [[Place(120, 0, 500, 0, 120)]], False, NO_INSERT_SIZES)
-    assert selection.quality[0] == 0
+    for word, known in (("A" * 60, 1), ("A" * 200, 1), ("AC" * 30, 1), ("ACGTTGCA" * 8, 1), ("ACGGTCATT" * 4, 0)):
+        bases = ["ACGT".index(base) for base in word]
+        selection, _ = on_card(card, [bases], [[Place(90, 0, 500, 0, len(bases))]], False, NO_INSERT_SIZES)
+        assert (selection.quality[0] == 0) == is_simple(bases) == known
 
 
-@pytest.mark.parametrize(("length", "score", "mate", "quality"), pairing_cases.FOREIGN_IN_PART)
+@pytest.mark.parametrize(
+    ("behind", "overlap", "proper"),
+    [("A", 0, True), ("AC", 0, True), ("A", 26, False), ("ACGTGGTCATTCAGACTTGCCGATAGGCTA", 0, False), ("", 0, False)],
+)
+def test_simple_sequence_behind_an_adapter_outbids_no_pair(card, behind, overlap, proper) -> None:
+    """Both mates are 50 bases of a fragment; the next 70 align elsewhere and outscore the cost of an unpaired pair.
+
+    If they are the same part of the read, or are not simple, they decide, as in bwa mem.
+    """
+    mates, places = np.random.default_rng(9).integers(0, 4, (2, 150)), []
+    for mate in range(2):
+        if behind:
+            mates[mate, 80:] = np.resize(["ACGT".index(base) for base in behind], 70)
+        begin = 80 - 2 * overlap  # on the same part if the overlap is half of the shorter alignment
+        far = Place(70, 0, 500_000 * (mate + 1), begin, begin + 70, mate)
+        at = (0, 50) if mate == 0 else (100, 150)
+        places.append([far, Place(50, mate, 1000 + 250 * mate, *at)])
+    selection = check(card, mates.tolist(), places, True, MODELS["300"])
+    assert selection.proper.tolist() == [proper, proper]
+    assert (selection.primary % 2).tolist() == [proper, proper]
+    assert (selection.quality == 60).all() == proper
+
+
+@pytest.mark.parametrize(("mate", "mapped"), [(250, True), (40_000, False), (None, False)])
+def test_a_short_alignment_needs_its_mate(card, mate, mapped) -> None:
+    reads = np.random.default_rng(7).integers(0, 4, (2, 150)).tolist()
+    mates = [] if mate is None else [Place(150, 1, mate, 0, 150)]
+    selection = check(card, reads, [[Place(29, 0, 100, 0, 29)], mates], True, MODELS["300"])
+    assert (selection.primary[0] == 0) == selection.proper[0] == mapped
+    assert (selection.quality[0] > 0) == mapped
+    assert (selection.primary[1] >= 0) == (mate is not None)
+
+
+@pytest.mark.parametrize(("length", "score", "mate", "quality"), FOREIGN_IN_PART)
 def test_the_less_of_a_read_agrees_the_less_is_known(card, length, score, mate, quality) -> None:
     reads = np.random.default_rng(7).integers(0, 4, (2, length)).tolist()
     mates = [] if mate is None else [mate]

@@ -1,4 +1,4 @@
-"""Reported alignments on a card, taken from all alignments of a batch, against their definition."""
+"""Reported alignments on the CPU and on a card, taken from all alignments of a batch, against their definition."""
 
 from itertools import pairwise
 
@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from quire.align.model import Alignments, Reported, Selection
 from quire.align.parameters import MOST_SUPPLEMENTARY
-from quire.align.reported.gpu import take_reported
 from quire.ragged import offsets_from_lengths
 
-from tests.support.card_builders import download_all, upload_all
+from tests.support.card_builders import Host, download_all, twin, upload_all
 
 COLUMNS = ("strand", "score", "read_begin", "read_end", "axis_begin", "axis_end", "contig", "position")
 _ROW = np.dtype("i8,i4,u1,u1,i4,u1,i4,i4,i4,i8,i8,i4,i8,i8,i4,u4,i4,i4")
@@ -129,31 +128,34 @@ def in_words(reported: Reported) -> list[tuple[bool, list[tuple]]]:
     ]
 
 
+def taken(card, alignments: Alignments, selection: Selection, *alternate: np.ndarray) -> Reported:
+    if not isinstance(card, Host):
+        selection = selection._replace(proper=selection.proper.astype(np.uint8))
+    given = upload_all(card, alignments), upload_all(card, selection), *map(card.upload, alternate)
+    found = download_all(card, twin(card, "quire.align.reported", "take_reported")(*given))
+    return found._replace(proper=found.proper.view(np.uint8))
+
+
 @pytest.mark.parametrize("reads", [0, 1, 2, 700])
-def test_taken_rows_are_those_chosen(card, reads: int) -> None:
+def test_taken_rows_are_those_chosen(card_or_cpu, reads: int) -> None:
     alignments, selection = random_batch(reads, reads)
-    on_card = upload_all(card, selection._replace(proper=selection.proper.astype(np.uint8)))
-    found = download_all(card, take_reported(card, upload_all(card, alignments), on_card))
+    found = taken(card_or_cpu, alignments, selection)
     assert in_words(found) == wanted(alignments, selection)
     assert [column.dtype for column in found] == DTYPES
     if reads > 2:
         assert {len(rows) for _, rows in wanted(alignments, selection)} == set(range(MOST_SUPPLEMENTARY + 2))
 
 
-def test_rivals_of_reads_on_alternate_contigs(card) -> None:
+def test_rivals_of_reads_on_alternate_contigs(card_or_cpu) -> None:
     alignments, selection = random_batch(9, 500)
     alignments, alternate = with_alternate(alignments, 9)
-    on_card = upload_all(card, selection._replace(proper=selection.proper.astype(np.uint8)))
-    found = take_reported(card, upload_all(card, alignments), on_card, card.upload(alternate))
     expected = wanted_rivals(alignments, selection, alternate)
-    assert rivals_in_words(download_all(card, found), alignments) == expected
+    assert rivals_in_words(taken(card_or_cpu, alignments, selection, alternate), alignments) == expected
     assert sum(len(others) > 0 for _, others in expected) > 50
     assert sum(len(reported) > 1 and not others for reported, others in expected) > 50
 
 
-def test_reads_without_any_alignment(card) -> None:
+def test_reads_without_any_alignment(card_or_cpu) -> None:
     alignments, nothing = random_batch(1, 0)[0], random_batch(5, 3)[1]
     nothing.primary[:], nothing.supplementary[:] = -1, -1
-    on_card = upload_all(card, nothing._replace(proper=nothing.proper.astype(np.uint8)))
-    found = download_all(card, take_reported(card, upload_all(card, alignments), on_card))
-    assert in_words(found) == [(bool(proper), []) for proper in nothing.proper]
+    assert in_words(taken(card_or_cpu, alignments, nothing)) == [(bool(proper), []) for proper in nothing.proper]

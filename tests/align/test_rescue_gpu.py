@@ -1,4 +1,4 @@
-"""Mate rescue on a card: windows, votes, ties and the order of jobs against plain Python."""
+"""Mate rescue on the CPU and on a card: windows, votes, ties and the order of jobs against plain Python."""
 
 from functools import cache
 from types import SimpleNamespace
@@ -17,11 +17,10 @@ from quire.align.parameters import (
     UNPAIRED_COST,
 )
 from quire.align.rescue import gpu as rescue_gpu
-from quire.align.rescue.gpu import rescue_jobs
 from quire.reference.gpu import upload_reference
 
 from tests.oracles.align import best_diagonals, five_prime, template_length
-from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
+from tests.support.card_builders import Host, card_reads, download_all, pack, reverse_complement, twin, upload_all
 from tests.support.examples import examples, some
 from tests.support.places import Place, alignments_of, rows_of
 
@@ -40,6 +39,11 @@ SETTINGS = settings(
 )
 
 
+@pytest.fixture
+def card(card_or_cpu):
+    return card_or_cpu
+
+
 @cache
 def axis() -> np.ndarray:
     """Return random text with tandem repeats, simple sequence and copies."""
@@ -54,7 +58,9 @@ def axis() -> np.ndarray:
 
 @cache
 def packed_axis() -> np.ndarray:
-    return pack(axis().tolist())
+    packed = pack(axis().tolist())
+    packed.flags.writeable = False
+    return packed
 
 
 def upload_axis(card):
@@ -64,7 +70,7 @@ def upload_axis(card):
         island_contig=np.zeros(islands, np.int32), island_start=np.zeros(islands, np.int64),
         alternate=np.zeros(0, np.uint8),
     )  # fmt: skip
-    return upload_reference(card, reference)
+    return reference if isinstance(card, Host) else upload_reference(card, reference)
 
 
 def in_order(anchor: Place, other: Place, lengths: tuple[int, int], side: int) -> tuple[str, int] | None:
@@ -131,8 +137,12 @@ def wanted_jobs(reads: list[list[int]], places: list[list[Place]], models: Inser
 
 def on_card(card, reads, places, model) -> list[tuple[int, ...]]:
     pairs = len(reads) // 2
-    jobs = rescue_jobs(card, upload_all(card, alignments_of(places)), card_reads(card, reads[:pairs], reads[pairs:]),
-                       upload_axis(card), model)  # fmt: skip
+    jobs = twin(card, "quire.align.rescue", "rescue_jobs")(
+        upload_all(card, alignments_of(places)),
+        card_reads(card, reads[:pairs], reads[pairs:]),
+        upload_axis(card),
+        model,
+    )
     return rows_of(download_all(card, jobs))
 
 
@@ -195,7 +205,7 @@ def test_jobs_equal_a_plain_vote(card, diagonals, batch, model) -> None:
 @pytest.mark.parametrize("shared_bytes", some(1, [9000, 64 << 10, 227 << 10]))
 def test_ties_inside_repeats(card, monkeypatch, diagonals, shared_bytes) -> None:
     monkeypatch.setattr(rescue_gpu, "MOST_DIAGONALS", diagonals)
-    monkeypatch.setattr(card, "shared_bytes", shared_bytes)
+    monkeypatch.setattr(card, "shared_bytes", shared_bytes, raising=False)
     first, second, places = [], [], []
     for at in range(700, 2500, 60):
         mate = axis()[at : at + 100].copy()
@@ -353,7 +363,7 @@ def test_nothing_to_rescue(card) -> None:
 @pytest.mark.parametrize("shared_bytes", [227 << 10, 16000])  # for the usual table, and for a fuller one
 @pytest.mark.parametrize("high", [420, 2400])
 def test_long_mates_and_wide_windows(card, monkeypatch, high, shared_bytes) -> None:
-    monkeypatch.setattr(card, "shared_bytes", shared_bytes)
+    monkeypatch.setattr(card, "shared_bytes", shared_bytes, raising=False)
     model = InsertSizes(FR=InsertSize(1000, 280, 300, 320, 300, 30, 100, high))
     mate = axis()[1500:2524].copy()
     mate[::12] = (mate[::12] + 1) % 4

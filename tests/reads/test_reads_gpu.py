@@ -1,4 +1,4 @@
-"""Reads on both strands, oriented on a card."""
+"""Reads on both strands, oriented on the CPU and on a card."""
 
 import numpy as np
 import pytest
@@ -27,16 +27,16 @@ def check(card, reads: CardReads, sequences: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("longest", [0, 31, 32, 33, 150])
-def test_both_strands(card, longest: int) -> None:
+def test_both_strands(card_or_cpu, longest: int) -> None:
     sequences = random_reads(longest, 9, longest)
-    check(card, card_reads(card, sequences), sequences)
+    check(card_or_cpu, card_reads(card_or_cpu, sequences), sequences)
 
 
-def test_mates_follow_and_share_the_hash_of_their_name(card) -> None:
+def test_mates_follow_and_share_the_hash_of_their_name(card_or_cpu) -> None:
     first, second = random_reads(1, 5, 40), random_reads(2, 5, 70)
-    reads = card_reads(card, first, second)
-    check(card, reads, first + second)
-    assert card.download(reads.name_hash).tolist() == [hash_name(b"r%05d" % i) for i in range(5)] * 2
+    reads = card_reads(card_or_cpu, first, second)
+    check(card_or_cpu, reads, first + second)
+    assert card_or_cpu.download(reads.name_hash).tolist() == [hash_name(b"r%05d" % i) for i in range(5)] * 2
 
 
 @pytest.mark.parametrize("chosen", [[], [0], [1, 2, 6], list(range(7))])

@@ -1,14 +1,33 @@
 """Inputs of kernel tests, made with NumPy alone: the GPU machine then needs neither Numba nor pysam."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 from quire.device.card import Card
 from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reads import ReadBatch
-from quire.reads.gpu import CardReads, orient
+from quire.reads.gpu import CardReads
 from quire.sequence.packing import BASES_PER_WORD
+
+
+class Host:
+    """The CPU in place of a card: arrays stay where they are, and functions are those of `cpu.py`, which need Numba."""
+
+    def upload(self, array: np.ndarray) -> np.ndarray:
+        """Return the array."""
+        return array
+
+    download = upload
+
+
+def twin(card: Card | Host, package: str, name: str) -> Callable:
+    """Return a function of a package for a card, without its first argument, or the CPU's of the same name."""
+    if isinstance(card, Host):
+        return getattr(import_module(f"{package}.cpu"), name)
+    return partial(getattr(import_module(f"{package}.gpu"), name), card)
 
 
 def make_batch(sequences: Sequence[Sequence[int]]) -> ReadBatch:
@@ -19,9 +38,9 @@ def make_batch(sequences: Sequence[Sequence[int]]) -> ReadBatch:
     return ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0)
 
 
-def card_reads(card: Card, sequences, mates=None) -> CardReads:
+def card_reads(card: Card | Host, sequences, mates=None) -> CardReads:
     """Return oriented reads with these codes on a card; with `mates`, pairs."""
-    return orient(card, make_batch(sequences), None if mates is None else make_batch(mates))
+    return twin(card, "quire.reads", "orient")(make_batch(sequences), None if mates is None else make_batch(mates))
 
 
 def upload_all(card: Card, value):

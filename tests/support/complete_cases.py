@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -14,8 +13,8 @@ from quire.ragged import offsets_from_lengths
 from quire.sequence.packing import stand_in_codes, unpack
 
 from tests.oracles import complete as oracle
-from tests.support.card_builders import card_reads, pack, reverse_complement
-from tests.support.index_builders import build_index, cut_pages
+from tests.support.card_builders import Host, card_reads, pack, reverse_complement
+from tests.support.index_builders import cut_pages
 
 
 @contextmanager
@@ -38,21 +37,6 @@ def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
     spans = np.array([[place, place + 1] for place in unknown], np.int64).reshape(-1, 2)
     text.flags.writeable = spans.flags.writeable = False  # as in mapped files; writable ones would compile again
     return Axis(text, spans, offsets_from_lengths([len(island) for island in islands]))
-
-
-def make_pages(
-    islands: Sequence[Sequence[int]], page_count: int = 1, sa_sampling: int = 1, overlap: int = 64, **parameters
-) -> list:
-    """Cut the axis of islands into pages for the CPU; `parameters` are those of `build_index`."""
-    axis = make_axis(islands)
-    length = int(axis.islands[-1])
-    codes = unpack(axis.text, 0, length)
-    bounds = [length * number // page_count for number in range(page_count + 1)]
-    pages = []
-    for start, end in pairwise(bounds):
-        text = codes[start : min(end + overlap, length)]
-        pages.append(build_index(text, sa_sampling=sa_sampling, owned_length=end - start, start=start, **parameters))
-    return pages
 
 
 def expected_ends(islands: Sequence[Sequence[int]], reads: Sequence[Sequence[int]], max_differences: int) -> Ends:
@@ -138,11 +122,11 @@ def rows_of(parts: Iterable[Ends]) -> list[tuple[int, int, int, int]]:
 
 
 def card_case(
-    card: Card, islands: Sequence[Sequence[int]], reads, page_count: int = 1, overlap: int = 64, **parameters
+    card: Card | Host, islands: Sequence[Sequence[int]], reads, page_count: int = 1, overlap: int = 64, **parameters
 ):
-    """Return pages, reads and axis on a card; the parameters are those of `make_pages`."""
+    """Return pages, reads and axis on a card; `parameters` are those of `build_index`."""
     axis = make_axis(islands)
     length = int(axis.islands[-1])
     owned = np.diff([length * number // page_count for number in range(page_count + 1)]).tolist()
     pages = cut_pages(card, unpack(axis.text, 0, length), owned, overlap, **parameters)
-    return pages, card_reads(card, reads), upload_axis(card, axis)
+    return pages, card_reads(card, reads), axis if isinstance(card, Host) else upload_axis(card, axis)

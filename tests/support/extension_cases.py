@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from quire.algorithms.extension import BAND_STEP, ExtensionJobs, Extensions
-from quire.algorithms.extension.gpu import extend
 
 from tests.oracles import extension as oracle
-from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, upload_all
+from tests.support.card_builders import card_reads, download_all, pack, reverse_complement, twin, upload_all
 
 OPERATIONS = "MID"
 
@@ -71,10 +70,12 @@ def random_case(seed: int, count: int, longest: int, widths: list[int]) -> Case:
 
 
 def extend_case(card, case: Case, **options) -> Extensions:
-    """Return the card's answers, on the host."""
+    """Return the answers of a card or of the CPU, on the host."""
     reads, jobs = card_reads(card, case.sequences), upload_all(card, case.jobs)
-    found = extend(card, jobs, reads, card.upload(pack(case.axis)), card.upload(case.ambiguous), **options)
-    return download_all(card, found)
+    text, ambiguous = pack(case.axis), case.ambiguous.copy()
+    text.flags.writeable = ambiguous.flags.writeable = False  # as in mapped files
+    extend = twin(card, "quire.algorithms.extension", "extend")
+    return download_all(card, extend(jobs, reads, card.upload(text), card.upload(ambiguous), **options))
 
 
 def alignment(found: Extensions, job: int):

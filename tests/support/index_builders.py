@@ -7,6 +7,8 @@ from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import upload_page
 from quire.device.card import Card
 
+from tests.support.card_builders import Host
+
 # Default parameters of `quire.index.build` in tests.
 INDEX_PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 
@@ -60,8 +62,8 @@ def build_index(codes, words_per_block=4, prefix_length=5, sa_sampling=1, owned_
     )  # fmt: skip
 
 
-def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[FmIndex]:
-    """Cut an axis into pages on a card.
+def cut_pages(card: Card | Host, codes, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[FmIndex]:
+    """Cut an axis into pages on a card, or of the CPU.
 
     Args:
         card: card that receives the pages.
@@ -74,7 +76,8 @@ def cut_pages(card: Card, codes, owned_lengths: Sequence[int], overlap: int, **p
     pages, start = [], 0
     for owned in owned_lengths:
         text = codes[start : start + owned + overlap]
-        pages.append(upload_page(card, build_index(text, owned_length=owned, start=start, **parameters)))
+        page = build_index(text, owned_length=owned, start=start, **parameters)
+        pages.append(page if isinstance(card, Host) else upload_page(card, page))
         start += owned
     return pages
 

@@ -1,21 +1,29 @@
-"""Complete search on a card against the oracle: exact pieces, walked ones, and reads of both kinds in a batch."""
+"""Complete search on the CPU and on a card against the oracle: exact pieces, walked ones, and both in a batch."""
 
 import numpy as np
 import pytest
-from quire.algorithms.complete import gpu, pieces, shortest_read
+from quire.algorithms.complete import pieces, shortest_read
 
-from tests.support.complete_cases import card_case, cut_into, draw_islands, draw_reads, expected_ends, rows_of
+from tests.support.card_builders import twin
+from tests.support.complete_cases import card_case, cut_into, draw_islands, draw_reads, expected_ends, join, rows_of
 from tests.support.examples import some
+
+
+@pytest.fixture
+def card(card_or_cpu):
+    return card_or_cpu
 
 
 def check(card, islands, reads, differences, count=None, page_count=1, room=1000, **index) -> list:
     """Compare with the oracle; return the ends."""
     pages, batch, axis = card_case(card, islands, reads, page_count, **index)
     with cut_into(count):
-        parts = gpu.find_ends(card, pages, batch, axis, differences, room)
-        found = rows_of([type(part)(*map(card.download, part)) for part in parts])
-    assert found == rows_of([expected_ends(islands, reads, differences)])
-    return found
+        parts = list(twin(card, "quire.algorithms.complete", "find_ends")(pages, batch, axis, differences, room))
+        found = join(type(part)(*map(card.download, part)) for part in parts)
+    wanted = expected_ends(islands, reads, differences)
+    assert rows_of([found]) == rows_of([wanted])
+    assert [values.dtype for values in found] == [values.dtype for values in wanted]
+    return rows_of([found])
 
 
 @pytest.mark.parametrize("seed", some(4, range(12)))
