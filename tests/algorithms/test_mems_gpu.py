@@ -1,6 +1,7 @@
-"""Maximal exact matches on a card against every base compared with every base."""
+"""Maximal exact matches on the CPU and on a card against every base compared with every base."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
+from importlib import import_module
 from itertools import chain, pairwise
 
 import numpy as np
@@ -16,9 +17,10 @@ from bench.gpu_mems import matches_on_host
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.oracles import mems as oracle
-from tests.support.card_builders import reverse_complement
+from tests.support.card_builders import Host, reverse_complement
 from tests.support.examples import some
-from tests.support.mems_references import cut_pages, draw_queries, draw_sequence, find_all, reference_text
+from tests.support.index_builders import cut_pages
+from tests.support.mems_references import draw_queries, draw_sequence, find_all, reference_text
 
 
 def queries_of(*sequences) -> Queries:
@@ -30,8 +32,9 @@ def queries_of(*sequences) -> Queries:
 def upload_all(card, islands, owned_lengths, overlap, **parameters):
     """Upload an axis."""
     text, codes = reference_text(islands)
-    indexes = cut_pages(codes, owned_lengths or [len(codes)], overlap, **parameters)
-    pages = [upload_page(card, index) for index in indexes]
+    pages = cut_pages(card, codes, owned_lengths or [len(codes)], overlap, **parameters)
+    if isinstance(card, Host):
+        return import_module("quire.algorithms.mems.cpu").prepare_axis(pages, text)
     return gpu.MemsCardAxis(pages, gpu.upload_reference(card, text))
 
 
@@ -47,7 +50,10 @@ def seeds_of(monkeypatch):
 
 
 def searcher(card, axis, queries, min_length, unique):
-    """Return `gpu.find` with all but its last three arguments bound, giving arrays of the host."""
+    """Return `find` with all but its last three arguments bound, giving arrays of the host."""
+    if isinstance(card, Host):
+        cpu = import_module("quire.algorithms.mems.cpu")
+        return partial(cpu.find, axis, cpu.prepare_queries(queries), WantedMatches(min_length, unique))
     laid = gpu.lay(card, gpu.upload_queries(card, queries))
 
     def find(begin, end, limit):
@@ -98,7 +104,7 @@ CASES = [
 @pytest.mark.full
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize(("kind", "min_length", "seed", "owned", "limit", "index"), CASES)
-def test_matches_of_the_oracle(card, seeds_of, kind, min_length, seed, owned, limit, index, unique) -> None:
+def test_matches_of_the_oracle(card_or_cpu, seeds_of, kind, min_length, seed, owned, limit, index, unique) -> None:
     seeds_of(seed)
     rng = np.random.default_rng(min_length)
     total = sum(owned) if owned else 120 if min_length > 6 else 50
@@ -106,7 +112,7 @@ def test_matches_of_the_oracle(card, seeds_of, kind, min_length, seed, owned, li
     islands = [draw_sequence(rng, kind, size) for size in (first, total - first)]
     queries = draw_queries(rng, islands, 4, total, kind)
     pieces = [int(queries.offsets[-1]) // 2]
-    assert check(card, islands, queries, min_length, unique, limit, owned, pieces, **index) or unique
+    assert check(card_or_cpu, islands, queries, min_length, unique, limit, owned, pieces, **index) or unique
 
 
 def repeats(rng) -> list[np.ndarray]:
@@ -122,7 +128,7 @@ def repeats(rng) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("unique", [False, True])
 @pytest.mark.parametrize("owned", [None, [150, 200, 150]])
-def test_seeds_of_any_length_give_the_same(card, seeds_of, owned, unique) -> None:
+def test_seeds_of_any_length_give_the_same(card_or_cpu, seeds_of, owned, unique) -> None:
     rng = np.random.default_rng(3)
     islands = repeats(rng)
     whole = np.concatenate(islands)
@@ -131,11 +137,11 @@ def test_seeds_of_any_length_give_the_same(card, seeds_of, owned, unique) -> Non
     queries = queries_of(changed, [], [4], whole[171:420], [0] * 90, rng.integers(0, 4, 9))
     for length in (9, 13, 17):
         seeds_of(length)
-        assert check(card, islands, queries, 17, unique, owned=owned) > 5
+        assert check(card_or_cpu, islands, queries, 17, unique, owned=owned) > 5
 
 
 @pytest.mark.parametrize("owned", [None, [1000, 880]])
-def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
+def test_matches_longer_than_one_thread_compares(card_or_cpu, seeds_of, owned) -> None:
     """The reference is its own query with one base changed, at ends of queries, of runs, and inside."""
     rng = np.random.default_rng(4)
     islands = [rng.integers(0, 4, 1800).astype(np.uint8), rng.integers(0, 4, 80).astype(np.uint8)]
@@ -147,23 +153,23 @@ def test_matches_longer_than_one_thread_compares(card, seeds_of, owned) -> None:
     wanted = [(start, 7, length) for start, length in zip(starts, lengths, strict=False)]
     wanted += [(starts[-1], 0, 1800), (starts[-1] + 1800, 1800, 80), (starts[-1] + 1880, 1700, 100)]
     given = queries_of(*queries, whole, whole[1700:1800])
-    axis = upload_all(card, islands, owned, 70, prefix_length=4)
+    axis = upload_all(card_or_cpu, islands, owned, 70, prefix_length=4)
     seeds_of(20)
     for unique in (False, True):
-        find = searcher(card, axis, given, 60, unique)
+        find = searcher(card_or_cpu, axis, given, 60, unique)
         assert find_all(find, int(given.offsets[-1]), 10_000) == wanted  # no repeat of 60 bases occurs by chance
 
 
 @pytest.mark.parametrize(("limit", "seed"), [(1, 4), (9, 3), (300, 4)])
-def test_a_reference_of_one_letter(card, seeds_of, limit: int, seed: int) -> None:
+def test_a_reference_of_one_letter(card_or_cpu, seeds_of, limit: int, seed: int) -> None:
     """One base of the query has as many matches as the reference has bases, so pieces end within a base's matches."""
     islands, queries = [np.zeros(20, np.uint8)], queries_of([0] * 7, [0] * 4, [1] * 9, [0] * 3)
     seeds_of(seed)
-    assert check(card, islands, queries, 4, limit=limit) == 17 + 3 + 17
-    assert check(card, islands, queries, 4, unique=True, limit=limit) == 0
+    assert check(card_or_cpu, islands, queries, 4, limit=limit) == 17 + 3 + 17
+    assert check(card_or_cpu, islands, queries, 4, unique=True, limit=limit) == 0
 
 
-def test_places_that_are_none(card, seeds_of) -> None:
+def test_places_that_are_none(card_or_cpu, seeds_of) -> None:
     """Matches never continue across a border of islands or an ambiguous base."""
     rng = np.random.default_rng(14)
     words = [rng.integers(0, 4, 16).astype(np.uint8) for _ in range(15)]
@@ -177,11 +183,11 @@ def test_places_that_are_none(card, seeds_of) -> None:
     for seed in (8, 6):
         seeds_of(seed)
         for unique in (False, True):
-            assert check(card, islands, queries, 8, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
+            assert check(card_or_cpu, islands, queries, 8, unique, owned=[300, sum(map(len, islands)) - 300]) >= 29
 
 
 @pytest.mark.full
-def test_the_one_other_place_among_many_hits(card, seeds_of) -> None:
+def test_the_one_other_place_among_many_hits(card_or_cpu, seeds_of) -> None:
     """Seventy words that share a seed are on both pages, in different orders and rows."""
     rng = np.random.default_rng(15)
     seed = rng.integers(0, 4, 8)
@@ -190,18 +196,18 @@ def test_the_one_other_place_among_many_hits(card, seeds_of) -> None:
     islands = [np.concatenate([words[i] for i in numbers]).astype(np.uint8) for numbers in (range(70), order)]
     queries = queries_of(*words)
     seeds_of(8)
-    assert check(card, islands, queries, 20, owned=[1400, 1400]) == 140
-    assert check(card, islands, queries, 20, unique=True, owned=[1400, 1400]) == 0
-    assert check(card, islands, queries, 20, unique=True) == 0
+    assert check(card_or_cpu, islands, queries, 20, owned=[1400, 1400]) == 140
+    assert check(card_or_cpu, islands, queries, 20, unique=True, owned=[1400, 1400]) == 0
+    assert check(card_or_cpu, islands, queries, 20, unique=True) == 0
 
 
 @pytest.mark.parametrize("min_length", [1, 20])
-def test_nothing_to_find(card, min_length: int) -> None:
+def test_nothing_to_find(card_or_cpu, min_length: int) -> None:
     known, unknown = [np.zeros(30, np.uint8)], [np.full(30, 4, np.uint8)]
     for islands in (known, unknown):
         for queries in (queries_of(), queries_of([], []), queries_of([4, 4], [4]), queries_of([1] * 40)):
-            assert check(card, islands, queries, min_length) == 0
-    assert check(card, known, queries_of([0] * 19), 20) == 0
+            assert check(card_or_cpu, islands, queries, min_length) == 0
+    assert check(card_or_cpu, known, queries_of([0] * 19), 20) == 0
 
 
 def test_seeds_are_possible_at_every_length() -> None:
@@ -259,7 +265,7 @@ def test_pages_that_come_and_go(card, unique: bool) -> None:
     rng = np.random.default_rng(9)
     islands = repeats(rng)
     text, codes = reference_text(islands)
-    pages = Cycled(card, cut_pages(codes, [200, len(codes) - 200], 15, prefix_length=4))
+    pages = Cycled(card, cut_pages(Host(), codes, [200, len(codes) - 200], 15, prefix_length=4))
     queries = queries_of(np.concatenate(islands)[40:330])
     axis = gpu.MemsCardAxis(pages, gpu.upload_reference(card, text))
     find = searcher(card, axis, queries, 12, unique)

@@ -9,7 +9,9 @@ from quire.algorithms.mems import Queries, WantedMatches, gpu
 from quire.ragged import offsets_from_lengths
 
 from bench.gpu_mems import matches_on_host
-from tests.support.mems_references import cut_pages, find_all, reference_text, repetitive_text
+from tests.support.card_builders import Host
+from tests.support.index_builders import cut_pages
+from tests.support.mems_references import find_all, reference_text, repetitive_text
 
 pytestmark = pytest.mark.full
 
@@ -35,7 +37,7 @@ def test_the_same_matches(card, islands, min_length: int, unique: bool, owned: l
     queries = Queries(np.concatenate(drawn), offsets_from_lengths([len(query) for query in drawn]))
     end = len(queries.codes)
     text, codes = reference_text(islands)
-    pages = cut_pages(codes, owned, 40, words_per_block=8, sa_sampling=2, prefix_length=6)
+    pages = cut_pages(Host(), codes, owned, 40, words_per_block=8, sa_sampling=2, prefix_length=6)
     axis, packed = cpu.prepare_axis(pages, text), cpu.prepare_queries(queries)
     wanted = find_all(partial(cpu.find, axis, packed, WantedMatches(min_length, unique)), end, 1 << 20)
     on_card = [upload_page(card, page) for page in pages]

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.mems import Cursor, PackedText, Queries
 from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import AMBIGUOUS
 from quire.sequence.packing import BASES_PER_WORD, pack, stand_in_codes
-
-from tests.support.index_builders import build_index
 
 LETTERS = {"one": [0], "two": [0, 3], "four": [0, 1, 2, 3], "ambiguous": [0, 1, 2, 3, AMBIGUOUS]}
 KINDS = (*LETTERS, "repeats")
@@ -75,17 +72,6 @@ def reference_text(islands: Sequence[np.ndarray]) -> tuple[PackedText, np.ndarra
     words = pack(padded)
     words.flags.writeable = False  # as in a mapped file; a writable one would compile the kernels again
     return PackedText(words, np.array(runs, np.int64).reshape(-1, 2)), codes
-
-
-def cut_pages(codes: np.ndarray, owned_lengths: Sequence[int], overlap: int, **parameters) -> list[FmIndex]:
-    """Index pages of an axis that own `owned_lengths` bases and overlap by `overlap`; `parameters` as `build_index`."""
-    assert sum(owned_lengths) == len(codes)
-    pages, start = [], 0
-    for owned in owned_lengths:
-        text = codes[start : start + owned + overlap]
-        pages.append(build_index(text, owned_length=owned, start=start, **parameters))
-        start += owned
-    return pages
 
 
 def find_all(find, end: int, limit: int, pieces: Sequence[int] = ()) -> list[tuple[int, int, int]]:
