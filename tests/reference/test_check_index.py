@@ -6,7 +6,7 @@ import shutil
 import pytest
 from quire import reference
 from quire.errors import InputError
-from quire.run.config import check_index
+from quire.run.before_jobs import check_index
 
 
 @pytest.fixture

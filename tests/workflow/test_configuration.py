@@ -17,6 +17,7 @@ import yaml
 from quire.device.choice import parse_memory
 from quire.errors import InputError
 from quire.run import config
+from quire.run.before_jobs import check_before_jobs, check_first_reads
 from quire.run.config_file import read_config_file, refuse_unreadable
 from quire.run.contig_names import contig_lengths
 from quire.run.exact_tools import fasta_and_region
@@ -138,9 +139,9 @@ def test_names_that_are_more_than_text(number: int, run: Run) -> None:
         run.write()
     with pytest.raises(InputError) as caught:
         load(run)
-    assert expected in str(caught.value)
-    assert str(caught.value).isprintable()
-    assert str(caught.value).endswith(".")
+    lines = str(caught.value).split("\n")  # a name that stands in both sheets is wrong in both
+    assert expected in lines[0]
+    assert all(line.isprintable() and line.endswith(".") for line in lines)
 
 
 MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
@@ -855,7 +856,7 @@ def test_snakemake_shows_the_sentence_alone(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
-    """In a fresh clone, the default command names the first key to edit."""
+    """In a fresh clone, the default command names everything to edit."""
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     run = Run(tmp_path)
     command = [part for part in run.command("-n") if part not in ("--configfile", str(tmp_path / "config.yaml"))]
@@ -863,7 +864,12 @@ def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     result = run.snakemake()
     assert result.returncode == 1
     assert errors_of(result.stdout) == [
-        f"quire: error: reference.fasta: path/to/reference.fa.gz does not exist (relative to {tmp_path})."
+        f"quire: error: {key}: path/to/{name} does not exist (relative to {tmp_path})."
+        for key, name in (
+            ("reference.fasta", "reference.fa.gz"),
+            ("config/units.tsv, line 2, column fq1", "lane_1_R1.fastq.gz"),
+            ("config/units.tsv, line 2, column fq2", "lane_1_R2.fastq.gz"),
+        )
     ]
 
 
@@ -1057,7 +1063,7 @@ def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run)
     for other, hint in hints.items() if key != "annotate.gff3" else [("chr7", hints["chr7"])]:
         replace(run, name, text.replace(b"{other}", other.encode()).replace(b"{known}", b"last"))
         with pytest.raises(InputError) as caught:
-            config.check_before_jobs(load(run))
+            check_before_jobs(load(run))
         said = str(caught.value)
         assert said.startswith(f"{key}: {name}: ")
         assert sentence.format(other=other) in said
@@ -1066,7 +1072,7 @@ def test_contigs_are_held_against_the_reference(key: str, source: str, run: Run)
     more = text.replace(b"{known}", b"first").replace(b"{other}", b"last")
     lines = more if key not in ("annotate.gff3", "report.known_sites") else more + more.splitlines()[-1][4:] + b"\n"
     replace(run, name, lines)
-    config.check_before_jobs(load(run))
+    check_before_jobs(load(run))
 
 
 @pytest.mark.parametrize("key", [key for key, (name, _, _) in NAMING.items() if name.endswith(".bed")])
@@ -1081,10 +1087,10 @@ def test_rows_of_a_bed_are_checked_before_any_job(key: str, row: bytes, sentence
     set_key(key, "x.bed")(run)
     run.write()
     (run.folder / "x.bed").write_bytes(b"chr22 0 120 2\n")
-    config.check_before_jobs(load(run))
+    check_before_jobs(load(run))
     (run.folder / "x.bed").write_bytes(b"chr22 0 120 2\n" + row + b"\n")
     with pytest.raises(InputError, match=re.escape(f"{key}: x.bed: {sentence}")):
-        config.check_before_jobs(load(run))
+        check_before_jobs(load(run))
 
 
 UMI_TEXT = "@r{0}:AC\nACGT\n+\nIIII\n"
@@ -1099,26 +1105,26 @@ def test_umis_are_looked_at_before_any_job(turn: str, run: Run) -> None:
     run.write()
     right = [UMI_TEXT.format(i) for i in range(3) for _ in range(twice)]
     (run.folder / "r.fq").write_text("".join(right))
-    config.check_before_jobs(load(run))
+    check_before_jobs(load(run))
     (run.folder / "r.fq").write_text("".join(right).replace("r1:AC", "r1:XC"))
     with pytest.raises(
         InputError, match=r"column fq1: r.fq: align.umi: read 2 \(r1:XC\) has no UMI of A, C, G, T and N"
     ):
-        config.check_before_jobs(load(run))
+        check_before_jobs(load(run))
 
     set_key("align.umi", "file")(run)
     run.units = [{**run.units[0], "fq_umi": "u.fq"}]
     run.write()
     umis = "".join(UMI_TEXT.format(i) for i in range(3)).replace("r1:AC", "r1:XC")
     (run.folder / "u.fq").write_text(umis)
-    config.check_before_jobs(load(run))
+    check_before_jobs(load(run))
     for wrong, sentence in (
         (umis.replace("r2:AC", "r7:AC"), "record 3 is named r7:AC but that of r.fq is named r2:AC"),
         (umis.replace("ACGT\n+\nIIII", "\n+\n", 1), "record 1 has no bases"),
     ):
         (run.folder / "u.fq").write_text(wrong)
         with pytest.raises(InputError, match=f"column fq_umi: u.fq: {sentence}"):
-            config.check_before_jobs(load(run))
+            check_before_jobs(load(run))
 
 
 def renamed_reads(run: Run, name: str, change: Callable[[int, bytes], bytes]) -> None:
@@ -1134,12 +1140,12 @@ def test_the_same_reads_in_two_lanes(run: Run) -> None:
     renamed_reads(run, "other_R1.fastq.gz", lambda number, line: line)
     place = "units.tsv, NA12878.lane_2, column fq1: other_R1.fastq.gz of NA12878.lane_2 begins with the same reads as"
     with pytest.raises(InputError, match=f"{place} NA12878_R1.fastq.gz of NA12878.lane_1, by their names and bases"):
-        config.check_first_reads(load(run))
+        check_first_reads(load(run))
     for mate in "12":  # the names of a simulator in both lanes
         renamed_reads(
             run, f"other_R{mate}.fastq.gz", lambda number, line: line[::-1].strip() + b"\n" if number == 1 else line
         )
-    config.check_first_reads(load(run))
+    check_first_reads(load(run))
 
 
 def test_the_same_reads_in_two_alignments(run: Run) -> None:
@@ -1169,10 +1175,10 @@ def test_the_same_reads_in_two_alignments(run: Run) -> None:
             f"lane_2, column bam: b.bam of NA12878.lane_2 begins with the same reads as {other} of NA12878.lane_1"
         )
         with pytest.raises(InputError, match=expected):
-            config.check_first_reads(load(run))
+            check_first_reads(load(run))
         run.units[1]["bam"] = "other.bam"
         run.write()
-        config.check_first_reads(load(run))
+        check_first_reads(load(run))
 
 
 @pytest.mark.parametrize("marks", [(b"/1", b"/2"), (b" 1:N:0:ACGT", b" 2:N:0:ACGT")])
@@ -1184,14 +1190,14 @@ def test_mates_in_exchanged_columns(marks: tuple[bytes, bytes], run: Run) -> Non
             f"NA12878_R{mate}.fastq.gz",
             lambda number, line, mark=mark: line if number else line.split()[0] + mark + b"\n",
         )
-    config.check_first_reads(load(run))
+    check_first_reads(load(run))
     set_unit(fq1="NA12878_R2.fastq.gz", fq2="NA12878_R1.fastq.gz")(run)
     run.write()
     with pytest.raises(
         InputError,
         match=r"fq1: by their names the reads of NA12878_R2.fastq\.gz are second.*first mates; exchange fq1 and fq2",
     ):
-        config.check_first_reads(load(run))
+        check_first_reads(load(run))
 
 
 def test_mates_of_another_run(run: Run) -> None:
@@ -1200,7 +1206,7 @@ def test_mates_of_another_run(run: Run) -> None:
     with pytest.raises(
         InputError, match=r"lane_1, column fq1: the first read of .* and that of \S+ other; give the two"
     ):
-        config.check_first_reads(load(run))
+        check_first_reads(load(run))
 
 
 def test_umis_of_a_bam_are_looked_at_before_any_job(run: Run) -> None:
@@ -1214,9 +1220,9 @@ def test_umis_of_a_bam_are_looked_at_before_any_job(run: Run) -> None:
                 record.query_name, record.query_sequence, record.flag = name, "ACGT", 4
                 stream.write(record)
         if names[1] != "r2":
-            config.check_before_jobs(load(run))
+            check_before_jobs(load(run))
     with pytest.raises(InputError, match=r"column bam: r.bam: align.umi: read 2 \(r2\) has no UMI"):
-        config.check_before_jobs(load(run))
+        check_before_jobs(load(run))
 
 
 def test_an_indexed_table_is_not_read(run: Run) -> None:
@@ -1231,4 +1237,4 @@ def test_an_indexed_table_is_not_read(run: Run) -> None:
     set_key("report.truth.vcf", "truth.vcf.gz")(run)
     run.write()
     with pytest.raises(InputError, match="none of its contigs, such as 'chr22', is in the reference"):
-        config.check_before_jobs(load(run))
+        check_before_jobs(load(run))

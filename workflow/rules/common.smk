@@ -36,6 +36,7 @@ from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
+from quire.run.before_jobs import check_before_jobs
 from quire.run.changed_inputs import keep_states, refuse_older
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
@@ -89,7 +90,7 @@ with ends_in_a_sentence():
     RUN = configuration.load(config, WORKFLOW / "schemas")
     INPUT_STATES = Path(RUN.settings["output"]) / ".checks/inputs.json"
     if workflow.is_main_process:
-        configuration.check_before_jobs(RUN)
+        check_before_jobs(RUN)
         # Here and not when a run starts: Snakemake starts none if it finds nothing to do.
         if {"--unlock", "--forceall", "-F", "--touch", "-t"}.isdisjoint(sys.argv):
             refuse_older(INPUT_STATES)

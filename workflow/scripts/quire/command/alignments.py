@@ -10,6 +10,7 @@ from quire.device.backend import look_for_card
 from quire.errors import InputError
 from quire.io.files import scratch_directory
 from quire.run import config
+from quire.run.before_jobs import check_before_jobs
 from quire.run.interrupts import loading
 from quire.run.schema import SCHEMAS, read_schema
 from quire.run.sheets import row_of
@@ -150,6 +151,6 @@ def checked_unit(parser: CommandParser, given: Namespace) -> tuple[dict[str, Any
     row |= {"sample": given.sample or given.output.stem, **dict(zip(columns, given.reads, strict=False))}
     samples, units = ([row_of(place, row, _SHEETS[name])] for name in ("samples", "units"))
     run = config.checked(settings, samples, units, {})
-    config.check_before_jobs(run)
+    check_before_jobs(run)
     unit: dict[str, Any] = run.units.to_dict("records")[0]
     return settings, unit

@@ -6,6 +6,7 @@ from pathlib import Path
 from quire.command.parser import CommandParser, run_command
 from quire.errors import InputError
 from quire.run import config
+from quire.run.before_jobs import check_before_jobs
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.schema import SCHEMAS
 from quire.sources import ROOT
@@ -50,6 +51,6 @@ def check(arguments: list[str]) -> None:
 
     with run_command():
         run = config.load(read_config_file(path), SCHEMAS)
-        config.check_before_jobs(run)
+        check_before_jobs(run)
         counts = f"(samples: {len(run.samples)}, units: {len(run.units)})"
         print(f"{path}: the configuration and its sheets are valid {counts}.")

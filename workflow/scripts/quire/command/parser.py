@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from quire.errors import InputError, QuireError
+from quire.errors import SENTENCE, InputError, QuireError
 from quire.index.construction import ensure_index, ensure_reference
 from quire.io.files import read_json
 from quire.io.sniff import require_fasta
 from quire.ledger import in_words
 from quire.run.inputs import require_file, require_text
 from quire.run.interrupts import end_interrupted
-from quire.run.job import SENTENCE, describe
+from quire.run.job import describe
 from quire.run.schema import SCHEMAS, complete_settings, read_schema, value_of
 
 log = logging.getLogger("quire")

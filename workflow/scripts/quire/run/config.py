@@ -8,44 +8,35 @@ two rows claim the same thing.
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas
 
-from quire.errors import InputError
-from quire.io import samtools
-from quire.io.bai import require_index_fits
-from quire.io.bed import require_names
-from quire.io.first_reads import (
-    examine,
-    first_names,
-    first_records,
-    require_as_declared,
-    require_mates,
-    require_umis_in_names,
-    require_umis_of_reads,
-)
+from quire.errors import InputError, Mistakes
 from quire.io.pedigree import read_pedigree
 from quire.io.ploidy import SEXES
 from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
-from quire.reference import Reference
-from quire.reference.construction import require_same_mask
 from quire.reference.storage import MANIFEST
-from quire.run.contig_names import check_contig_names, known_contigs
 from quire.run.copies import Remote
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
-from quire.run.inputs import listed_files, require_file, require_temporary_space, require_text, require_writable
+from quire.run.inputs import listed_files, require_file, require_text, require_writable
 from quire.run.remote import absent, with_copies
 from quire.run.schema import complete_settings, read_schema
-from quire.run.sheets import Row, first_repeat, read_sheets, says_yes
-from quire.sam import FLAG_SECOND_OF_PAIR, FLAG_SECONDARY, FLAG_SUPPLEMENTARY
+from quire.run.sheets import Row, read_sheets, repeats, says_yes
 
 STAGE_FOLDERS = ("inputs", "align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
-_FIRST_RECORDS = 1000  # records of a BAM or CRAM file whose names are checked
-_OTHERS = FLAG_SECOND_OF_PAIR | FLAG_SECONDARY | FLAG_SUPPLEMENTARY
+
+
+# Columns of units that name files, and what they must hold.
+_KINDS: dict[str, Callable[[str, str], None]] = {
+    "fq1": require_fastq,
+    "fq2": require_fastq,
+    "fq_umi": require_fastq,
+    "bam": require_alignments,
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,10 @@ class Configuration:
 
 
 def load(raw: Mapping[str, Any], schemas: Path) -> Configuration:
-    """Validate a configuration, as Snakemake read it, and its sheets; raise InputError for the first problem."""
+    """Validate a configuration, as Snakemake read it, and its sheets; raise InputError for all mistakes of a pass.
+
+    The passes are the keys, the sheets, and the meaning of both: each needs the one before.
+    """
     settings = complete_settings(raw, read_schema(schemas / "config.schema.yaml"))
     samples, units = read_sheets(raw, settings, schemas)
     return checked(settings, samples, units, with_copies(settings, units))
@@ -82,36 +76,21 @@ def checked(
     settings: dict[str, Any], samples: list[Row], units: list[Row], remote: Mapping[str, Remote]
 ) -> Configuration:
     """Check settings and the rows of both sheets for meaning; raise InputError as `load` does."""
-    check_reference(settings, remote)
-    check_samples(samples, units, settings)
-    check_units(units, settings, remote)
-    check_regions_and_truth(settings, [row.values["sample"] for row in samples])
-    check_pedigree(settings, {row.values["sample"]: SEXES[row.values["sex"].lower()] for row in samples})
-    check_exact_tools(settings)
-    check_output(settings)
+    with Mistakes() as mistakes:
+        mistakes.check(check_reference, settings, remote)
+        mistakes.check(check_samples, samples, units, settings)
+        mistakes.check(check_units, units, settings, remote)
+        mistakes.check(check_regions_and_truth, settings, [row.values["sample"] for row in samples])
+        sexes = {row.values["sample"]: SEXES[row.values["sex"].lower()] for row in samples}
+        mistakes.check(check_pedigree, settings, sexes)
+        mistakes.check(check_exact_tools, settings)
+        mistakes.check(check_output, settings)
     metadata = {"samples": _metadata(samples, "sample"), "units": _metadata(units, "sample", "unit")}
     rows = [
         {**row.values, "ploidy": int(row.values["ploidy"]), "sex": SEXES[row.values["sex"].lower()]} for row in samples
     ]
     frame = pandas.DataFrame(rows, columns=None if rows else ["sample", "ploidy", "sex"])
     return Configuration(settings, frame, _units_frame(units), metadata, remote)
-
-
-def check_before_jobs(run: Configuration) -> None:
-    """Check, once per run and before any job, what requires reading files."""
-    require_temporary_space()
-    if absent(run.remote, fasta := run.settings["reference"]["fasta"]):
-        directory = Path(run.settings["reference"]["index_directory"])
-        if (directory / "reference" / MANIFEST).exists():
-            raise InputError(
-                f"reference.fasta: {directory} holds an index, but no copy of {run.remote[fasta].address}, from which "
-                "it would have been made; choose another index_directory, or remove that folder."
-            )
-    else:
-        check_index(run.settings)
-        check_contigs(run.settings)
-        check_contig_names(run.settings)
-    check_first_reads(run)
 
 
 def check_reference(settings: Mapping[str, Any], remote: Mapping[str, Remote]) -> None:
@@ -125,202 +104,176 @@ def check_reference(settings: Mapping[str, Any], remote: Mapping[str, Remote]) -
 
 def check_samples(samples: list[Row], units: list[Row], settings: Mapping[str, Any]) -> None:
     """Check that samples are named once, and that both sheets name the same samples."""
-    names = [row.values["sample"] for row in samples]
-    if repeated := first_repeat(samples, lambda row: row.values["sample"].casefold()):
-        first, second = repeated
-        same = first.values["sample"] == second.values["sample"]
-        detail = (
-            "is already" if same else f"and {first.values['sample']} differ only in upper and lower case; the first is"
-        )
-        raise InputError(
-            f"{second.place}: sample {second.values['sample']} {detail} in line {first.line}; rename or remove one."
-        )
-    for row in units:
-        if row.values["sample"] not in names:
-            raise InputError(
+    names = {row.values["sample"] for row in samples}
+    with_units = {row.values["sample"] for row in units}
+    taken = {f"{row.values['sample']}.{part}" for row in units for part in (row.values["unit"], "target")}
+    with Mistakes() as mistakes:
+        for first, second in repeats(samples, lambda row: row.values["sample"].casefold()):
+            same = first.values["sample"] == second.values["sample"]
+            detail = (
+                "is already"
+                if same
+                else f"and {first.values['sample']} differ only in upper and lower case; the first is"
+            )
+            mistakes.add(
+                f"{second.place}: sample {second.values['sample']} {detail} in line {first.line}; rename or remove one."
+            )
+        unknown = [row for row in units if row.values["sample"] not in names]
+        for row in unknown:
+            mistakes.add(
                 f"{row.place}: sample {row.values['sample']} is not in {settings['samples']}; "
                 "add it there or correct the name."
             )
-    with_units = {row.values["sample"] for row in units}
-    taken = {f"{row.values['sample']}.{part}" for row in units for part in (row.values["unit"], "target")}
-    for row in samples:
-        if row.values["sample"] in taken:
-            raise InputError(
-                f"{row.place}: files of sample {row.values['sample']} would have the names of files of another sample "
-                "(SAMPLE.UNIT or SAMPLE.target); rename it."
-            )
-        if row.values["sample"] not in with_units:
-            raise InputError(
-                f"{row.place}: sample {row.values['sample']} has no unit in {settings['units']}; "
-                "add its FASTQ files there or remove the sample."
-            )
+        for row in samples:
+            if row.values["sample"] in taken:
+                mistakes.add(
+                    f"{row.place}: files of sample {row.values['sample']} would have the names of files of another "
+                    "sample (SAMPLE.UNIT or SAMPLE.target); rename it."
+                )
+            # One of the unknown names may be meant for this sample.
+            if row.values["sample"] not in with_units and not unknown:
+                mistakes.add(
+                    f"{row.place}: sample {row.values['sample']} has no unit in {settings['units']}; "
+                    "add its FASTQ files there or remove the sample."
+                )
 
 
 def check_units(units: list[Row], settings: Mapping[str, Any], remote: Mapping[str, Remote]) -> None:
     """Check that units are named once, and that each of their files exists, has the right kind and is used once."""
-    if repeated := first_repeat(units, lambda row: (row.values["sample"], row.values["unit"].casefold())):
-        first, second = repeated
-        name = f"{second.values['sample']}.{second.values['unit']}"
-        case = "" if first.values["unit"] == second.values["unit"] else ", apart from upper and lower case"
+    with Mistakes() as mistakes:
+        repeated = set[int]()
+        for first, second in repeats(units, lambda row: (row.values["sample"], row.values["unit"].casefold())):
+            name = f"{second.values['sample']}.{second.values['unit']}"
+            case = "" if first.values["unit"] == second.values["unit"] else ", apart from upper and lower case"
+            mistakes.add(
+                f"{second.place}: unit {name} is already in line {first.line}{case}; give each unit its own name."
+            )
+            repeated.add(second.line)
+        fasta = settings["reference"]["fasta"]
+        seen = {_identity(fasta): "reference.fasta"} if os.path.exists(fasta) else {}
+        for row in units:
+            if row.line not in repeated:  # such a row may be a copy of the first, with its files
+                mistakes.check(_check_unit, row, settings, remote, seen)
+
+
+def _check_unit(
+    row: Row, settings: Mapping[str, Any], remote: Mapping[str, Remote], seen: dict[tuple[int, int], str]
+) -> None:
+    """Check the columns of a unit, and then each of its files."""
+    _check_columns(row, settings)
+    with Mistakes() as mistakes:
+        for column, require in _KINDS.items():
+            for path in listed_files(row.values[column]):
+                if not absent(remote, path):
+                    mistakes.check(_check_file, row, column, path, require, seen)
+
+
+def _check_columns(row: Row, settings: Mapping[str, Any]) -> None:
+    """Check that the columns of a unit that name files fit together."""
+    unit = f"{row.values['sample']}.{row.values['unit']}"
+    fq1, fq2, fq_umi, bam = (listed_files(row.values[column]) for column in _KINDS)
+    if bool(fq1) == bool(bam):
+        both = ("both {fq1} and {bam}" if bam else "neither {fq1} nor {bam}").format(**row.names)
+        raise InputError(f"{row.place}: {both} name files of {unit}; give its reads in one of the two columns.")
+    if bam and (given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)):
+        raise InputError(f"{row.place}: {given} is given, which does not apply to bam; leave it empty.")
+    if fq2 and says_yes(row.values["interleaved"]):
+        raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
+    if fq2 and len(fq1) != len(fq2):
         raise InputError(
-            f"{second.place}: unit {name} is already in line {first.line}{case}; give each unit its own name."
+            f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs a file "
+            "of second mates, in the same order."
         )
-    if not units:
-        return
-    fasta = settings["reference"]["fasta"]
-    seen: dict[tuple[int, int], str] = {} if absent(remote, fasta) else {_identity(fasta): "reference.fasta"}
-    for row in units:
-        unit = f"{row.values['sample']}.{row.values['unit']}"
-        columns = ("fq1", "fq2", "fq_umi", "bam")
-        fq1, fq2, fq_umi, bam = (listed_files(row.values[column]) for column in columns)
-        if bool(fq1) == bool(bam):
-            both = ("both {fq1} and {bam}" if bam else "neither {fq1} nor {bam}").format(**row.names)
-            raise InputError(f"{row.place}: {both} name files of {unit}; give its reads in one of the two columns.")
-        if bam and (
-            given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)
-        ):
-            raise InputError(f"{row.place}: {given} is given, which does not apply to bam; leave it empty.")
-        if fq2 and says_yes(row.values["interleaved"]):
-            raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
-        if fq2 and len(fq1) != len(fq2):
-            raise InputError(
-                f"{row.place}: fq1 names {len(fq1)} files and fq2 {len(fq2)}; each file of first mates needs a file "
-                "of second mates, in the same order."
-            )
-        if bool(fq_umi) != (settings["align"]["umi"] == "file"):
-            said = (
-                f"{unit} has no file in fq_umi, and align.umi is file; name its FASTQ of UMIs"
-                if settings["align"]["umi"] == "file"
-                else "fq_umi is given, and align.umi is not file; set align.umi: file in the configuration"
-            )
-            raise InputError(f"{row.place}: {said}.")
-        if fq_umi and len(fq1) != len(fq_umi):
-            raise InputError(
-                f"{row.place}: fq1 names {len(fq1)} files and fq_umi {len(fq_umi)}; each file of reads needs a file "
-                "of UMIs, in the same order."
-            )
-        for column, paths, require in (
-            ("fq1", fq1, require_fastq),
-            ("fq2", fq2, require_fastq),
-            ("fq_umi", fq_umi, require_fastq),
-            ("bam", bam, require_alignments),
-        ):
-            for path in paths:
-                where = f"{row.place}, column {row.names[column]}"
-                if absent(remote, path):
-                    continue
-                require_file(path, where)
-                require(path, where)
-                here = f"{row.names[column]} of {unit}"
-                if _identity(path) in seen:
-                    other = seen[_identity(path)]
-                    raise InputError(f"{row.place}: {path} is given as {here} but is the same file as {other}.")
-                seen[_identity(path)] = here
+    if bool(fq_umi) != (settings["align"]["umi"] == "file"):
+        said = (
+            f"{unit} has no file in fq_umi, and align.umi is file; name its FASTQ of UMIs"
+            if settings["align"]["umi"] == "file"
+            else "fq_umi is given, and align.umi is not file; set align.umi: file in the configuration"
+        )
+        raise InputError(f"{row.place}: {said}.")
+    if fq_umi and len(fq1) != len(fq_umi):
+        raise InputError(
+            f"{row.place}: fq1 names {len(fq1)} files and fq_umi {len(fq_umi)}; each file of reads needs a file "
+            "of UMIs, in the same order."
+        )
 
 
-def check_first_reads(run: Configuration) -> None:
-    """Check that the first reads of every file match their declaration, and are those of one unit of a sample."""
-    umis_in_names = run.settings["align"]["umi"] == "name"
-    seen = dict[Any, str]()
-    units_of = run.units["sample"].value_counts()
-    for unit in run.units.to_dict("records"):
-        if absent(run.remote, *unit["fq1"], *unit["fq2"], *unit["fq_umi"], *unit["bam"]):
-            continue
-        what = f"{run.settings['units']}, {unit['sample']}.{unit['unit']}, column"
-        for column in ("fq1", "fq2", "bam"):
-            for path in unit[column]:
-                if column == "bam":  # takes half a second
-                    own = _first_of_alignments(path) if max(units_of[unit["sample"]], len(unit["bam"])) > 1 else []
-                else:
-                    declared = unit["interleaved"], unit["qualities"], bool(unit["fq2"]), f"{what} {column}"
-                    require_as_declared(path, *declared)
-                    own = [(name.decode("latin-1"), bases.decode("latin-1")) for name, _, bases in first_records(path)]
-                place = f"{path} of {unit['sample']}.{unit['unit']}"
-                records = unit["sample"], tuple(own)
-                if own and (other := seen.setdefault(records, place)) != place:
-                    raise InputError(
-                        f"{what} {column}: {place} begins with the same reads as {other}, by their names and bases; "
-                        "give each read once, or all but one copy would be duplicates."
-                    )
-        for first, second in zip(unit["fq1"], unit["fq2"], strict=False):
-            require_mates(first, second, f"{what} fq1")
-        for path in unit["fq1"] if umis_in_names else ():
-            require_umis_in_names(path, first_names(path)[:: 1 + unit["interleaved"]], f"{what} fq1")
-        for path in unit["bam"] if umis_in_names else ():
-            names = [row[0] for row in samtools.first_rows(Path(path), _FIRST_RECORDS)]
-            require_umis_in_names(path, names, f"{what} bam")
-        for reads, path in zip(unit["fq1"], unit["fq_umi"], strict=False):
-            require_umis_of_reads(path, reads, unit["interleaved"], f"{what} fq_umi")
-    for search in run.settings["complete"]:
-        if examine(search["reads"]).phred64:
-            raise InputError(
-                f"complete {search['name']}, reads: {search['reads']} has Phred+64 qualities; "
-                "convert it with `seqtk seq -Q64 -V` and give that."
-            )
-
-
-def _first_of_alignments(path: str) -> list[tuple[str, str]]:
-    """Return names and bases of the first reads as `first_records` does, without second mates; empty if unreadable."""
-    rows = [row for row in samtools.first_rows(Path(path), 40, "0x203") if not int(row[1]) & _OTHERS]
-    return [(row[0], row[9]) for row in rows[:10] if row[9].strip("N*")]
+def _check_file(
+    row: Row, column: str, path: str, require: Callable[[str, str], None], seen: dict[tuple[int, int], str]
+) -> None:
+    """Check a file of a unit, and that it is not among those `seen` before, to which it is added."""
+    where = f"{row.place}, column {row.names[column]}"
+    require_file(path, where)
+    require(path, where)
+    here = f"{row.names[column]} of {row.values['sample']}.{row.values['unit']}"
+    if other := seen.get(_identity(path)):
+        raise InputError(f"{row.place}: {path} is given as {here} but is the same file as {other}.")
+    seen[_identity(path)] = here
 
 
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
     """Check that the files of `rescore` and `report.truth` exist and that the truth set is specified completely."""
-    truth = settings["report"]["truth"]
-    if truth["vcf"] and not samples:
-        raise InputError(
-            "configuration: report.truth.vcf is given without samples; name their sheets in samples and units."
-        )
-    for key in ("bed", "sample"):
-        if truth[key] and not truth["vcf"]:
-            raise InputError(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
-    if truth["sample"] and truth["sample"] not in samples:
-        raise InputError(f"configuration: report.truth.sample {truth['sample']} is not in {settings['samples']}.")
-    least, most = (settings["callable"][f"{key}_depth"] for key in ("minimum", "maximum"))
-    if most and not 1 <= least <= most:
-        raise InputError(
-            f"configuration: callable.maximum_depth is {most} and callable.minimum_depth {least}; set a minimum "
-            "depth from 1 to the maximum."
-        )
-    if settings["rescore"]["emit"] != "variants" and not settings["rescore"]["gvcf"]:
-        raise InputError(
-            "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: true."
-        )
-    bands = [int(bound) for bound in settings["rescore"]["gq_bands"].split(",") if bound]
-    if bands and (bands != sorted(set(bands)) or not settings["rescore"]["gvcf"]):
-        raise InputError("configuration: rescore.gq_bands needs ascending numbers, and rescore.gvcf: true.")
-    if settings["rescore"]["pool_support"] and settings["rescore"]["gvcf"]:
-        raise InputError("configuration: rescore.pool_support is for samples called together; set rescore.gvcf: false.")
-    for path in settings["rescore"]["more_gvcfs"]:
-        if not settings["rescore"]["gvcf"]:
-            raise InputError("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")
-        require_file(path, "rescore.more_gvcfs")
-    named = {
-        "reference.mask": settings["reference"]["mask"],
-        "rescore.intervals": settings["rescore"]["intervals"],
-        "rescore.ploidy_regions": settings["rescore"]["ploidy_regions"],
-        "rescore.alleles": settings["rescore"]["alleles"],
-        "annotate.gff3": settings["annotate"]["gff3"],
-        "report.known_sites": settings["report"]["known_sites"],
-        "report.truth.vcf": truth["vcf"],
-        "report.truth.bed": truth["bed"],
-    }
-    for key, path in named.items():
-        if path:
-            require_file(path, key)
-    for key in ("rescore.alleles", "report.known_sites", "report.truth.vcf"):
-        if named[key]:
-            require_variants(named[key], key)
-    if named["annotate.gff3"]:
-        require_features(named["annotate.gff3"], "annotate.gff3")
-    annotate = settings["annotate"]
+    rescore, truth, annotate = settings["rescore"], settings["report"]["truth"], settings["annotate"]
+    with Mistakes() as mistakes:
+        if truth["vcf"] and not samples:
+            mistakes.add(
+                "configuration: report.truth.vcf is given without samples; name their sheets in samples and units."
+            )
+        for key in ("bed", "sample"):
+            if truth[key] and not truth["vcf"]:
+                mistakes.add(f"configuration: report.truth.{key} is given without report.truth.vcf; name the VCF too.")
+        if truth["sample"] and truth["sample"] not in samples:
+            mistakes.add(f"configuration: report.truth.sample {truth['sample']} is not in {settings['samples']}.")
+        least, most = (settings["callable"][f"{key}_depth"] for key in ("minimum", "maximum"))
+        if most and not 1 <= least <= most:
+            mistakes.add(
+                f"configuration: callable.maximum_depth is {most} and callable.minimum_depth {least}; set a minimum "
+                "depth from 1 to the maximum."
+            )
+        if rescore["emit"] != "variants" and not rescore["gvcf"]:
+            mistakes.add(
+                "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: "
+                "true."
+            )
+        bands = [int(bound) for bound in rescore["gq_bands"].split(",") if bound]
+        if bands and (bands != sorted(set(bands)) or not rescore["gvcf"]):
+            mistakes.add("configuration: rescore.gq_bands needs ascending numbers, and rescore.gvcf: true.")
+        if rescore["pool_support"] and rescore["gvcf"]:
+            mistakes.add("configuration: rescore.pool_support is for samples called together; set rescore.gvcf: false.")
+        if rescore["more_gvcfs"] and not rescore["gvcf"]:
+            mistakes.add("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")
+        for path in rescore["more_gvcfs"]:
+            mistakes.check(require_file, path, "rescore.more_gvcfs")
+        for key, path, require in (
+            ("reference.mask", settings["reference"]["mask"], None),
+            ("rescore.intervals", rescore["intervals"], None),
+            ("rescore.ploidy_regions", rescore["ploidy_regions"], None),
+            ("rescore.alleles", rescore["alleles"], require_variants),
+            ("annotate.gff3", annotate["gff3"], require_features),
+            ("report.known_sites", settings["report"]["known_sites"], require_variants),
+            ("report.truth.vcf", truth["vcf"], require_variants),
+            ("report.truth.bed", truth["bed"], None),
+        ):
+            if path:
+                mistakes.check(_check_named, path, key, require)
+        mistakes.check(_check_annotator, annotate)
+
+
+def _check_annotator(annotate: Mapping[str, Any]) -> None:
+    """Check the options and the database of the program that annotates, if there is one."""
     if file := {"snpeff": "snpEffectPredictor.bin", "vep": "info.txt"}.get(annotate["program"]):
         try:
             shlex.split(annotate["options"])
         except ValueError as error:
             raise InputError(f"annotate.options: cannot be split into words ({error}); close the quotes.") from None
         require_file(os.path.join(annotate["database_directory"], annotate["database"], file), "annotate.database")
+
+
+def _check_named(path: str, key: str, require: Callable[[str, str], None] | None) -> None:
+    """Check that the file of a key exists and has the kind that `require` requires."""
+    require_file(path, key)
+    if require:
+        require(path, key)
 
 
 def check_pedigree(settings: Mapping[str, Any], samples: Mapping[str, str]) -> None:
@@ -346,24 +299,6 @@ def check_output(settings: Mapping[str, Any]) -> None:
     # A finished index may lie in a folder that only its owner can write; missing pages are then an error of the job.
     if not os.path.exists(index / "reference" / MANIFEST):
         require_writable(index, "reference.index_directory")
-
-
-def check_index(settings: Mapping[str, Any]) -> None:
-    """Check that an existing packed reference is intact, of this FASTA and masked alike; it would be overwritten."""
-    directory = Path(settings["reference"]["index_directory"]) / "reference"
-    if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
-        packed = Reference.open(directory, settings["reference"]["fasta"], verify=False)
-        require_same_mask(directory, packed.manifest, settings["reference"]["mask"])
-
-
-def check_contigs(settings: Mapping[str, Any]) -> None:
-    """Check that all steps can handle the contigs' names and lengths, if known before the reference is packed."""
-    if not settings["samples"]:
-        return
-    contigs = known_contigs(settings)
-    require_names(contigs)
-    align = settings["align"]
-    require_index_fits(align["format"], align["index_format"], list(contigs), list(contigs.values()))
 
 
 def _identity(path: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pysam
 
-from quire.errors import InputError
+from quire.errors import InputError, Mistakes
 from quire.io.bam.index import find_index, open_index
 from quire.io.bed import other_name, read_bed
 from quire.io.files import htslib_path, open_input, read_errors
@@ -40,14 +40,9 @@ def check_contig_names(settings: Mapping[str, Any]) -> None:
     if not given or not settings["samples"]:
         return
     lengths = contig_lengths(settings)
-    for key, path in given.items():
-        if key in BEDS:
-            try:
-                BEDS[key](path, lengths)
-            except InputError as error:
-                raise InputError(f"{key}: {error}") from None
-        else:
-            _require_one_known(key, path, lengths)
+    with Mistakes() as mistakes:
+        for key, path in given.items():
+            mistakes.check(_check_bed if key in BEDS else _require_one_known, key, path, lengths)
 
 
 def contig_lengths(settings: Mapping[str, Any]) -> dict[str, int]:
@@ -74,6 +69,13 @@ def contigs_of_index(fasta: str) -> dict[str, int]:
         return {row[0]: int(row[1]) for row in rows}
     except (OSError, ValueError, IndexError):
         return {}
+
+
+def _check_bed(key: str, path: str, lengths: Mapping[str, int]) -> None:
+    try:
+        BEDS[key](path, lengths)
+    except InputError as error:
+        raise InputError(f"{key}: {error}") from None
 
 
 def _require_one_known(key: str, path: str, contigs: Collection[str]) -> None:

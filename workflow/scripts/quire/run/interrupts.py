@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NoReturn
 
-from quire.run.job import SENTENCE
+from quire.errors import SENTENCE
 from quire.start import begin_imports, end_imports
 
 STATUS = 130  # 128 plus the signal's number, as in shells

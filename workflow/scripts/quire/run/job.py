@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from quire.errors import MEMORY, QuireError
+from quire.errors import MEMORY, SENTENCE, QuireError
 from quire.run.changed_inputs import changed_input
 from quire.start import RUN, end_imports
 from quire.time_spent import seconds_of_process
@@ -33,7 +33,6 @@ _LESS_MEMORY = {
     "index_page": "set reference.page_size to a smaller number",
 }
 LINE = "%(asctime)s.%(msecs)03d %(name)s %(message)s"  # of a log; `quire.progress.DONE` matches some lines
-SENTENCE = "quire: error: "  # beginning of the last line of a failed job's log, after the time
 # No job failed.
 STOPPED = f"{SENTENCE}the run was stopped; the results of finished jobs are kept, and the same command does the rest."
 NO_THREAD = "can't start new thread"  # Python's words, in a RuntimeError

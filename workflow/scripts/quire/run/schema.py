@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from quire.errors import InputError
+from quire.errors import InputError, Mistakes
 from quire.run.inputs import require_text
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas"
@@ -53,10 +53,13 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
     if needs_no_reference:
         settings["reference"] = _with_defaults({"fasta": "-"}, schema["properties"]["reference"])
     errors = sorted(jsonschema.Draft202012Validator(schema).iter_errors(settings), key=lambda error: list(error.path))
-    if errors:
-        raise InputError(f"configuration: {_sentence(errors[0])}; config/README.md explains every key.")
-    for place, text in _texts(settings, ""):
-        require_text(text, f"configuration: {place}")
+    with Mistakes() as mistakes:
+        for error in errors:
+            for sentence in _sentences(error):
+                mistakes.add(f"configuration: {sentence}; config/README.md explains every key.")
+    with Mistakes() as mistakes:
+        for place, text in _texts(settings, ""):
+            mistakes.check(require_text, text, f"configuration: {place}")
     reference = settings["reference"]
     if needs_no_reference:
         reference["fasta"] = ""
@@ -133,18 +136,24 @@ def _as_typed(value: Any, types: str | list[str]) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _sentences(error: jsonschema.ValidationError) -> list[str]:
+    """Return sentence parts that say what is wrong with a value, or with each key of a block, and where."""
+    if error.validator == "additionalProperties":
+        known = error.schema["properties"]
+        return [
+            f"the key {_place([*error.absolute_path, unknown])} is unknown (known here: {', '.join(known)})"
+            + (f"; its nearest is {meant}" if (meant := nearest(str(unknown), known)) else "")
+            for unknown in sorted(set(error.instance) - set(known), key=str)
+        ]
+    if error.validator == "required":
+        missing = [key for key in error.validator_value if key not in error.instance]
+        return [f"the key {_place([*error.absolute_path, key])} is missing" for key in missing]
+    return [_sentence(error)]
+
+
 def _sentence(error: jsonschema.ValidationError) -> str:
     """Return a sentence part that says what is wrong with a value, and where."""
     place = _place(error.absolute_path)
-    if error.validator == "additionalProperties":
-        unknown = sorted(set(error.instance) - set(error.schema["properties"]), key=str)[0]
-        known = ", ".join(error.schema["properties"])
-        meant = nearest(str(unknown), error.schema["properties"])
-        hint = f"; its nearest is {meant}" if meant else ""
-        return f"the key {_place([*error.absolute_path, unknown])} is unknown (known here: {known}){hint}"
-    if error.validator == "required":
-        missing = next(key for key in error.validator_value if key not in error.instance)
-        return f"the key {_place([*error.absolute_path, missing])} is missing"
     if error.validator == "enum":
         return f"{place} is {error.instance!r} and must be one of {', '.join(map(str, error.validator_value))}"
     if error.validator in ("type", "pattern") and "examples" in error.schema:

@@ -9,14 +9,14 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 
-from quire.errors import InputError
+from quire.errors import InputError, Mistakes
 from quire.run.exact_tools import EXACT_TOOLS
 from quire.run.inputs import require_text
 from quire.run.schema import SHEETS, as_spelled, nearest, read_schema
@@ -95,7 +95,10 @@ def read_sheets(raw: Mapping[str, Any], settings: dict[str, Any], schemas: Path)
                 f"configuration: {key} is empty; name the sheet, or for a run of the exact tools alone leave samples "
                 f"and units both empty and name a search in {', '.join(EXACT_TOOLS)}."
             )
-    return read_sheet(settings["samples"], of_samples), read_sheet(settings["units"], of_units)
+    with Mistakes() as mistakes:
+        samples = mistakes.check(read_sheet, settings["samples"], of_samples)
+        units = mistakes.check(read_sheet, settings["units"], of_units)
+    return samples, units
 
 
 def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
@@ -106,29 +109,28 @@ def read_sheet(path: str, schema: Mapping[str, Any]) -> list[Row]:
     name resembles that of a missing column is refused.
 
     Raises:
-        InputError: the sheet is missing, is not such a table, or has wrong columns, no rows or a value that the schema
-            does not allow; the message names the line.
+        InputError: the sheet is missing, is not such a table, or has wrong columns, no rows or values that the schema
+            does not allow; the message names the lines.
     """
     (_, header), *lines = _read_table(path, schema["required"])
     names = _names_of(header, list(schema["properties"]))
     _check_header(path, header, names, schema["required"])
     rows, units = list[Row](), Counter[str]()
-    for line, fields in lines:
-        given = dict(itertools.zip_longest(header, fields, fillvalue=""))
-        if not any(given.values()):
-            continue
-        parts = {column: schema["properties"].get(column, {}) for column in names}
-        values = {
-            column: as_spelled(given.get(names[column]) or part.get("default", ""), part)
-            for column, part in parts.items()
-        }
-        metadata = {column: value for column, value in given.items() if column not in names.values()}
-        row = Row(path, line, values, metadata, names)
-        units[values["sample"]] += 1
-        if row.of_another_program:
-            _translate(row, units[values["sample"]])
-        _check_values(row, schema)
-        rows.append(row)
+    with Mistakes() as mistakes:
+        for line, fields in lines:
+            given = dict(itertools.zip_longest(header, fields, fillvalue=""))
+            if not any(given.values()):
+                continue
+            parts = {column: schema["properties"].get(column, {}) for column in names}
+            values = {
+                column: as_spelled(given.get(names[column]) or part.get("default", ""), part)
+                for column, part in parts.items()
+            }
+            metadata = {column: value for column, value in given.items() if column not in names.values()}
+            row = Row(path, line, values, metadata, names)
+            units[values["sample"]] += 1
+            mistakes.check(_check_row, row, units[values["sample"]], schema)
+            rows.append(row)
     if not rows:
         raise InputError(f"{path}: the sheet has a header and no rows; add one row for each sample or unit.")
     return rows
@@ -162,14 +164,13 @@ def row_of(path: str, given: Mapping[str, str], schema: Mapping[str, Any]) -> Ro
     return row
 
 
-def first_repeat(rows: list[Row], key: Callable[[Row], Hashable]) -> tuple[Row, Row] | None:
-    """Return the first two rows with the same key, or None."""
+def repeats(rows: list[Row], key: Callable[[Row], Hashable]) -> Iterator[tuple[Row, Row]]:
+    """Yield each row whose key an earlier row has, after the first row with that key."""
     seen: dict[Hashable, Row] = {}
     for row in rows:
         other = seen.setdefault(key(row), row)
         if other is not row:
-            return other, row
-    return None
+            yield other, row
 
 
 def _names_of(header: list[str], columns: list[str]) -> dict[str, str]:
@@ -218,12 +219,14 @@ def _read_table(path: str, required: list[str]) -> list[tuple[int, list[str]]]:
         raise InputError(f"{path}: the sheet is empty; its first line must name the columns.")
     lines[0] = lines[0][0], lines[0][1].removeprefix("#")
     is_csv = "," in lines[0][1] and "\t" not in lines[0][1]
-    table = [(number, _fields(line, is_csv, f"{path}, line {number}")) for number, line in lines]
-    for number, fields in table:
-        if len(fields) > len(table[0][1]):
-            raise InputError(f"{path}, line {number}: the row has more fields than the header; remove the extra one.")
-        for field in fields:
-            require_text(field, f"{path}, line {number}: the row")
+    with Mistakes() as mistakes:
+        table = [(number, mistakes.check(_fields, line, is_csv, f"{path}, line {number}")) for number, line in lines]
+    with Mistakes() as mistakes:
+        for number, fields in table:
+            if len(fields) > len(table[0][1]):
+                mistakes.add(f"{path}, line {number}: the row has more fields than the header; remove the extra one.")
+            for field in fields:
+                mistakes.check(require_text, field, f"{path}, line {number}: the row")
     return table
 
 
@@ -246,35 +249,47 @@ def _check_header(path: str, header: list[str], names: Mapping[str, str], requir
             f"{path}: the columns are not separated by tabs or commas; save the sheet as tab-separated text or CSV."
         )
     lacking = [column for column in known if column not in header]
-    for column in header:
-        meant = _OTHER_NAMES.get(re.sub("[^a-z0-9]", "", column.lower()))
-        if meant in lacking and column not in known:
-            raise InputError(f"{path}: the column {column} is unknown; did you mean {meant}?")
-        if not column:
-            raise InputError(f"{path}: a column has no name; name it or remove it (known: {', '.join(known)}).")
-        if column not in known and column not in _NOT_USED and (alike := nearest(column, lacking)):
-            raise InputError(
-                f"{path}: the column {column} is unknown; correct it to {alike}, or give a column of your own a name "
-                "that is less like it."
-            )
-        if header.count(column) > 1:
-            raise InputError(f"{path}: the column {column} occurs twice in the header; remove one.")
-    for column in (names[column] for column in required if names[column] != "lane"):
-        if column not in header:
-            raise InputError(f"{path}: the column {column} is missing; the first line must name the columns.")
+    found = set[str]()  # missing columns that a misspelled one stands for
+    with Mistakes() as mistakes:
+        for column in header:
+            meant = _OTHER_NAMES.get(re.sub("[^a-z0-9]", "", column.lower()))
+            if meant in lacking and column not in known:
+                mistakes.add(f"{path}: the column {column} is unknown; did you mean {meant}?")
+                found.add(meant)
+            elif not column:
+                mistakes.add(f"{path}: a column has no name; name it or remove it (known: {', '.join(known)}).")
+            elif column not in known and column not in _NOT_USED and (alike := nearest(column, lacking)):
+                mistakes.add(
+                    f"{path}: the column {column} is unknown; correct it to {alike}, or give a column of your own a "
+                    "name that is less like it."
+                )
+                found.add(alike)
+            elif header.count(column) > 1:
+                mistakes.add(f"{path}: the column {column} occurs twice in the header; remove one.")
+        for column in (names[column] for column in required if names[column] != "lane"):
+            if column not in header and column not in found:
+                mistakes.add(f"{path}: the column {column} is missing; the first line must name the columns.")
+
+
+def _check_row(row: Row, number: int, schema: Mapping[str, Any]) -> None:
+    """Translate a row of another program's sheet, the sample's row of this number, and check its values."""
+    if row.of_another_program:
+        _translate(row, number)
+    _check_values(row, schema)
 
 
 def _check_values(row: Row, schema: Mapping[str, Any]) -> None:
-    for column, part in schema["properties"].items():
-        value, column = row.values[column], row.names.get(column, column)
-        if jsonschema.Draft202012Validator(part).is_valid(value):
-            continue
-        if not value:
-            raise InputError(f"{row.place}: the column {column} is empty.")
-        if "enum" in part:
-            raise InputError(f"{row.place}: {column} {value!r} is not one of {', '.join(part['enum'])}.")
-        allowed = part["errorMessage"]
-        raise InputError(f"{row.place}: {column} {value!r} {allowed}.")
+    with Mistakes() as mistakes:
+        for column, part in schema["properties"].items():
+            value, column = row.values[column], row.names.get(column, column)
+            if jsonschema.Draft202012Validator(part).is_valid(value):
+                continue
+            if not value:
+                mistakes.add(f"{row.place}: the column {column} is empty.")
+            elif "enum" in part:
+                mistakes.add(f"{row.place}: {column} {value!r} is not one of {', '.join(part['enum'])}.")
+            else:
+                mistakes.add(f"{row.place}: {column} {value!r} {part['errorMessage']}.")
 
 
 def leftover_lines(output: Path, units: Mapping[str, Collection[str]]) -> list[str]:

@@ -16,8 +16,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from quire.errors import QuireError
-from quire.run.job import SENTENCE
+from quire.errors import SENTENCE, QuireError
 
 SECONDS = float(os.environ.get("QUIRE_SLURM_SECONDS", 30))  # time for an answer
 MOST_SECONDS = 20 * SECONDS  # without any answer, after which a run ends
