@@ -42,16 +42,32 @@ def test_without_kept_states_nothing_is_compared(reads: str, monkeypatch: pytest
 def test_an_older_file_is_put_in_the_place_of_an_input(reads: str) -> None:
     """Another file with an old date is refused until it is touched."""
     kept = Path(reads).with_name("inputs.json")
-    refuse_older(kept)
-    Path(reads).write_text("@a\nACGT\n+\nIIII\n")
-    os.utime(reads, (500, 500))
+    refuse_older(kept, [reads])
+    replace_by_older(reads)
     with pytest.raises(InputError, match=r"reads\.fq: was replaced since the last run by a file that is older"):
-        refuse_older(kept)
+        refuse_older(kept, [reads])
     os.utime(reads)
-    refuse_older(kept)
+    refuse_older(kept, [reads])
     Path(reads).unlink()
-    refuse_older(kept)
-    refuse_older(Path("no run before"))
+    refuse_older(kept, [reads])
+    refuse_older(Path("no run before"), [reads])
+
+
+def test_an_older_file_that_is_no_longer_read(reads: str) -> None:
+    """A file that is neither given now nor beside a given one is not refused, until a later run is given it again."""
+    kept = Path(reads).with_name("inputs.json")
+    replace_by_older(reads)
+    refuse_older(kept, ["", "bam", f"{reads}.gz"])
+    keep_states([], kept)
+    for given in (reads, reads.removesuffix(".fq"), f"{reads}:chr1"):
+        with pytest.raises(InputError, match="was replaced since the last run"):
+            refuse_older(kept, [given])
+
+
+def replace_by_older(path: str) -> None:
+    """Put another file with an old date in the place of an input."""
+    Path(path).write_text("@a\nACGT\n+\nIIII\n")
+    os.utime(path, (500, 500))
 
 
 def test_a_file_of_the_future(reads: str) -> None:

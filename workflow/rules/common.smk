@@ -44,7 +44,7 @@ from quire.run.inputs import require_words
 from quire.run.interrupts import block_ctrl_c_in_jobs, cancel_timers
 from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server
-from quire.run.schema import CALLER_KEYS, JOINT_KEYS
+from quire.run.schema import CALLER_KEYS, JOINT_KEYS, texts
 from quire.run.sheets import leftover_lines
 from quire.run.plan import lines_of_plan, named_settings
 from quire.run.short_log import shorten, watch
@@ -93,7 +93,8 @@ with ends_in_a_sentence():
         check_before_jobs(RUN)
         # Here and not when a run starts: Snakemake starts none if it finds nothing to do.
         if {"--unlock", "--forceall", "-F", "--touch", "-t"}.isdisjoint(sys.argv):
-            refuse_older(INPUT_STATES)
+            given = texts([RUN.settings, RUN.units.to_dict("records")], "")
+            refuse_older(INPUT_STATES, [text for _, text in given])
 
 SETTINGS = RUN.settings
 IMAGE = SETTINGS["container"]

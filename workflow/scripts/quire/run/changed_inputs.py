@@ -6,45 +6,51 @@ job compares them when it ends, so that results never mix two versions of a file
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from quire.errors import InputError
+from quire.errors import InputError, Mistakes
 from quire.io.files import read_json, write_json_atomic
 
 STATES = "QUIRE_INPUTS"  # environment variable with the file of `keep_states`, inherited by jobs, also on a cluster
 _AHEAD = 60 * 10**9  # nanoseconds by which the clock of a file server may be ahead
 
 
-def refuse_older(file: Path) -> None:
+def refuse_older(file: Path, named: Collection[str]) -> None:
     """Refuse inputs that were replaced since the last run by older files, for which Snakemake would keep the results.
 
-    `file` has the states that the last run kept (`keep_states`).
+    `file` has the states that earlier runs kept (`keep_states`). `named` are the files and other values that this run
+    is given; inputs that are none of these, nor beside one (.alt, .tbi), are not read.
 
     Raises:
-        InputError: such a file.
+        InputError: such files.
     """
     if not file.exists():
         return
     begun = file.stat().st_mtime_ns
-    for path, earlier in read_json(file).items():
-        state = _state(path)
-        # Whole seconds: a copy to another file system may lose the rest.
-        same = state and earlier and (state[0], state[1] // 10**9) == (earlier[0], earlier[1] // 10**9)
-        if state and not same and state[1] < begun:
-            raise InputError(
-                f"{path}: was replaced since the last run by a file that is older than its results, which Snakemake "
-                "would keep; run `touch` on it to use it, or repeat everything with --forceall."
-            )
+    with Mistakes() as mistakes:
+        for path, earlier in read_json(file).items():
+            state = _state(path)
+            # Whole seconds: a copy to another file system may lose the rest.
+            same = state and earlier and (state[0], state[1] // 10**9) == (earlier[0], earlier[1] // 10**9)
+            if state and not same and state[1] < begun and _is_read(path, named):
+                mistakes.add(
+                    f"{path}: was replaced since the last run by a file that is older than its results, which "
+                    "Snakemake would keep; run `touch` on it to use it, or repeat everything with --forceall."
+                )
 
 
 def keep_states(inputs: Iterable[str], file: Path) -> None:
-    """Write the states of a run's inputs, with which its jobs compare them; InputError for a file of the future."""
+    """Write the states of a run's inputs, with which its jobs compare them; InputError for a file of the future.
+
+    States of other inputs of earlier runs stay, since their results may be used again.
+    """
+    earlier = read_json(file) if file.exists() else {}
     states = {path: _state(path) for path in inputs}
     for path, state in states.items():
         if state and state[1] > time.time_ns() + _AHEAD:
             raise InputError(f"{path}: its time is in the future; run `touch` on it after a look at the clock.")
-    write_json_atomic(file, states)
+    write_json_atomic(file, earlier | states)
     os.environ[STATES] = str(file.absolute())
 
 
@@ -57,6 +63,11 @@ def changed_input(inputs: Iterable[str]) -> str | None:
             what = "changed" if state else "vanished"
             return f"{path}: {what} after the run began; put the right file there, leave it alone and run this again."
     return None
+
+
+def _is_read(path: str, named: Collection[str]) -> bool:
+    # An alignment of two sequences may name FASTA:contig.
+    return any(text and (path.startswith(text) or text.startswith(f"{path}:")) for text in named)
 
 
 def _state(path: str) -> list[int] | None:

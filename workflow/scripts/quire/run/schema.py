@@ -58,7 +58,7 @@ def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict
             for sentence in _sentences(error):
                 mistakes.add(f"configuration: {sentence}; config/README.md explains every key.")
     with Mistakes() as mistakes:
-        for place, text in _texts(settings, ""):
+        for place, text in texts(settings, ""):
             mistakes.check(require_text, text, f"configuration: {place}")
     reference = settings["reference"]
     if needs_no_reference:
@@ -79,13 +79,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return next((by_letters[alike] for alike in difflib.get_close_matches(name.lower(), by_letters, 1, ALIKE)), None)
 
 
-def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
+def texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
     """Yield all texts of the configuration, each with its dotted name."""
     if isinstance(value, str):
         yield place, value
     parts = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
-        yield from _texts(part, f"{place}[{key + 1}]" if isinstance(value, list) else f"{place}.{key}".lstrip("."))
+        yield from texts(part, f"{place}[{key + 1}]" if isinstance(value, list) else f"{place}.{key}".lstrip("."))
 
 
 def _with_defaults(value: Any, schema: Mapping[str, Any], around: Mapping[str, Any] | None = None) -> Any:
