@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("bench", "tests", "workflow")
+SOURCE_ENDING = r"(?:py|cuh|cu|smk)"
+SOURCE_FILES = [
+    str(path.relative_to(ROOT))
+    for folder in ("bench", "tests", "workflow")
+    for path in (ROOT / folder).rglob("*")
+    if re.fullmatch(SOURCE_ENDING, path.suffix[1:])
+]
+OTHERS_FILES = ("hap.py", "snakemake/logging.py")
 NOT_OURS = {".page-tools", ".cohort-tools", ".venv", ".snakemake", ".git", "results", "node_modules"}
 DOCUMENTS = sorted(
     path.relative_to(ROOT) for path in ROOT.rglob("*.md") if not NOT_OURS & set(path.relative_to(ROOT).parts)
@@ -52,10 +59,22 @@ def test_a_heading_becomes_the_anchor_that_github_gives_it(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name.parts[0] == "docs"], ids=str)
-def test_named_source_files_exist(name: Path) -> None:
-    """Find each path of a Python file or a rules file that a document names, except patterns such as test_NAME.py."""
-    named = re.findall(r"`([\w./]+/[\w./]+\.(?:py|smk|cu|cuh))`", (ROOT / name).read_text())
-    paths = [path for path in named if not re.search(r"[A-Z]{2}", path)]
-    assert not [
-        path for path in paths if not any(ROOT.glob(f"{folder}/**/{path.removeprefix('../')}") for folder in SOURCES)
-    ]
+def test_documents_name_files_that_exist(name: Path) -> None:
+    """Check each path of a source file that a document names, except patterns such as test_NAME.py."""
+    named = re.findall(rf"`([\w./]+/[\w./]+\.{SOURCE_ENDING})`", (ROOT / name).read_text())
+    assert not [path for path in named if not re.search(r"[A-Z]{2}", path) and not exists(path.removeprefix("../"))]
+
+
+@pytest.mark.parametrize("ending", ["py", "cu", "cuh", "smk"])
+def test_comments_name_files_that_exist(ending: str) -> None:
+    """Check each source file that a comment, a docstring or an `#include` of Quire names."""
+    wrong = []
+    for source in (ROOT / "workflow").rglob(f"*.{ending}"):
+        named = re.findall(rf"(?<![\w/*.-])[a-z][\w/]*\.{SOURCE_ENDING}\b", source.read_text())
+        wrong += [(str(source.relative_to(ROOT)), path) for path in named if not exists(path)]
+    assert not wrong
+
+
+def exists(path: str) -> bool:
+    """Return True if a path, or its end, is that of a source file; others' files that are named exist too."""
+    return path in OTHERS_FILES or any(f"/{source}".endswith(f"/{path}") for source in SOURCE_FILES)

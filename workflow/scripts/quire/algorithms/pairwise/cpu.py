@@ -1,7 +1,7 @@
 """Pairwise alignment in Numba: several threads compute tiles in the order of their dependence.
 
 A thread computes a row of tiles as far as the row above is complete, so the threads advance through the matrix like a
-staircase. `cpu_tiles.py` computes a tile, `cpu_path.py` follows the path.
+staircase. `tiles_cpu.py` computes a tile, `path_cpu.py` follows the path.
 """
 
 from collections.abc import Callable

@@ -231,7 +231,7 @@ def direction_words(rows, columns):
 
 @inlined
 def note(directions, word, gap, deletion, cell):
-    """Write the four words of directions of a vector of cells (`cpu_tiles._cell`), from `word` on.
+    """Write the four words of directions of a vector of cells (`tiles_cpu._cell`), from `word` on.
 
     They say whether an insertion is better than the diagonal, whether a deletion is better than both, and whether I of
     the row below and D of the column to the right extend a gap.

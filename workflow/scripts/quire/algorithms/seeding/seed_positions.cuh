@@ -1,4 +1,4 @@
-// Positions of the seeds of a read: the twins of spread, seed_count and seed_end in seeding/cpu_steps.py.
+// Positions of the seeds of a read: the twins of spread, seed_count and seed_end in seeding/steps_cpu.py.
 // MAXIMUM_SEEDS and SEED_LENGTH come from quire.algorithms.seeding by -D. Lengths are of reads, at most a few thousand.
 #pragma once
 #include "quire/device/types.cuh"

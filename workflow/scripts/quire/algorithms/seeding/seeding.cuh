@@ -1,4 +1,4 @@
-// Steps of seeding a read on a card, one thread per seed: the twins of seeding/cpu_steps.py.
+// Steps of seeding a read on a card, one thread per seed: the twins of seeding/steps_cpu.py.
 // By -D from quire.algorithms.seeding: SEED_LENGTH, MAXIMUM_SEEDS, DIAGONAL_BIAS, RAREST_LIMIT, FEW_HITS,
 // RAREST_LIMIT_BESIDE, DEPTH_COUNT and PACKED_DEPTHS (a byte for each of DEPTHS, the first in the lowest bits).
 #pragma once

@@ -31,7 +31,7 @@ struct ProperLengths {
     }
 };
 
-// Position of the read's 5' end on the contig, clips included: the twin of template_length.py.
+// Position of the read's 5' end on the contig, clips included: the twin of pairing/template_length_cpu.py.
 __device__ __forceinline__ i64 five_prime_end(const Alignments& alignments, i64 i, i64 length) {
     if (alignments.strand[i] == 0) return alignments.position[i] - alignments.read_begin[i];
     i64 span = alignments.axis_end[i] - alignments.axis_begin[i];

@@ -1,4 +1,4 @@
-// Rows of the trie on a card: the twins of trie/cpu_rows.py, which defines the bits of a row.
+// Rows of the trie on a card: the twins of trie/rows_cpu.py, which defines the bits of a row.
 #pragma once
 #include "quire/algorithms/complete/windows/windows.cuh"
 #include "quire/algorithms/fm_index/fm_index.cuh"

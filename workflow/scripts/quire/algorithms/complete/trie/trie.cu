@@ -164,7 +164,7 @@ extern "C" __global__ void follow(Page page, Reads reads, Axis axis, Pieces piec
     candidates[item] = candidate_at(axis, 2 * piece.read + piece.strand, end - 1, end + piece.behind, walk.differences);
 }
 
-// One thread per piece: its bounds, see TriePieces in trie/cpu_rows.py.
+// One thread per piece: its bounds, see TriePieces in trie/rows_cpu.py.
 extern "C" __global__ void find_bounds(Page page, Reads reads, Pieces pieces, i32* bounds) {
     i64 index = thread_index();
     if (index >= pieces.count) return;
