@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE
 from quire.algorithms.semiglobal import SemiglobalBatch, gpu
-from quire.algorithms.semiglobal.gpu import SOURCE, align_batch
+from quire.algorithms.semiglobal.gpu import SOURCE
 from quire.algorithms.semiglobal.shapes import SHAPES, WARP, FillShape
 from quire.device.card import Card, CardArray
 
@@ -125,7 +125,7 @@ def measure_size(
     shape = launch.shape
     registers, held = resources(card.kernel(SOURCE, "fill", **shape.fill_defines()), 32, 0)
     warps = held // 32 if isinstance(held, int) else "-"
-    seconds = fastest(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE, threads), 3)
+    seconds = fastest(card, lambda: gpu.align(card, batch, HAPLOTYPE_TO_REFERENCE, threads), 3)
     whole = f"{count / seconds / 1e12:.3f}"
     crossing = sum(array.nbytes for array in batch)
     transfers = f"{count * upload_bandwidth(card, min(crossing, 1 << 28)) / crossing / 1e12:.3f}"
@@ -200,7 +200,7 @@ def measure(
     print_table(MODEL_HEADER, [measure_lengths(card, machine, clock, size, cells / 4, bandwidth) for size in lengths])
     batch = edited_batch(*BAR_SIZE, max(1, int(cells / (BAR_SIZE[0] * BAR_SIZE[1]))))
     print(f"## the kernels of a whole call, {BAR_SIZE[0]} x {BAR_SIZE[1]}")
-    print_table(KERNEL_HEADER, kernel_times(card, lambda: align_batch(card, batch, HAPLOTYPE_TO_REFERENCE)))
+    print_table(KERNEL_HEADER, kernel_times(card, lambda: gpu.align(card, batch, HAPLOTYPE_TO_REFERENCE)))
     got = next(float(str(row[7])) for row in rows if row[:2] == BAR_SIZE)
     lines = [(name, bar, f"{got:.2f}", "yes" if got >= bar else "NO") for name, bar in (("bar", BAR), ("aim", AIM))]
     print_table(("400 x 400 with traceback (H200), T cells/s", "at least", "measured", "reached"), lines)

@@ -24,7 +24,6 @@ CASES = {"first depth", "deeper", "frequent", "ambiguous", *RAREST}
 def check(card, pages, axis, sequences, parameters: SeedingParameters) -> list[list[int]]:
     """Compare with the oracle; return the hits of each read."""
     reads, text = card_reads(card, sequences), pack(axis)
-    text.flags.writeable = False  # as in mapped files
     offsets, hits = twin(card, "quire.algorithms.seeding", "find_hits")(pages, reads, card.upload(text), parameters)
     offsets, hits = card.download(offsets), card.download(hits)
     assert offsets.dtype == np.int64

@@ -47,7 +47,6 @@ def test_the_same_hits(
         host.offsets, host.codes, host.word_offsets, host.packed, host.ambiguous.astype(bool), host.name_hash
     )
     offsets, hits = find_hits(card, card_pages, reads, card.upload(text), parameters)
-    text.flags.writeable = False
     wanted_offsets, wanted_hits = cpu.find_hits(pages, cpu_reads, text, parameters)
     assert card.download(offsets).tolist() == wanted_offsets.tolist()
     assert card.download(hits).tolist() == wanted_hits.tolist()

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE, Scoring
-from quire.algorithms.semiglobal import SemiglobalBatch
 from quire.algorithms.semiglobal.cpu import align, align_one
 
 from tests.oracles.semiglobal import Overhang
 from tests.support.examples import examples
-from tests.support.semiglobal_cases import SCORINGS, as_text, batch_of, cigar_text, expected_of, flat, real_pairs
+from tests.support.semiglobal_cases import SCORINGS, as_text, batch_of, cigar_text, expected_of, real_pairs
 
 
 def align_pairs(pairs: list[tuple[bytes, bytes]], scoring: Scoring, overhang: Overhang) -> list[tuple[int, str]]:
@@ -91,15 +90,6 @@ def test_rearranged_pairs_match_oracle(pairs, scoring: Scoring, overhang: Overha
     assert align_pairs(pairs, scoring, overhang) == expected_of(pairs, scoring, overhang)
 
 
-@settings(max_examples=examples(30), deadline=None)
-@given(related_pairs(), st.randoms(use_true_random=False))
-def test_answers_do_not_depend_on_the_batch(pairs, random) -> None:
-    answers = dict(zip(pairs, align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP), strict=True))
-    random.shuffle(pairs)
-    assert align_pairs(pairs, HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP) == [answers[pair] for pair in pairs]
-    assert align_pairs(pairs[:1], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP) == [answers[pairs[0]]]
-
-
 def path_score(reference: bytes, alternate: bytes, scoring: Scoring, offset: int, cigar: str) -> int:
     """Return the score of an alignment; insertions and deletions cost, soft clips do not."""
     score, row, column = 0, offset, 0
@@ -134,19 +124,6 @@ def test_scores_are_parasails(pairs, scoring: Scoring, overhang: Overhang) -> No
             assert path_score(reference, alternate, scoring, offset, cigar) == witness.score
 
 
-def test_last_exact_occurrence_wins() -> None:
-    assert align_pairs([(b"ACGTTACGT", b"ACGT")], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP) == [(5, "4M")]
-
-
 def test_refuses_empty_sequences() -> None:
     with pytest.raises(ValueError, match="empty sequence"):
         align_pairs([(b"ACGT", b"")], HAPLOTYPE_TO_REFERENCE, Overhang.SOFTCLIP)
-
-
-def test_no_tasks() -> None:
-    sequences = flat([b"ACGT"])
-    batch = SemiglobalBatch(*sequences, *sequences, np.empty((0, 2), np.int32))
-    answers = align(batch, HAPLOTYPE_TO_REFERENCE)
-    assert len(answers.offsets) == 0
-    assert len(answers.cigars) == 0
-    assert answers.cigar_offsets.tolist() == [0]

@@ -1,16 +1,10 @@
-"""Tests of GATK's aligner on a card against the oracle and GKL's alignments of real pairs."""
+"""Tests of GATK's aligner on a card, some on the CPU too, against the oracle and GKL's alignments of real pairs."""
 
 import numpy as np
 import pytest
 from quire.algorithms.scoring import DANGLING_END, HAPLOTYPE_TO_REFERENCE, Scoring
-from quire.algorithms.semiglobal import gpu
-from quire.algorithms.semiglobal.gpu import (
-    EXACT,
-    SOURCE,
-    TRACE,
-    align_batch,
-    fits_in_pairs,
-)
+from quire.algorithms.semiglobal import SemiglobalBatch, gpu
+from quire.algorithms.semiglobal.gpu import EXACT, SOURCE, TRACE, fits_in_pairs
 from quire.algorithms.semiglobal.shapes import SHAPES, FillShape
 from quire.device.card import OutOfDeviceMemory
 from quire.device.compiler import read_source
@@ -18,6 +12,7 @@ from quire.device.compiler import read_source
 from tests.emulator.emulated_card import EmulatedCard
 from tests.emulator.laboratory import needs_compiler
 from tests.oracles.semiglobal import Overhang
+from tests.support.card_builders import twin
 from tests.support.examples import some
 from tests.support.semiglobal_cases import SCORINGS, Pair, as_text, batch_of, edited_pairs, expected_of, real_pairs
 
@@ -27,9 +22,13 @@ WIDEST_PAIRS = Scoring(200, -312, -312, -1)
 SMALL = (FillShape(4, 2, 8), FillShape(8, 3, 8), FillShape(16, 2, 8), FillShape(4, 5, 8, strips=True))
 
 
+def run(card, batch: SemiglobalBatch, scoring: Scoring) -> list[tuple[int, str]]:
+    """Return the answers of a card or of the CPU."""
+    return as_text(twin(card, "quire.algorithms.semiglobal", "align")(batch, scoring))
+
+
 def check(card, pairs: list[Pair], scoring: Scoring) -> None:
-    answers = as_text(align_batch(card, batch_of(pairs), scoring))
-    assert answers == expected_of(pairs, scoring)
+    assert run(card, batch_of(pairs), scoring) == expected_of(pairs, scoring)
 
 
 @pytest.fixture
@@ -54,13 +53,13 @@ def test_small_shapes_and_strips(card, scoring: Scoring) -> None:
 
 
 @pytest.mark.parametrize("letters", some(2, [b"AC", bytes(range(249, 256)), b"A", bytes(range(7))]))
-def test_ties_and_alphabets(card, letters: bytes) -> None:
+def test_ties_and_alphabets(card_or_cpu, letters: bytes) -> None:
     random = np.random.default_rng(len(letters))
     pairs = edited_pairs(random, 12, (1, 30), letters)
-    check(card, pairs + [(b, a) for a, b in pairs], Scoring(3, -1, -4, -3))
+    check(card_or_cpu, pairs + [(b, a) for a, b in pairs], Scoring(3, -1, -4, -3))
 
 
-def test_lengths_of_one(card) -> None:
+def test_lengths_of_one(card_or_cpu) -> None:
     pairs = [
         (b"A", b"A"),
         (b"A", b"C"),
@@ -70,19 +69,19 @@ def test_lengths_of_one(card) -> None:
         (b"GGGGC", b"A"),
         (b"NNN", b"N"),
     ]
-    check(card, pairs, DANGLING_END)
+    check(card_or_cpu, pairs, DANGLING_END)
     for pair in pairs:
-        check(card, [pair], DANGLING_END)
+        check(card_or_cpu, [pair], DANGLING_END)
 
 
-def test_unrelated_lengths(card) -> None:
+def test_unrelated_lengths(card_or_cpu) -> None:
     """A short reference with a long alternate, and the reverse, share one warp."""
     random = np.random.default_rng(5)
     sequences = [bytes(random.choice(list(b"ACGT"), length).tolist()) for length in (1, 3, 17, 31, 32, 33, 60)]
-    check(card, [(a, b) for a in sequences for b in sequences[::2]], HAPLOTYPE_TO_REFERENCE)
+    check(card_or_cpu, [(a, b) for a in sequences for b in sequences[::2]], HAPLOTYPE_TO_REFERENCE)
 
 
-def test_exact_occurrences(card) -> None:
+def test_exact_occurrences(card_or_cpu) -> None:
     """The last exact occurrence is chosen, wherever it is; other tasks of the batch are aligned."""
     random = np.random.default_rng(1)
     long = bytes(random.choice(list(b"ACGT"), 100).tolist())
@@ -94,8 +93,8 @@ def test_exact_occurrences(card) -> None:
         (b"ACC" + b"G" * 70, b"ACC"),
     ]
     pairs += [(long, long[start : start + 9]) for start in (0, 1, 58, 59, 60, 90)] + [(long[:20], b"ACGTACGTA")]
-    check(card, pairs, HAPLOTYPE_TO_REFERENCE)
-    check(card, pairs[:3], HAPLOTYPE_TO_REFERENCE)
+    check(card_or_cpu, pairs, HAPLOTYPE_TO_REFERENCE)
+    check(card_or_cpu, pairs[:3], HAPLOTYPE_TO_REFERENCE)
 
 
 @pytest.mark.full
@@ -105,7 +104,7 @@ def test_real_pairs(card) -> None:
         if overhang != Overhang.SOFTCLIP:
             continue
         cases = cases[::12] if isinstance(card, EmulatedCard) else cases
-        answers = as_text(align_batch(card, batch_of([pair for pair, _ in cases]), scoring))
+        answers = run(card, batch_of([pair for pair, _ in cases]), scoring)
         assert answers == [answer for _, answer in cases]
 
 
@@ -120,25 +119,24 @@ def test_long_identical_ends(card) -> None:
         reference = alternate[:15] + [ord("A")] * 6 + alternate[15:]
         pairs.append((bytes(reference), bytes(alternate)))
         expected.append((0, f"15M6D{length - 15}M"))
-    assert as_text(align_batch(card, batch_of(pairs), HAPLOTYPE_TO_REFERENCE)) == expected
+    assert run(card, batch_of(pairs), HAPLOTYPE_TO_REFERENCE) == expected
 
 
-def test_order_and_company_do_not_matter(card) -> None:
+def test_order_and_company_do_not_matter(card_or_cpu) -> None:
     random = np.random.default_rng(9)
     batch = batch_of(edited_pairs(random, 30, (1, 40)))
     tasks = random.integers(0, 30, (70, 2)).astype(np.int32)
-    together = as_text(align_batch(card, batch._replace(tasks=tasks), DANGLING_END))
+    together = run(card_or_cpu, batch._replace(tasks=tasks), DANGLING_END)
     order = random.permutation(70)
-    answers = as_text(align_batch(card, batch._replace(tasks=tasks[order]), DANGLING_END))
+    answers = run(card_or_cpu, batch._replace(tasks=tasks[order]), DANGLING_END)
     assert answers == [together[task] for task in order]
     for task in (0, 31):
-        alone = align_batch(card, batch._replace(tasks=tasks[task : task + 1]), DANGLING_END)
-        assert as_text(alone) == [together[task]]
+        assert run(card_or_cpu, batch._replace(tasks=tasks[task : task + 1]), DANGLING_END) == [together[task]]
 
 
-def test_no_tasks(card) -> None:
+def test_no_tasks(card_or_cpu) -> None:
     batch = batch_of([(b"A", b"A")])._replace(tasks=np.empty((0, 2), np.int32))
-    answers = align_batch(card, batch, DANGLING_END)
+    answers = twin(card_or_cpu, "quire.algorithms.semiglobal", "align")(batch, DANGLING_END)
     assert (len(answers.offsets), len(answers.cigars), answers.cigar_offsets.tolist()) == (0, 0, [0])
 
 
@@ -146,28 +144,28 @@ def test_no_tasks(card) -> None:
                                      Scoring(2000, -1500, -2600, -110)])  # fmt: skip
 def test_scores_that_it_does_not_take(scoring: Scoring) -> None:
     with pytest.raises(ValueError, match="does not fit"):
-        align_batch(EmulatedCard(), batch_of([(b"A", b"A")]), scoring)
+        gpu.align(EmulatedCard(), batch_of([(b"A", b"A")]), scoring)
 
 
 def test_letters_that_it_does_not_take(card) -> None:
     with pytest.raises(ValueError, match="7 different letters"):
-        align_batch(card, batch_of([(bytes(range(8)), b"A")]), DANGLING_END)
+        gpu.align(card, batch_of([(bytes(range(8)), b"A")]), DANGLING_END)
 
 
 @pytest.mark.full
 @needs_compiler
 def test_a_full_card_takes_smaller_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = batch_of(edited_pairs(np.random.default_rng(3), 40, (1, 60)))
-    expected = as_text(align_batch(EmulatedCard(), batch, DANGLING_END))
+    expected = as_text(gpu.align(EmulatedCard(), batch, DANGLING_END))
     for number in range(9, 60, 5):
         card = EmulatedCard()
         card.fail_allocation(number)
-        assert as_text(align_batch(card, batch, DANGLING_END)) == expected
-    assert as_text(align_batch(EmulatedCard(memory=100_000), batch, DANGLING_END)) == expected
+        assert as_text(gpu.align(card, batch, DANGLING_END)) == expected
+    assert as_text(gpu.align(EmulatedCard(memory=100_000), batch, DANGLING_END)) == expected
     with pytest.raises(OutOfDeviceMemory):
-        align_batch(EmulatedCard(memory=30_000), batch, DANGLING_END)
+        gpu.align(EmulatedCard(memory=30_000), batch, DANGLING_END)
     monkeypatch.setattr(gpu, "MOST_BYTES", 20_000)
-    assert as_text(align_batch(EmulatedCard(), batch, DANGLING_END)) == expected
+    assert as_text(gpu.align(EmulatedCard(), batch, DANGLING_END)) == expected
 
 
 def test_scores_that_fit_in_16_bits() -> None:

@@ -7,7 +7,7 @@ pytest.importorskip("numba", reason="the CPU's functions are Numba's")
 
 from quire.algorithms.scoring import HAPLOTYPE_TO_REFERENCE, Scoring
 from quire.algorithms.semiglobal import cpu
-from quire.algorithms.semiglobal.gpu import align_batch
+from quire.algorithms.semiglobal.gpu import align
 from quire.algorithms.semiglobal.shapes import SHAPES
 
 from tests.support.semiglobal_cases import SCORINGS, batch_of, edited_pairs
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.full
 
 def check(card, pairs, scoring: Scoring) -> None:
     batch = batch_of(pairs)
-    found, expected = align_batch(card, batch, scoring), cpu.align(batch, scoring)
+    found, expected = align(card, batch, scoring), cpu.align(batch, scoring)
     np.testing.assert_array_equal(found.offsets, expected.offsets)
     np.testing.assert_array_equal(found.cigar_offsets, expected.cigar_offsets)
     np.testing.assert_array_equal(found.cigars, expected.cigars)

@@ -13,16 +13,9 @@ from quire.align.rescue.cpu import rescue_jobs
 
 from tests.oracles.align import best_diagonals
 from tests.support.builders import random_bases, write_fasta
+from tests.support.card_builders import pack
 from tests.support.places import Place, alignments_of
-from tests.support.read_builders import (
-    build_index,
-    make_reads,
-    map_files,
-    mates_of,
-    named,
-    pack,
-    write_pairs,
-)
+from tests.support.read_builders import build_index, make_reads, map_files, mates_of, named, write_pairs
 
 MODEL = InsertSize(1000, 280, 300, 320, 300, 30, 180, 420)
 LENGTH = 100

@@ -58,9 +58,7 @@ def axis() -> np.ndarray:
 
 @cache
 def packed_axis() -> np.ndarray:
-    packed = pack(axis().tolist())
-    packed.flags.writeable = False
-    return packed
+    return pack(axis().tolist())
 
 
 def upload_axis(card):

@@ -59,10 +59,11 @@ def _map_members(value, function):
 
 
 def pack(codes: Sequence[int]) -> np.ndarray:
-    """Pack codes 0..3 into words as an axis has them, two words longer than needed."""
+    """Pack codes 0..3 into words as an axis has them; read-only like a reference's (else Numba compiles twice)."""
     words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
     for i, code in enumerate(codes):
         words[i // BASES_PER_WORD] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % BASES_PER_WORD))
+    words.flags.writeable = False
     return words
 
 

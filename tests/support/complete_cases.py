@@ -35,7 +35,7 @@ def make_axis(islands: Sequence[Sequence[int]]) -> Axis:
     standing[unknown] = stand_in_codes(unknown)
     text = pack(standing)
     spans = np.array([[place, place + 1] for place in unknown], np.int64).reshape(-1, 2)
-    text.flags.writeable = spans.flags.writeable = False  # as in mapped files; writable ones would compile again
+    spans.flags.writeable = False  # as in mapped files; writable ones would compile again
     return Axis(text, spans, offsets_from_lengths([len(island) for island in islands]))
 
 

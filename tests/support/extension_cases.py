@@ -73,7 +73,7 @@ def extend_case(card, case: Case, **options) -> Extensions:
     """Return the answers of a card or of the CPU, on the host."""
     reads, jobs = card_reads(card, case.sequences), upload_all(card, case.jobs)
     text, ambiguous = pack(case.axis), case.ambiguous.copy()
-    text.flags.writeable = ambiguous.flags.writeable = False  # as in mapped files
+    ambiguous.flags.writeable = False  # as in mapped files
     extend = twin(card, "quire.algorithms.extension", "extend")
     return download_all(card, extend(jobs, reads, card.upload(text), card.upload(ambiguous), **options))
 

@@ -19,22 +19,12 @@ from quire.io.read_files import ReadFiles
 from quire.reads import Reads
 from quire.reads.cpu import orient
 from quire.reference import Reference
-from quire.sequence.packing import BASES_PER_WORD
 
 from tests.support.builders import Read, reverse_complement, write_fastq
 from tests.support.card_builders import make_batch
 
 WHOLE = 1 << 30
 READ_GROUP = ReadGroup(sample="S", unit="u", library="L", platform="ILLUMINA")
-
-
-def pack(codes: np.ndarray) -> np.ndarray:
-    """Pack codes 0..3 into words as an axis has them; read-only like a reference's (else Numba compiles twice)."""
-    words = np.zeros(len(codes) // BASES_PER_WORD + 3, np.uint64)
-    for i, code in enumerate(codes):
-        words[i // 32] |= np.uint64(int(code) & 3) << np.uint64(2 * (i % 32))
-    words.flags.writeable = False
-    return words
 
 
 def make_reads(sequences: Sequence[np.ndarray], mates: Sequence[np.ndarray] | None = None) -> Reads:

@@ -41,11 +41,6 @@ def cigar_text(elements: np.ndarray) -> str:
     return "".join(f"{element >> CIGAR_SHIFT}{CIGAR_LETTERS[element & CIGAR_MASK]}" for element in elements.tolist())
 
 
-def rows(name: str) -> list[list[str]]:
-    with gzip.open(VECTORS / name, "rt") as lines:
-        return [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
-
-
 def expected_of(pairs: list[Pair], scoring: Scoring, overhang: Overhang = Overhang.SOFTCLIP) -> list[Answer]:
     """Return the oracle's offset and CIGAR text of each pair."""
     return [_answer(*pair, scoring, overhang) for pair in pairs]

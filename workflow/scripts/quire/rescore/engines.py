@@ -124,7 +124,7 @@ def cells_of_tasks(tasks: NDArray[np.int32], *offsets: NDArray[np.int64]) -> int
 def _align_on_card(card: Card, batch: SemiglobalBatch, scoring: Scoring) -> SemiglobalAlignments:
     from quire.algorithms.semiglobal import gpu
 
-    return gpu.align_batch(card, batch, scoring, HOST_THREADS)
+    return gpu.align(card, batch, scoring, HOST_THREADS)
 
 
 def _likelihoods_on_card(card: Card, batch: PairHmmBatch) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Semi-global alignment with two of GATK's overhang strategies and its ties, such as of haplotypes to the reference.
 
-`align` of `cpu` and `align_batch` of `gpu` align many pairs at once, with GATK's strategy SOFTCLIP. `cpu.align_one`
-aligns one pair from within another kernel, with LEADING_INDEL. Calling uses no other strategies.
+`align` of `cpu` and of `gpu` align many pairs at once, with GATK's strategy SOFTCLIP. `cpu.align_one` aligns one pair
+from within another kernel, with LEADING_INDEL. Calling uses no other strategies.
 
 GATK calls it Smith-Waterman, but the alignment is semi-global: the whole alternate is aligned, and the strategies
 differ in how its overhangs are scored. H[i,j] aligns a prefix of the reference that ends at base i with a prefix of the

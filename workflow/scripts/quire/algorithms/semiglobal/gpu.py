@@ -87,7 +87,7 @@ class _Answers(NamedTuple):
     cigars: NDArray[np.uint32]
 
 
-def align_batch(card: Card, batch: SemiglobalBatch, scoring: Scoring, threads: int = 1) -> SemiglobalAlignments:
+def align(card: Card, batch: SemiglobalBatch, scoring: Scoring, threads: int = 1) -> SemiglobalAlignments:
     """Align the alternates of a batch's tasks to their references, exactly as `quire.algorithms.semiglobal.cpu.align`.
 
     Tasks of the same region should be adjacent. `threads` of the host copy to staging memory while the card computes.
