@@ -104,7 +104,7 @@ def finish(
     out.mkdir(exist_ok=True)
     arguments: dict = {
         "output": out / "S.bam", "format": "bam", "index": "bai", "threads": 1, "memory_mb": 500,
-        "optical_distance": None, "umis": False, "assembly": "",
+        "optical_distance": None, "umis": False, "is_wanted": True, "assembly": "",
     } | changed  # fmt: skip
     counts = CountsOutputs(out / "S.counts.json", out / "S.coverage.bed.gz", out / "S.low_coverage.bed.gz", 10)
     finish_sample(
@@ -113,7 +113,7 @@ def finish(
         reference_directory(folder, tuple(contigs.items())),
         SampleOutputs(Path(arguments["output"]), counts, out / "S.duplicates.tsv", out / "S.json"),
         SampleFormat(arguments["format"], arguments["index"], fasta or folder / "none.fa", arguments["assembly"]),
-        Marking(arguments["optical_distance"], arguments["umis"]),
+        Marking(arguments["optical_distance"], arguments["umis"], arguments["is_wanted"]),
         Effort(arguments["threads"], arguments["memory_mb"]),
     )
     return arguments["output"]
@@ -127,6 +127,18 @@ def records(path: Path, **options: object) -> list[str]:
 def duplicates(path: Path) -> set[tuple[str, bool]]:
     with pysam.AlignmentFile(str(path)) as stream:
         return {(record.query_name, record.is_read1) for record in stream if record.is_duplicate}
+
+
+def test_no_marks_on_request(tmp_path: Path, units: list[UnsortedUnit]) -> None:
+    """Without marking, no record has the flag, nothing is counted, and all else is the same."""
+    marked = finish(tmp_path, units)
+    assert duplicates(marked)
+    plain = [record.split("\t", 2) for record in records(marked)]
+    expected = [(name, str(int(flag) & ~1024), rest) for name, flag, rest in plain]
+    unmarked = finish(tmp_path, units, is_wanted=False)
+    assert [tuple(record.split("\t", 2)) for record in records(unmarked)] == expected
+    table = [line.split("\t") for line in (tmp_path / "out" / "S.duplicates.tsv").read_text().splitlines()]
+    assert [row[3] for row in table] == ["duplicates", "0", "0"]
 
 
 def test_like_plain_samtools(tmp_path: Path, units: list[UnsortedUnit]) -> None:

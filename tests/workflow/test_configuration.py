@@ -178,6 +178,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "no read at all": (set_key("rescore.minimum_support", 0), "rescore.minimum_support is 0 and must be at least 1"),
     "neither true nor false": (set_key("rescore.long_indels", "maybe"), "must be of type boolean"),
     "depth of zero": (set_key("align.low_depth", 0), "align.low_depth"),
+    "optical duplicates that are not marked": (
+        set_key("align", {"optical_distance": 100, "mark_duplicates": False}),
+        "align.optical_distance is given without align.mark_duplicates",
+    ),
     "no distance": (set_key("align.optical_distance", 0), "align.optical_distance is 0 and must be at least 1"),
     "wrong choice": (set_key("align.index_format", "tbi"), "must be one of bai, csi"),
     "block not a block": (set_key("align", "fast"), "must be of type object"),

@@ -47,6 +47,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "device.backend": ("cpu", set()),
     "device.memory": ("4GB", set()),
     "align.index_format": ("csi", {"index_alignments"}),
+    "align.mark_duplicates": (False, ALL_MAPPED),
     "align.optical_distance": (100, {"compile_kernels", *ALL_MAPPED}),
     "align.clip_adapters": (True, {"compile_kernels", *ALL_MAPPED}),
     "align.clip_poly_g": (True, {"compile_kernels", *ALL_MAPPED}),

@@ -70,6 +70,7 @@ rule finish_sample:
         runtime=240,
     params:
         **format_of(INDEX_ENDING),
+        mark_duplicates=SETTINGS["align"]["mark_duplicates"],
         optical_distance=SETTINGS["align"]["optical_distance"],
         libraries=lambda wildcards: libraries(wildcards.sample),
         umi=SETTINGS["align"]["umi"],

@@ -35,7 +35,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         kind=SampleFormat(
             job.params.format, job.params.index_format, Path(job.input.fasta), job.params.finished.assembly
         ),
-        marking=Marking(job.params.optical_distance, job.params.umi != "none"),
+        marking=Marking(job.params.optical_distance, job.params.umi != "none", job.params.mark_duplicates),
         # A second attempt asks for twice the memory and plans with half of the first attempt's.
         effort=Effort(job.threads, job.resources.mem_mb // job.resources.attempt**2),
     )

@@ -104,7 +104,7 @@ def map_reads(arguments: list[str]) -> None:
                     reference,
                     SampleOutputs(output, CountsOutputs(counts, *beds, align["low_depth"]), duplicates, ledger),
                     SampleFormat(align["format"], align["index_format"], fasta, given.assembly),
-                    Marking(align["optical_distance"], align["umi"] != "none"),
+                    Marking(align["optical_distance"], align["umi"] != "none", align["mark_duplicates"]),
                     Effort(given.threads, MEMORY_MB),
                 )
             print_counts(ledger)

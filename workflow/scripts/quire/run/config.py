@@ -212,7 +212,7 @@ def _check_file(
 
 
 def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> None:
-    """Check that the files of `rescore` and `report.truth` exist and that the truth set is specified completely."""
+    """Check that keys fit together, that the files of `rescore` and `report` exist, and that the truth is complete."""
     rescore, truth, annotate = settings["rescore"], settings["report"]["truth"], settings["annotate"]
     with Mistakes() as mistakes:
         if truth["vcf"] and not samples:
@@ -229,6 +229,10 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             mistakes.add(
                 f"configuration: callable.maximum_depth is {most} and callable.minimum_depth {least}; set a minimum "
                 "depth from 1 to the maximum."
+            )
+        if settings["align"]["optical_distance"] and not settings["align"]["mark_duplicates"]:
+            mistakes.add(
+                "configuration: align.optical_distance is given without align.mark_duplicates; set it to true."
             )
         if rescore["emit"] != "variants" and not rescore["gvcf"]:
             mistakes.add(

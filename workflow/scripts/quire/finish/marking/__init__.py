@@ -34,7 +34,9 @@ class Marking(NamedTuple):
     Attributes:
         optical_distance: most pixels in x and in y between optical duplicates; None to not count them.
         umis: True if duplicates must have the same UMI (RX).
+        is_wanted: False to mark nothing.
     """
 
     optical_distance: int | None = None
     umis: bool = False
+    is_wanted: bool = True

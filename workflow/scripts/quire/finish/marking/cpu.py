@@ -60,6 +60,8 @@ def mark(records: Records, library: NDArray[np.int32], source: str, marking: Mar
         QuireError: if a record with a mapped mate lacks MC or ms, or a record spans SPAN bases or more.
     """
     n = len(records.starts)
+    if not marking.is_wanted:
+        return np.zeros(n, np.uint8)
     duplicate, pairs = np.zeros(n, np.bool_), _table(n)
     pairs.score[:] = -1  # stays for records that are not compared as pairs
     compared = by_umi(records, library) if marking.umis else library
