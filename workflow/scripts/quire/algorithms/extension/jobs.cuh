@@ -9,6 +9,14 @@ struct ExtensionJobs {
     const i64 *axis_low, *axis_high;                     // half-open
 };
 
+// The same arrays in the kernels that write them.
+struct NewExtensionJobs {
+    i32* read;
+    u8* strand;
+    i64 *diagonal, *diagonal_low, *diagonal_high;
+    i64 *axis_low, *axis_high;
+};
+
 struct Extensions {
     i32 *score, *read_begin, *read_end;
     i64 *axis_begin, *axis_end, *cigar_begin;

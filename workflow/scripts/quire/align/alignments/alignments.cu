@@ -112,28 +112,37 @@ extern "C" __global__ void order_by_read(Found found, Reads reads, Reference ref
     kept[read] = different;
 }
 
-// One thread per alignment: copies an extension to its place, and determines its contig.
-// order_offsets: where a read's extensions begin in `order`; offsets: where they begin in the result; both [reads + 1].
+// Rows of Alignments that are being written (all fields of quire.align.model.Alignments but the first and the last).
+struct Rows {
+    i32* read;
+    u8* strand;
+    i32 *score, *read_begin, *read_end;
+    i64 *axis_begin, *axis_end;
+    i32* contig;
+    i64 *position, *cigar_begin;
+    i32* cigar_length;
+};
+
+// One thread per alignment: copies an extension to its row, and determines its contig.
+// order_offsets: where a read's extensions begin in `order`; offsets: where its rows begin; both [reads + 1].
 extern "C" __global__ void gather(Found found, Reference reference, const i32* order, const i64* order_offsets,
-                                  const i64* offsets, i64 reads, i64 alignments, i32* read, u8* strand, i32* score,
-                                  i32* read_begin, i32* read_end, i64* axis_begin, i64* axis_end, i32* contig,
-                                  i64* position, i64* cigar_begin, i32* cigar_length) {
+                                  const i64* offsets, i64 reads, i64 alignments, Rows rows) {
     i64 target = thread_index();
     if (target >= alignments) return;
     i64 owner = owner_of(offsets, reads, target);
     i64 i = order[order_offsets[owner] + target - offsets[owner]];
     i64 begin = found.axis_begin[i], island = island_of(reference, begin);
-    read[target] = (i32)owner;
-    strand[target] = found.strand[i];
-    score[target] = found.score[i];
-    read_begin[target] = found.read_begin[i];
-    read_end[target] = found.read_end[i];
-    axis_begin[target] = begin;
-    axis_end[target] = found.axis_end[i];
-    contig[target] = reference.island_contig[island];
-    position[target] = reference.island_start[island] + begin - reference.island_axis[island];
-    cigar_begin[target] = found.cigar_begin[i];
-    cigar_length[target] = found.cigar_length[i];
+    rows.read[target] = (i32)owner;
+    rows.strand[target] = found.strand[i];
+    rows.score[target] = found.score[i];
+    rows.read_begin[target] = found.read_begin[i];
+    rows.read_end[target] = found.read_end[i];
+    rows.axis_begin[target] = begin;
+    rows.axis_end[target] = found.axis_end[i];
+    rows.contig[target] = reference.island_contig[island];
+    rows.position[target] = reference.island_start[island] + begin - reference.island_axis[island];
+    rows.cigar_begin[target] = found.cigar_begin[i];
+    rows.cigar_length[target] = found.cigar_length[i];
 }
 
 // One thread per extension: raises the best score of its read on the primary assembly or on alternate contigs;

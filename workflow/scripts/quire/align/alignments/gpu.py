@@ -35,6 +35,22 @@ class Found(NamedTuple):
     extensions: int  # number of rows
 
 
+class Rows(NamedTuple):
+    """Rows of `Alignments` on the card, to be written (alignments.cu: Rows)."""
+
+    read: CardArray
+    strand: CardArray
+    score: CardArray
+    read_begin: CardArray
+    read_end: CardArray
+    axis_begin: CardArray
+    axis_end: CardArray
+    contig: CardArray
+    position: CardArray
+    cigar_begin: CardArray
+    cigar_length: CardArray
+
+
 def collect(
     card: Card, parts: list[tuple[ExtensionJobs, Extensions]], reads: CardReads, reference: CardReference
 ) -> Alignments:
@@ -59,8 +75,8 @@ def collect(
         **{name: card.empty(total, dtype) for name, dtype in ROW_TYPES.items()},
         cigar=cigar,
     )
-    columns = alignments[1:-1]
-    kernel("gather").for_each(total, found, reference, order, order_offsets, offsets, count, total, *columns)
+    rows = Rows(*alignments[1:-1])
+    kernel("gather").for_each(total, found, reference, order, order_offsets, offsets, count, total, rows)
     return alignments
 
 

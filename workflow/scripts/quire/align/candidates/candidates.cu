@@ -6,6 +6,7 @@
 // bundles at once, so that their scattered loads from the text, one or two sectors per bundle, overlap.
 // -D: BAND_MARGIN, CANDIDATE_BYTES, GAP_COST, GAP_COST_PER_BASE, LARGEST_GAP, LOCAL_BUNDLES, MATCH, MISMATCH,
 // MOST_CANDIDATES, RANKED_BYTES, SHORTEST_SCORE, THREADS, and those of bundles.cuh.
+#include "quire/algorithms/extension/jobs.cuh"
 #include "quire/algorithms/extension/mismatches.cuh"
 #include "quire/align/candidates/bundles.cuh"
 #include "quire/device/ragged.cuh"
@@ -276,18 +277,16 @@ cluster(const i64* hit_offsets, const u64* hits, Reads reads, Reference referenc
 
 // One thread per candidate: writes its extension job. offsets: [reads + 1], where the jobs of each read begin.
 extern "C" __global__ void write_jobs(const i64* offsets, i64 reads, i64 jobs, const i64* slots,
-                                      const Candidate* staged, Reference reference, i32* read, u8* strand,
-                                      i64* diagonal, i64* diagonal_low, i64* diagonal_high, i64* axis_low,
-                                      i64* axis_high) {
+                                      const Candidate* staged, Reference reference, NewExtensionJobs written) {
     i64 job = thread_index();
     if (job >= jobs) return;
     i64 owner = owner_of(offsets, reads, job);
     Candidate candidate = staged[slots[owner] + job - offsets[owner]];
-    read[job] = (i32)owner;
-    strand[job] = (u8)(candidate.place & 1);
-    diagonal[job] = candidate.diagonal;
-    diagonal_low[job] = candidate.diagonal - candidate.below - BAND_MARGIN;
-    diagonal_high[job] = candidate.diagonal + candidate.above + BAND_MARGIN;
-    axis_low[job] = reference.island_axis[candidate.place >> 1];
-    axis_high[job] = reference.island_axis[(candidate.place >> 1) + 1];
+    written.read[job] = (i32)owner;
+    written.strand[job] = (u8)(candidate.place & 1);
+    written.diagonal[job] = candidate.diagonal;
+    written.diagonal_low[job] = candidate.diagonal - candidate.below - BAND_MARGIN;
+    written.diagonal_high[job] = candidate.diagonal + candidate.above + BAND_MARGIN;
+    written.axis_low[job] = reference.island_axis[candidate.place >> 1];
+    written.axis_high[job] = reference.island_axis[(candidate.place >> 1) + 1];
 }

@@ -59,7 +59,6 @@ def find_candidates(
     job_offsets, totals = card.offsets_and_totals(counts)
     total = totals.wait()[0]
     jobs = ExtensionJobs(*(card.empty(total, dtype) for dtype in JOB_TYPES))
-    card.kernel(SOURCE, "write_jobs", **defines).for_each(
-        total, job_offsets, count, total, slots, staged, reference, *jobs
-    )
+    write_jobs = card.kernel(SOURCE, "write_jobs", **defines)
+    write_jobs.for_each(total, job_offsets, count, total, slots, staged, reference, jobs)
     return jobs

@@ -2,6 +2,7 @@
 // (count, prefix sum, write). A warp searches the window of each task for the best and the second diagonal. Those that
 // exist become jobs (prefix sum, write).
 // -D: BAND_MARGIN, FEWEST_KMERS, KMER, MOST_ANCHORS, MOST_CANDIDATES, UNPAIRED_COST.
+#include "quire/algorithms/extension/jobs.cuh"
 #include "quire/align/alignments/alignments.cuh"
 #include "quire/reads/reads.cuh"
 #include "quire/reference/reference.cuh"
@@ -21,17 +22,6 @@ struct Tasks {
     i64* end;
     i64* target;  // start of the mate if the template length is the mean; may be outside the window
     i32* island;
-};
-
-// Layout of quire.algorithms.extension.ExtensionJobs.
-struct Jobs {
-    i32* read;
-    u8* strand;
-    i64* diagonal;
-    i64* diagonal_low;
-    i64* diagonal_high;
-    i64* axis_low;
-    i64* axis_high;
 };
 
 // True if the mate has an alignment that forms a proper pair with the anchor; second: the anchor's is the second mate.
@@ -274,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(128) scan(Tasks tasks, i64 count, R
 
 // One thread for each of the two diagonals of a task: writes a job if it was found, from offsets[2 * task] on.
 extern "C" __global__ void write_jobs(Tasks tasks, i64 count, Reference reference, const i64* best, const u8* found,
-                                      const i64* offsets, Jobs jobs) {
+                                      const i64* offsets, NewExtensionJobs jobs) {
     i64 index = thread_index(), task = index >> 1;
     if (task >= count || !found[index]) return;
     i64 job = offsets[index], diagonal = best[index];
