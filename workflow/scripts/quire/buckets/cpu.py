@@ -11,7 +11,7 @@ from quire.buckets.packing_cpu import SLACK
 from quire.io.bam.decode_cpu import Records, unclipped, unclipped_by
 from quire.io.bam.encode import RecordAssembly
 from quire.sam import FLAG_FAILED_QUALITY_CHECK, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled, inlined
 
 LEFT_ALONE = FLAG_SECONDARY | FLAG_SUPPLEMENTARY | FLAG_UNMAPPED | FLAG_FAILED_QUALITY_CHECK
@@ -118,7 +118,7 @@ def _deal(records, genome):
     for i in range(n):
         size = _size(starts, i, len(data))
         for bucket in range(first[i], last[i] + 1):
-            at[bucket] = copy_bytes(out, at[bucket], data, starts[i], starts[i] + size)
+            at[bucket] = copy_items(out, at[bucket], data, starts[i], starts[i] + size)
     return out, offsets
 
 
@@ -161,7 +161,7 @@ def _copy(data, starts, begins, copied, copies):
     """Copy records to their further buckets."""
     for k in range(len(copied)):
         i = copied[k]
-        copy_bytes(data, copies[k], data, begins[i], begins[i] + starts[i + 1] - starts[i])
+        copy_items(data, copies[k], data, begins[i], begins[i] + starts[i + 1] - starts[i])
 
 
 @inlined
@@ -174,4 +174,4 @@ def _size(starts, i, end):
 def _append(data, offsets, out, at):
     """Write the bytes of each bucket to `out` at `at[bucket]`, and move that position to their end."""
     for bucket in range(len(at)):
-        at[bucket] = copy_bytes(out, at[bucket], data, offsets[bucket], offsets[bucket + 1])
+        at[bucket] = copy_items(out, at[bucket], data, offsets[bucket], offsets[bucket + 1])

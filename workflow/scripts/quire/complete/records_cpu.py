@@ -17,7 +17,7 @@ from quire.io.bam.encode import RecordBatch
 from quire.reads import ReadBatch
 from quire.reference import Reference
 from quire.sam import FLAG_REVERSE, FLAG_SECONDARY, FLAG_UNMAPPED, UNAVAILABLE_MAPPING_QUALITY
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 from quire.simd.decimals import write_number
 
@@ -122,7 +122,7 @@ def _write_lines(names, name_offsets, numbers):
     text = np.empty(len(names) + numbers.size * (MOST_DIGITS + 1) + len(numbers), np.uint8)
     at = np.int64(0)
     for read in range(len(numbers)):
-        at = copy_bytes(text, at, names, name_offsets[read], name_offsets[read + 1])
+        at = copy_items(text, at, names, name_offsets[read], name_offsets[read + 1])
         for number in numbers[read]:
             text[at] = _TAB
             at = write_number(text, at + 1, number)

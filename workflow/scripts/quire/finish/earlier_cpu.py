@@ -31,7 +31,7 @@ from quire.io.bam.tags_cpu import text_tag
 from quire.io.bam.writer import with_assembly
 from quire.io.files import read_json, write_json_atomic
 from quire.sam import FLAG_DUPLICATE
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 
 FORMAT_VERSION = 2
@@ -168,7 +168,7 @@ def _unmarked_of(data, starts, fixed, group):
             k += 1
         if k == len(group):
             flag = at + _FLAG_OFFSET
-            at = copy_bytes(out, at, data, starts[i], end)
+            at = copy_items(out, at, data, starts[i], end)
             out[flag] &= np.uint8(~FLAG_DUPLICATE & 255)
             out[flag + 1] &= np.uint8(~FLAG_DUPLICATE >> 8 & 255)
     return out[:at].copy()

@@ -18,7 +18,7 @@ from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS
 from quire.io.bgzf_cpu import BLOCK_PAYLOAD, compress_blocks
 from quire.ragged import offsets_from_lengths
 from quire.sam import FLAG_DUPLICATE, FLAG_REVERSE, FLAG_SECONDARY, FLAG_SUPPLEMENTARY, FLAG_UNMAPPED
-from quire.simd.bits import copy_bytes, prefetch
+from quire.simd.bits import copy_items, prefetch
 from quire.simd.compiled import compiled, inlined
 
 LARGEST_RANGE = 1 << 28  # bytes of records in a range; the BGZF blocks of the output depend on it
@@ -220,7 +220,7 @@ def _choose(data, starts, fixed, contig_offsets, low, high, span):
     out, at = np.empty(total, np.uint8), 0
     for i in range(len(starts)):
         if kept[i]:
-            at = copy_bytes(out, at, data, starts[i], _end_of(data, starts, i))
+            at = copy_items(out, at, data, starts[i], _end_of(data, starts, i))
     return out
 
 
@@ -248,6 +248,6 @@ def _lay_out(data, starts, order):
             for line in range(_LINES):
                 prefetch(data, starts[order[k + _AHEAD]] + _LINE_BYTES * line)
         i, new_starts[k] = order[k], at
-        at = copy_bytes(out, at, data, starts[i], _end_of(data, starts, i))
-        copy_bytes(fixed, k * FIXED_BYTES, out, new_starts[k], new_starts[k] + FIXED_BYTES)
+        at = copy_items(out, at, data, starts[i], _end_of(data, starts, i))
+        copy_items(fixed, k * FIXED_BYTES, out, new_starts[k], new_starts[k] + FIXED_BYTES)
     return out, new_starts, fixed

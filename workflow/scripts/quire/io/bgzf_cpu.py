@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from quire.io.isa_l import call_checksum, call_with_state, new_stream
 from quire.io.sniff import BGZF_HEADER
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled, inlined
 
 BLOCK_PAYLOAD = 65280  # bytes of data in a block, as in htslib; leaves room for data that do not compress
@@ -89,7 +89,7 @@ def _store_block(checksum, payload, out, at):
     out[at] = 1  # the last block, stored
     _put_number(out, at + 1, size, 2)
     _put_number(out, at + 3, ~size, 2)
-    end = copy_bytes(out, at + 5, payload, 0, size)
+    end = copy_items(out, at + 5, payload, 0, size)
     _put_number(
         out, end, np.int64(call_checksum(checksum, np.uint32(0), np.uint64(payload.ctypes.data), np.uint64(size))), 4
     )

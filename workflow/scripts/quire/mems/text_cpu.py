@@ -14,7 +14,7 @@ from quire.algorithms.mems import Matches
 from quire.mems.queries_cpu import QueryBatch
 from quire.ragged import pack_bytes
 from quire.reference import Reference
-from quire.simd.bits import copy_bytes, store_bytes
+from quire.simd.bits import copy_items, store_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
@@ -141,9 +141,9 @@ def _write_matches(matches, first, last, first_base, contigs, out, used):
 @compiled
 def _write_header(batch, query, reverse, out, used):
     out[used], out[used + 1] = np.uint8(62), np.uint8(32)
-    used = copy_bytes(out, used + 2, batch.names, batch.name_offsets[query], batch.name_offsets[query + 1])
+    used = copy_items(out, used + 2, batch.names, batch.name_offsets[query], batch.name_offsets[query + 1])
     if reverse:
-        used = copy_bytes(out, used, REVERSE, 0, len(REVERSE))
+        used = copy_items(out, used, REVERSE, 0, len(REVERSE))
     out[used] = np.uint8(10)
     return used + 1
 

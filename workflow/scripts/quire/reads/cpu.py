@@ -7,7 +7,7 @@ from quire.ragged import offsets_from_lengths
 from quire.reads import ReadBatch, Reads, offsets_of_mates, packed_words
 from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
 from quire.sequence.ties.cpu import hash_names
-from quire.simd.bits import UNKNOWN, copy_bytes, load_bytes, reverse_complement, store_bytes, two_bits_each
+from quire.simd.bits import UNKNOWN, copy_items, load_bytes, reverse_complement, store_bytes, two_bits_each
 from quire.simd.compiled import compiled
 
 
@@ -69,7 +69,7 @@ def items_from(values, begins, offsets):
     """Return the values (uint8[]) of ragged items, end to end: those from begins[i] on, of which `offsets` has room."""
     taken = np.empty(offsets[-1], np.uint8)
     for i in range(len(offsets) - 1):
-        copy_bytes(taken, offsets[i], values, begins[i], begins[i] + offsets[i + 1] - offsets[i])
+        copy_items(taken, offsets[i], values, begins[i], begins[i] + offsets[i + 1] - offsets[i])
     return taken
 
 

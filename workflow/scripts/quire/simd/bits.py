@@ -79,16 +79,26 @@ def prefetch(_typing_context, array, item):
 
 
 @inlined
-def copy_bytes(target, at, source, first, last):
+def copy_items(target, at, source, first, last):
     """Copy source[first:last] to target from `at` on; return the position after the copy.
 
     Indices are unsigned: for signed ones Numba adds a test for negatives that prevents vectorisation. Slices would
-    each cost a reference count.
+    each cost a reference count, and two seconds to compile the message of unequal lengths.
     """
     to, begin = np.uint64(at), np.uint64(first)
     for k in range(np.uint64(last - first)):
         target[to + k] = source[begin + k]
     return at + last - first
+
+
+@inlined
+def with_room(array, used, size):
+    """Return the array if it has `size` entries, else a copy of its first `used` entries with room for twice `size`."""
+    if size <= len(array):
+        return array
+    larger = np.empty(2 * size, array.dtype)
+    copy_items(larger, 0, array, 0, used)
+    return larger
 
 
 @inlined

@@ -19,7 +19,7 @@ from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.cigar_cpu import element_of, operation_of
 from quire.sequence.words_cpu import code_at, packed_word
-from quire.simd.bits import count_ones
+from quire.simd.bits import count_ones, with_room
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind, interval_of
 
@@ -145,10 +145,7 @@ def cigars(batch, hits):
     cigar, offsets = np.empty(4 * len(ends) + most, np.uint32), np.zeros(len(ends) + 1, np.int64)
     used = 0
     for i in range(len(ends)):
-        if used + most > len(cigar):
-            larger = np.empty(2 * len(cigar), np.uint32)
-            larger[:used] = cigar[:used]
-            cigar = larger
+        cigar = with_room(cigar, used, used + most)
         strand = 2 * reads[i] + strands[i]
         _, used = find_path(batch, paths, strand, ends[i], np.int64(distances[i]), cigar, used)
         offsets[i + 1] = used

@@ -25,7 +25,7 @@ from quire.reads import Reads
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar_cpu import append_operation
 from quire.sequence.words_cpu import packed_word
-from quire.simd.bits import count_ones
+from quire.simd.bits import count_ones, with_room
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind
@@ -206,10 +206,7 @@ def _align_in_bands(jobs, sequences, bands, results, lanes, matrices):
         rows, width = lengths[last - 1], widths[first]
         _fill_lanes(jobs, sequences, order[first:last], rows, width, lanes)
         _fill_matrices(lanes, rows, width, matrices)
-        if used + 2 * LANES * longest > len(cigar):
-            larger = np.empty(2 * len(cigar) + 2 * LANES * longest, np.uint32)
-            larger[:used] = cigar[:used]
-            cigar = larger
+        cigar = with_room(cigar, used, used + 2 * LANES * longest)
         for lane in range(last - first):
             job = order[first + lane]
             alignment = _Alignment(job, lane, jobs.diagonal_low[job], width, lengths[first + lane])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled, inlined
 
 BASES = 32  # of a key and of a word of text
@@ -141,8 +142,8 @@ def sort_by_digits(sorter, begin, end):
             other_keys[low + slot] = keys[row]
             other_positions[low + slot] = positions[row]
             counts[digit] = slot + 1
-        keys[low:high] = other_keys[low:high]
-        positions[low:high] = other_positions[low:high]
+        copy_items(keys, low, other_keys, low, high)
+        copy_items(positions, low, other_positions, low, high)
         if shift == np.uint64(0):
             continue
         first = low
@@ -220,7 +221,8 @@ def sort_buckets(first, last, text, starts, leading, most_depth, rows):
             rows[base + row] = positions[row]
         if total + count > found.shape[0]:
             longer = np.empty((2 * (total + count), 2), np.int64)
-            longer[:total] = found[:total]
+            for run in range(total):
+                longer[run, 0], longer[run, 1] = found[run, 0], found[run, 1]
             found = longer
         for run in range(count):
             found[total + run, 0] = base + runs[run, 0]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.align.alignments.cpu import overlaps
+from quire.align.contig_names import ContigNames, names_of
 from quire.align.lift_over import LiftedOver
 from quire.align.lift_over.places_cpu import lifts_of, place_of, write_lifts
 from quire.align.model import ROW_TYPES, Reported
@@ -15,7 +16,6 @@ from quire.align.parameters import (
     RIVAL_DENOMINATOR,
     RIVAL_NUMERATOR,
 )
-from quire.align.texts_cpu import ContigNames, names_of
 from quire.reference import Reference
 from quire.reference.alternate import Lifts
 from quire.simd.compiled import compiled, inlined

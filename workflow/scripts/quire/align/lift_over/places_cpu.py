@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from quire.align.texts_cpu import enlarged
+from quire.simd.bits import with_room
 from quire.simd.compiled import compiled, inlined
 from quire.simd.decimals import write_number
 
@@ -60,7 +60,7 @@ def write_lifts(reported, row, lifts, names, text, used):
         if not is_lifted:
             continue
         target = lifts.contig[lift]
-        text = enlarged(text, used + _ROOM + names.offsets[target + 1] - names.offsets[target])
+        text = with_room(text, used, used + _ROOM + names.offsets[target + 1] - names.offsets[target])
         for i in range(names.offsets[target], names.offsets[target + 1]):
             text[used] = names.letters[i]
             used += 1

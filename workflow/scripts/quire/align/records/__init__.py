@@ -6,6 +6,7 @@ alignments). They are made on the CPU for both backends.
 
 import numpy as np
 
+from quire.align.contig_names import names_of
 from quire.align.lift_over import NOT_LIFTED_OVER, LiftedOver
 from quire.align.lift_over.cpu import lift_over
 from quire.align.model import Reported
@@ -13,7 +14,6 @@ from quire.align.read_counts import ReadCounts, count_reads
 from quire.align.records import cpu as kernels
 from quire.align.records.md_cpu import RecordSequences, differences
 from quire.align.sink import Encoded, RecordSink
-from quire.align.texts_cpu import names_of
 from quire.io.bam.encode import RecordBatch
 from quire.reads import PairBatch, offsets_of_mates
 from quire.reference import Reference

@@ -6,8 +6,8 @@ import numpy as np
 
 from quire import sam
 from quire.align.alignments.cpu import overlaps
-from quire.align.texts_cpu import enlarged
 from quire.sequence.cigar_cpu import element_of, length_of, operation_of
+from quire.simd.bits import with_room
 from quire.simd.compiled import compiled, inlined
 from quire.simd.decimals import write_number
 
@@ -191,7 +191,7 @@ def supplementary_texts(reported, read_offsets, layout, fields, names, added):
                     continue
                 length = read_offsets[record_read[i] + 1] - read_offsets[record_read[i]]
                 operations = reported.cigar_length[row[other]]
-                text = enlarged(text, used + 256 + 12 * operations + len(names.letters))
+                text = with_room(text, used, used + 256 + 12 * operations + len(names.letters))
                 used = _write_place(reported, row[other], length, names, text, used)
                 text[used] = _COMMA
                 used = write_number(text, used + 1, np.int64(fields.mapping_quality[other]))

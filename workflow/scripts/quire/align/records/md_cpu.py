@@ -4,20 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quire.align.texts_cpu import enlarged
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION
 from quire.sequence.cigar_cpu import length_of, operation_of
 from quire.sequence.codes import LETTERS
 from quire.sequence.words_cpu import code_at, packed_word
 from quire.simd.bases import LANES, differing_bases
-from quire.simd.bits import prefetch, trailing_zeros
+from quire.simd.bits import prefetch, trailing_zeros, with_room
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.decimals import write_number
 from quire.simd.search import first_behind
 
 _AHEAD = 16  # distance of the prefetch of the axis, in records
-_AT_ONCE = 64  # number of records for which `md` is enlarged at a time
+_AT_ONCE = 64  # number of records for which room in `md` is made at a time
 _CARET = ord("^")
 _UNKNOWN = 4
 
@@ -62,7 +61,7 @@ def differences(reported, sequences, layout, edit_distance):
         for i in range(first, last):
             if row[i] >= 0:
                 most += 4 * (ends[row[i]] - begins[row[i]]) + 16
-        md = enlarged(md, most)
+        md = with_room(md, offsets[first], most)
         _write_some(reported, sequences, layout, (first, last), md, offsets, edit_distance)
     return md[: offsets[records]], offsets
 

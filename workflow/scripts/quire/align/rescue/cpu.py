@@ -30,6 +30,7 @@ from quire.align.parameters import (
 from quire.align.rescue.votes_cpu import best_diagonals, forget, learn, make_scratch
 from quire.reads import Reads
 from quire.reference import Reference
+from quire.simd.bits import with_room
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import interval_of
@@ -126,10 +127,7 @@ def _plan(alignments, offsets, codes, text, island_axis, lengths, scratch):
                         learnt = window.strand
                     bases = codes[window.strand, offsets[mate] : offsets[mate + 1]]
                     found = best_diagonals(bases, text, window.begin, window.end, window.target, scratch)
-                    if count + 2 > len(jobs):
-                        larger = np.empty(2 * len(jobs), PLACE)
-                        larger[:count] = jobs[:count]
-                        jobs = larger
+                    jobs = with_room(jobs, count, count + 2)
                     for diagonal in found:
                         if diagonal < 0:
                             continue

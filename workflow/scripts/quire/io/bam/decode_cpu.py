@@ -12,7 +12,7 @@ from quire.io.bam.layout import FIXED_BYTES, FIXED_FIELDS, OPERATION_BYTES, SIZE
 from quire.ragged import offsets_from_lengths
 from quire.sam import CIGAR_HARD_CLIP, CIGAR_MASK, CIGAR_SHIFT, CIGAR_SOFT_CLIP, CONSUMES_REFERENCE
 from quire.sequence.ties.cpu import hash_of_name
-from quire.simd.bits import copy_bytes, prefetch, store_bytes
+from quire.simd.bits import copy_items, prefetch, store_bytes
 from quire.simd.compiled import compiled, inlined
 
 _BYTES_AHEAD = 2560  # of the prefetch, about seven records
@@ -90,7 +90,7 @@ def _split(data):
     while start + FIXED_BYTES <= len(data):
         prefetch(data, start + _BYTES_AHEAD)  # the start of a record is known only after reading the previous one
         starts[count] = start
-        copy_bytes(fixed, count * FIXED_BYTES, data, start, start + FIXED_BYTES)
+        copy_items(fixed, count * FIXED_BYTES, data, start, start + FIXED_BYTES)
         count += 1
         start += SIZE_BYTES + np.int64(uint32_at(data, start))
     return starts[:count], fixed[: count * FIXED_BYTES]
@@ -199,7 +199,7 @@ def _bases(data, starts, fixed, chosen, offsets):
         if length & 1:
             codes[first + length - 1] = np.uint8(_two_codes(data[begin + length // 2]))
         begin = qualities_begin(start, fields)
-        copy_bytes(qualities, first, data, begin, begin + length)
+        copy_items(qualities, first, data, begin, begin + length)
     return codes, qualities
 
 

@@ -9,7 +9,7 @@ from quire.io.bam.bins_cpu import bin_of
 from quire.io.bam.layout import FIXED_BYTES, NUMBER_OF_CODE, NUMBER_OF_COMPLEMENT, OPERATION_BYTES, SIZE_BYTES
 from quire.sam import CIGAR_HARD_CLIP, CIGAR_LETTERS, FLAG_PAIRED, FLAG_REVERSE, FLAG_SECONDARY
 from quire.sequence.cigar_cpu import length_of, operation_of
-from quire.simd.bits import ONES, copy_bytes, load_bytes, prefetch, reverse_complement, store_bytes
+from quire.simd.bits import ONES, copy_items, load_bytes, prefetch, reverse_complement, store_bytes
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 
@@ -195,8 +195,8 @@ def write_records(given, places, target, first_record, last_record):
         fields.mate_contig = inputs.mate_contig[r]
         fields.mate_position = inputs.mate_position[r]
         fields.template_length = inputs.template_length[r]
-        at = copy_bytes(out, at, fixed_bytes, 0, FIXED_BYTES)
-        at = copy_bytes(out, at, inputs.names, first_name, last_name)
+        at = copy_items(out, at, fixed_bytes, 0, FIXED_BYTES)
+        at = copy_items(out, at, inputs.names, first_name, last_name)
         out[at] = 0
         at += 1
         for k in range(first_operation, last_operation):
@@ -258,7 +258,7 @@ def _eight_letters(codes):
 @inlined
 def _put_read(out, at, bases, qualities, first, last, reverse):
     """Write packed bases and qualities, reverse-complemented if `reverse`; return the position after them."""
-    # With unsigned indices, as in `copy_bytes`, the loop over qualities is vectorised.
+    # With unsigned indices, as in `copy_items`, the loop over qualities is vectorised.
     end = np.uint64(last - 1)
     eights = (last - first) // 8
     if reverse:
@@ -275,7 +275,7 @@ def _put_read(out, at, bases, qualities, first, last, reverse):
         out[at] = letters
         at += 1
     if not reverse:
-        return copy_bytes(out, at, qualities, first, last)
+        return copy_items(out, at, qualities, first, last)
     target = np.uint64(at)
     for k in range(np.uint64(last - first)):
         out[target + k] = qualities[end - k]
@@ -305,7 +305,7 @@ def _put_text(out, at, tag, text, start, end):
     if start == end:
         return at
     out[at], out[at + 1], out[at + 2] = tag[0], tag[1], _TEXT
-    at = copy_bytes(out, at + 3, text, start, end)
+    at = copy_items(out, at + 3, text, start, end)
     out[at] = 0
     return at + 1
 

@@ -22,7 +22,7 @@ from quire.io.bam.stream_cpu import BamStream
 from quire.ragged import offsets_from_lengths
 from quire.reads import PairBatch, ReadBatch
 from quire.sequence.codes import AMBIGUOUS, COMPLEMENT
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 
 STRETCH_BYTES, THREADS, STRETCHES_AHEAD = 1 << 20, 4, 8  # compressed bytes of a stretch; inflating threads; stretches
@@ -241,7 +241,7 @@ def _decode(records, chosen, target):
     for i in range(len(chosen)):
         start, fields = starts[chosen[i]], fixed[chosen[i]]
         name = start + FIXED_BYTES
-        copy_bytes(names, name_offsets[i], data, name, name + name_offsets[i + 1] - name_offsets[i])
+        copy_items(names, name_offsets[i], data, name, name + name_offsets[i + 1] - name_offsets[i])
         first, length = offsets[i], offsets[i + 1] - offsets[i]
         bases, quality = bases_begin(start, fields), qualities_begin(start, fields)
         reverse = fields.flag & sam.FLAG_REVERSE != 0

@@ -133,7 +133,7 @@ def mark_doubted(reads, reference, start, doubted):
 @inlined
 def _mark_differing(reads, query, reference, doubted, at, size):
     """Mark usable bases that differ from the reference: `size` bases from `query` on against those from `at` on."""
-    base, place = np.uint64(query), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_bytes`
+    base, place = np.uint64(query), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_items`
     bases, qualities = reads.bases, reads.qualities
     for k in range(np.uint64(size)):
         differs = np.uint8(bases[base + k] != reference[place + k])

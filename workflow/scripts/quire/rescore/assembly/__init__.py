@@ -31,6 +31,7 @@ from quire.rescore.parameters import (
     MINIMUM_DANGLING_BRANCH,
 )
 from quire.rescore.reads.clipping_cpu import RegionReads
+from quire.simd.bits import copy_items, with_room
 from quire.simd.compiled import compiled
 
 _LENGTHS = (*K_MER_SIZES, *(K_MER_SIZES[-1] + K_MER_INCREASE * n for n in range(1, K_MER_ITERATIONS + 1)))
@@ -105,22 +106,13 @@ def _build_graphs(reads, window, spans, support):
             serves, complete, bases, offsets = assemble_graph(sequences, k, k == _LENGTHS[-1], support)
             usable |= serves
             count = len(offsets) - 1
-            codes, ends = _with_room(codes, used + len(bases)), _with_room(ends, held + count)
-            codes[used : used + len(bases)] = bases
-            ends[held : held + count] = used + offsets[1:]
+            codes, ends = with_room(codes, used, used + len(bases)), with_room(ends, held, held + count)
+            copy_items(codes, used, bases, 0, len(bases))
+            for i in range(count):
+                ends[held + i] = used + offsets[i + 1]
             graphs[tried] = region, k, np.int64(serves), np.int64(complete), count
             tried, held, used = tried + 1, held + count, used + len(bases)
     return graphs[:tried], codes[:used], ends[:held]
-
-
-@compiled
-def _with_room(array, size):
-    """Return an array with room for `size` entries."""
-    if size <= len(array):
-        return array
-    larger = np.empty(2 * size, array.dtype)
-    larger[: len(array)] = array
-    return larger
 
 
 def chosen_haplotypes(sequences: ThreadedSequences, k: int, last_attempt: bool, support: int) -> list[bytes]:

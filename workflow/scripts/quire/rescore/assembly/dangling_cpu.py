@@ -28,6 +28,7 @@ from quire.rescore.assembly.graph_cpu import (
 from quire.rescore.assembly.k_mers_cpu import NONE
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH
 from quire.sequence.cigar_cpu import length_of, operation_of
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 
 _MOST_ELEMENTS = 3  # MAX_CIGAR_COMPLEXITY
@@ -228,7 +229,7 @@ def _upward_bases(graph, codes, k, path):
     """Return the last bases of a path's vertices, upwards; a source at its top adds the rest of its k-mer, reversed."""
     whole = graph.vertices[path[-1], IN_DEGREE] == 0
     bases = np.empty(len(path) + (k - 1 if whole else 0), np.uint8)
-    bases[: len(path)] = _suffixes(graph, codes, k, path)
+    copy_items(bases, 0, _suffixes(graph, codes, k, path), 0, len(path))
     for i in range(len(bases) - len(path)):
         bases[len(path) + i] = codes[graph.vertices[path[-1], K_MER] + k - 2 - i]
     return bases

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from quire.rescore.parameters import K_MER_SIZES, MINIMUM_BASE_QUALITY
-from quire.simd.bits import ONES, load_bytes, store_bytes
+from quire.simd.bits import ONES, copy_items, load_bytes, store_bytes
 from quire.simd.compiled import compiled, inlined
 
 _SHORTEST = K_MER_SIZES[0] + 1  # a run of only one k-mer threads nothing
@@ -36,7 +36,7 @@ def threaded_sequences(reads, region, reference):
     found = ThreadedSequences(
         np.empty(bases, np.uint8), np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int32)
     )
-    found.codes[:length] = reference
+    copy_items(found.codes, 0, reference, 0, length)
     found.starts[0], found.ends[0], found.sample[0] = 0, length, -1
     count, end = _write_runs(reads, threading_order(reads, first, last), found, length)
     return ThreadedSequences(found.codes[:end], found.starts[:count], found.ends[:count], found.sample[:count])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quire.io.vcf import NON_REFERENCE, VariantRecord
 from quire.rescore.parameters import BANDS
-from quire.simd.bits import copy_bytes
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled, inlined
 from quire.simd.decimals import write_number
 
@@ -237,15 +237,15 @@ def _write_blocks(blocks, first, letters, contig, genotype):
     out = np.empty(n * (len(contig) + len(genotype) + _TEXTS + (5 + genotypes) * _LONGEST_NUMBER + 8), np.uint8)
     at = np.int64(0)
     for b in range(n):
-        at = copy_bytes(out, at, contig, 0, len(contig))
+        at = copy_items(out, at, contig, 0, len(contig))
         out[at] = _TAB
         at = write_number(out, at + 1, blocks.start[b] + 1)
-        at = copy_bytes(out, at, _BEFORE_REFERENCE, 0, len(_BEFORE_REFERENCE))
+        at = copy_items(out, at, _BEFORE_REFERENCE, 0, len(_BEFORE_REFERENCE))
         out[at] = letters[blocks.start[b] - first]
-        at = copy_bytes(out, at + 1, _BEFORE_END, 0, len(_BEFORE_END))
+        at = copy_items(out, at + 1, _BEFORE_END, 0, len(_BEFORE_END))
         at = write_number(out, at, blocks.end[b])
-        at = copy_bytes(out, at, _BEFORE_SAMPLE, 0, len(_BEFORE_SAMPLE))
-        at = copy_bytes(out, at, genotype, 0, len(genotype))
+        at = copy_items(out, at, _BEFORE_SAMPLE, 0, len(_BEFORE_SAMPLE))
+        at = copy_items(out, at, genotype, 0, len(genotype))
         quality = np.int64(_genotype_quality(blocks.phreds, b))
         for value in (np.int64(blocks.median_depth[b]), quality, np.int64(blocks.least_depth[b])):
             out[at] = _COLON

@@ -215,7 +215,7 @@ def _copy_bases(reads, i, low, high, trimmed, at, capped, threshold):
     bases, qualities = reads.bases, reads.qualities
     most = reads.mapping_quality[i] if capped else np.uint8(255)
     trimmed_bases, trimmed_qualities = trimmed.bases, trimmed.base_qualities
-    source, target = np.uint64(low), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_bytes`
+    source, target = np.uint64(low), np.uint64(at)  # unsigned, as in `quire.simd.bits.copy_items`
     for k in range(np.uint64(high - low)):
         quality = min(qualities[source + k], most)
         trimmed_bases[target + k] = bases[source + k]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from quire.rescore.genotyping.allele_frequency_cpu import binomial, genotype_count
 from quire.rescore.joint.columns import HAS_VARIANT
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled, inlined
 
 _TWO_OTHERS = 10  # PL of two alternates as a multiple of that of one, for a record with GQ only (ReblockGVCF)
@@ -87,7 +88,7 @@ def spell(columns, picked):
             total += max(columns.sample_depth[row[c]], 0)
         elif picked.sample[c] == 0:
             total += columns.depth[record]
-        own[:] = picked.allele[picked.way[c]]
+        copy_items(own, 0, picked.allele[picked.way[c]], 0, alleles)
         if columns.phred_count[row[c]] > 0:
             first = np.int64(columns.phred_first[row[c]])
             if picked.star > 0:

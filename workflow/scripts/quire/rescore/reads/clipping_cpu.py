@@ -220,7 +220,7 @@ def _clip_read(reads, i, low, high, clipped, at):
             last = 0
         if first < last:
             first_base = query + first if size == 0 else first_base
-            source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_bytes`
+            source = np.uint64(query + first)  # unsigned, as in `quire.simd.bits.copy_items`
             target = np.uint64(at + size)
             for k in range(np.uint64(last - first)):
                 clipped_bases[target + k] = bases[source + k]
@@ -346,7 +346,7 @@ def _adjust_pair(bases, qualities, positions, offsets, left, right, start, summe
     while positions[a] < start:
         a += 1
     b, b_end = aligned_bases(positions, offsets[right], offsets[right + 1])
-    ours, theirs = np.uint64(a), np.uint64(b)  # unsigned, as in `quire.simd.bits.copy_bytes`
+    ours, theirs = np.uint64(a), np.uint64(b)  # unsigned, as in `quire.simd.bits.copy_items`
     for k in range(np.uint64(min(a_end - a, b_end - b))):
         agree = bases[ours + k] == bases[theirs + k]
         if summed and agree:

@@ -9,6 +9,7 @@ from quire.rescore.parameters import MINIMUM_READ_LENGTH
 from quire.rescore.reads.clipping_cpu import INSERTED, RegionReads, aligned_bases, bases_within
 from quire.rescore.reference_confidence import ReadColumns
 from quire.rescore.reference_confidence.model import DELETED
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 
 
@@ -62,7 +63,7 @@ def _clipped_placement(reads, regions, padded):
             if end - first < MINIMUM_READ_LENGTH:
                 continue
             at = position_offsets[n]
-            positions[at : at + end - first] = reads.positions[first:end]
+            copy_items(positions, at, reads.positions, first, end)
             first_base[n], end_base[n] = first, end
             position_offsets[n + 1] = at + end - first
             n += 1

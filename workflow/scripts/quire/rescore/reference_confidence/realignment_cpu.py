@@ -27,6 +27,7 @@ from quire.rescore.regions_cpu import AssembledRegion
 from quire.rescore.window import Window
 from quire.sam import CIGAR_DELETION, CIGAR_INSERTION, CIGAR_MATCH, CIGAR_SHIFT
 from quire.sequence.cigar_cpu import length_of, operation_of
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 
 
@@ -195,7 +196,7 @@ def _place_all(unmoved, cut, spans, alignments, haplotypes, reference, low):
         query = read_bases[read_offsets[i] : read_offsets[i + 1]]
         own = positions[read_offsets[i] : read_offsets[i + 1]]
         if offsets[i] < 0:  # no alignment: the read stays where it was
-            own[:] = unmoved[first_base[i] : first_base[i] + len(query)]
+            copy_items(own, 0, unmoved, first_base[i], first_base[i] + len(query))
             continue
         place(
             query,

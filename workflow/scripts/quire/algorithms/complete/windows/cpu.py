@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from quire.algorithms.complete import BatchArrays, Ends
 from quire.algorithms.complete.windows import DIAGONALS, FIRST_SHIFT, ORIENTED_SHIFT
 from quire.sequence.words_cpu import packed_word
-from quire.simd.bits import prefetch, trailing_zeros
+from quire.simd.bits import copy_items, prefetch, trailing_zeros
 from quire.simd.borrowed import borrowed
 from quire.simd.compiled import compiled, inlined
 from quire.simd.search import first_behind, interval_of
@@ -297,7 +297,7 @@ def sort_candidates(candidates):
         source, target = target, source
         passes += 1
     if passes & 1:
-        target[:] = source
+        copy_items(target, 0, source, 0, len(source))
 
 
 @compiled

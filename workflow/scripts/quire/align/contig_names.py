@@ -1,4 +1,4 @@
-"""Texts in records: names of contigs, and room for text."""
+"""Names of contigs for kernels that write records."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,6 @@ import numpy as np
 
 from quire.ragged import pack_bytes
 from quire.reference import Reference
-from quire.simd.compiled import compiled
 
 
 class ContigNames(NamedTuple):
@@ -19,13 +18,3 @@ class ContigNames(NamedTuple):
 def names_of(reference: Reference) -> ContigNames:
     """Return the names of a reference's contigs."""
     return ContigNames(*pack_bytes([name.encode() for name in reference.contig_names]))
-
-
-@compiled
-def enlarged(text, needed):
-    """Return the array, or a larger copy if it has fewer than `needed` bytes."""
-    if needed <= len(text):
-        return text
-    larger = np.empty(2 * needed, np.uint8)
-    larger[: len(text)] = text
-    return larger
