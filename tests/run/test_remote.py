@@ -16,7 +16,7 @@ def settings(fasta: str = "genome.fa") -> dict[str, Any]:
 
 def row(**files: str) -> Row:
     """Return a row of a sheet of units."""
-    values = dict.fromkeys(("fq1", "fq2", "fq_umi", "bam", "interleaved", "qualities"), "") | files
+    values = dict.fromkeys(("fq1", "fq2", "fq_umi", "bam", "interleaved", "may_be_empty", "qualities"), "") | files
     return Row("units.tsv", 2, values, {}, {key: key for key in values})
 
 

@@ -241,6 +241,10 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     },
     "reads empty": (lambda run: replace(run, "NA12878_R1.fastq.gz", b""), "NA12878_R1.fastq.gz is empty"),
     "reads an empty gzip": (lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"")), "holds no reads"),
+    "a control that is no FASTQ": (
+        lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"r")) or set_unit(may_be_empty="yes")(run),
+        "NA12878_R1.fastq.gz is not a FASTQ",
+    ),
     "reads a BAM": (
         lambda run: replace(run, "NA12878_R1.fastq.gz", gzip.compress(b"BAM\1" + bytes(50))),
         "is a BAM file, not a FASTQ",
@@ -859,6 +863,20 @@ def test_snakemake_shows_the_sentence_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_a_control_may_be_empty(run: Run) -> None:
+    """Files that hold no reads are accepted with yes in may_be_empty, and those of 0 bytes are not."""
+    set_unit(may_be_empty="yes")(run)
+    for mate in "12":
+        replace(run, f"NA12878_R{mate}.fastq.gz", gzip.compress(b""))
+    run.write()
+    loaded = load(run)
+    check_first_reads(loaded)
+    assert loaded.units["may_be_empty"].tolist() == [True]
+    replace(run, "NA12878_R1.fastq.gz", b"")
+    with pytest.raises(InputError, match="is empty; copy it again"):
+        load(run)
+
+
 def test_unedited_template_says_what_to_edit(tmp_path: Path) -> None:
     """In a fresh clone, the default command names everything to edit."""
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")

@@ -215,3 +215,34 @@ def test_duplicates_by_umi(finished: Run, tmp_path: Path) -> None:
     with pysam.AlignmentFile(str(ours)) as stream:
         of_file = [(record.query_name, record.get_tag("RX"), record.is_duplicate) for record in stream]
     assert of_file == [(name, umi.replace("-", ""), duplicate) for name, umi, duplicate in found]
+
+
+def test_a_control_without_reads(finished: Run, tmp_path: Path) -> None:
+    """A negative control without reads goes through the whole workflow, and is in the VCF and in the report."""
+    for mate in "12":
+        (tmp_path / f"none_R{mate}.fq.gz").write_bytes(gzip.compress(b""))
+    columns = ("sample", "unit", "fq1", "fq2", "may_be_empty")
+    control = ("NTC", "lane_1", "none_R1.fq.gz", "none_R2.fq.gz", "yes")
+    run = Run(
+        tmp_path,
+        config={
+            "reference": {"fasta": str(SMALL / "genome.fa.gz"), "index_directory": str(finished.output / "index")},
+            "rescore": {"gvcf": True},
+        },
+        samples=[{"sample": name, "ploidy": "2"} for name in ("NA12878", "NTC")],
+        units=[
+            {column: SMALL_UNIT.get(column, "") for column in columns},
+            dict(zip(columns, control, strict=True)),
+        ],
+    )
+    result = run.snakemake()
+    assert result.returncode == 0, result.stdout
+    assert "NTC         0 reads in, 0 mapped" in result.stdout
+    with pysam.VariantFile(str(run.output / "rescore/all.vcf.gz")) as variants:
+        calls = [
+            (record.samples["NA12878"].allele_indices, record.samples["NTC"].allele_indices) for record in variants
+        ]
+    assert len(calls) > 30
+    assert {control for _, control in calls} == {(None, None)}
+    summary = json.loads((run.output / "report/summary.json").read_text())
+    assert [sample["reads"]["total"] for sample in summary["samples"]] == [9898, 0]

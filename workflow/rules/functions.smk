@@ -81,9 +81,13 @@ def files_of_unit(column):
 
 
 def about_reads(wildcards):
-    """Return the layout and the encoding of a unit's files, from the sheet."""
+    """Return the sheet's words about a unit's files: layout, encoding, and if they may be empty."""
     unit = UNITS[wildcards.sample, wildcards.unit]
-    return {"interleaved": bool(unit["interleaved"]), "qualities": unit["qualities"]}
+    return {
+        "interleaved": bool(unit["interleaved"]),
+        "qualities": unit["qualities"],
+        "may_be_empty": bool(unit["may_be_empty"]),
+    }
 
 
 def mapping_is_forced():

@@ -16,6 +16,7 @@ from quire.io.fastq import BATCHES_AHEAD, read_batches
 from quire.io.fastq.umis import with_umi_file
 from quire.io.files import lacks_bgzip_end
 from quire.io.first_reads import require_as_declared
+from quire.io.sniff import holds_nothing
 from quire.reads import PairBatch
 
 
@@ -31,6 +32,7 @@ class ReadFiles:
         fq_umi: FASTQ files of UMIs, one for each of `fq1`; empty if UMIs have no files.
         gzip_threads: threads that inflate a plain gzip file of reads.
         qualities: "phred33", "phred64", or "" for Phred+33 with a check of the first reads.
+        may_be_empty: FASTQ files without reads are no error.
     """
 
     fq1: Sequence[Path] = ()
@@ -40,6 +42,7 @@ class ReadFiles:
     qualities: str = ""
     fq_umi: Sequence[Path] = ()
     gzip_threads: int = 1
+    may_be_empty: bool = False
 
     @property
     def files(self) -> list[Path]:
@@ -64,6 +67,8 @@ class ReadFiles:
         for path in (*self.fq1, *self.fq2):
             require_as_declared(path, self.interleaved, self.qualities, bool(self.fq2))
         for fq1, fq2, fq_umi in zip_longest(self.fq1, self.fq2, self.fq_umi):
+            if self.may_be_empty and all(path is None or holds_nothing(path) for path in (fq1, fq2, fq_umi)):
+                continue
             pairs = read_batches(
                 fq1,
                 fq2,

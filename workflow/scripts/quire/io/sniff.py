@@ -68,7 +68,10 @@ def require_fastq(path: str, what: str) -> None:
     if other is not None:
         raise InputError(f"{what}: {path} is {other.description}, not a FASTQ; {other.remedy}.")
     if not start:
-        raise InputError(f"{what}: {path} holds no reads; leave its line out of the sheet.")
+        raise InputError(
+            f"{what}: {path} holds no reads; leave its line out of the sheet, or say yes in a column may_be_empty, as "
+            "for a negative control."
+        )
     if not start.startswith(b"@"):
         raise InputError(f"{what}: {path} is not a FASTQ: it starts with {_show(start)} and not with '@'.")
 
@@ -127,6 +130,11 @@ def require_alignments(path: str, what: str) -> None:
     if not start.startswith(BAM_MAGIC):
         hint = "; make a BAM of SAM text with `samtools view -b`" if start.startswith(b"@") else ""
         raise InputError(f"{what}: {path} is neither a BAM nor a CRAM file: it starts with {_show(start)}{hint}.")
+
+
+def holds_nothing(path: str | Path) -> bool:
+    """Return True if a text file, plain, gzip or bgzip, holds nothing but empty lines at its beginning."""
+    return not _first_bytes(str(path), "reads")
 
 
 def is_cram(path: str | Path) -> bool:

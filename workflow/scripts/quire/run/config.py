@@ -18,7 +18,14 @@ import pandas
 from quire.errors import InputError, Mistakes
 from quire.io.pedigree import read_pedigree
 from quire.io.ploidy import SEXES
-from quire.io.sniff import require_alignments, require_fasta, require_fastq, require_features, require_variants
+from quire.io.sniff import (
+    holds_nothing,
+    require_alignments,
+    require_fasta,
+    require_fastq,
+    require_features,
+    require_variants,
+)
 from quire.reference.storage import MANIFEST
 from quire.run.copies import Remote
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
@@ -49,7 +56,8 @@ class Configuration:
         samples: one row per sample: sample (str), ploidy (int), sex (str, one of the values of SEXES); no rows in a run
             of exact tools only.
         units: one row per unit: sample, unit, platform, library, qualities (all str), fq1, fq2, fq_umi and bam (lists
-            of paths; either fq1 or bam is not empty, and fq2 holds mates in separate files), and interleaved (bool).
+            of paths; either fq1 or bam is not empty, and fq2 holds mates in separate files), interleaved and
+            may_be_empty (bool).
         metadata: the columns of the sheets that mean nothing to Quire, by sheet (samples, units): one dictionary per
             row, which begins with the row's sample (and unit); empty if a sheet has no such columns.
         remote: the remote inputs by the paths of their copies, which stand in their place above.
@@ -175,7 +183,11 @@ def _check_columns(row: Row, settings: Mapping[str, Any]) -> None:
     if bool(fq1) == bool(bam):
         both = ("both {fq1} and {bam}" if bam else "neither {fq1} nor {bam}").format(**row.names)
         raise InputError(f"{row.place}: {both} name files of {unit}; give its reads in one of the two columns.")
-    if bam and (given := next((key for key in ("fq2", "fq_umi", "interleaved", "qualities") if row.values[key]), None)):
+    if bam and (
+        given := next(
+            (key for key in ("fq2", "fq_umi", "interleaved", "qualities", "may_be_empty") if row.values[key]), None
+        )
+    ):
         raise InputError(f"{row.place}: {given} is given, which does not apply to bam; leave it empty.")
     if fq2 and says_yes(row.values["interleaved"]):
         raise InputError(f"{row.place}: fq2 is given, but an interleaved fq1 holds the mates too; leave fq2 empty.")
@@ -204,7 +216,8 @@ def _check_file(
     """Check a file of a unit, and that it is not among those `seen` before, to which it is added."""
     where = f"{row.place}, column {row.names[column]}"
     require_file(path, where)
-    require(path, where)
+    if column == "bam" or not (says_yes(row.values["may_be_empty"]) and holds_nothing(path)):
+        require(path, where)
     here = f"{row.names[column]} of {row.values['sample']}.{row.values['unit']}"
     if other := seen.get(_identity(path)):
         raise InputError(f"{row.place}: {path} is given as {here} but is the same file as {other}.")
@@ -319,12 +332,13 @@ def _metadata(rows: list[Row], *names: str) -> list[dict[str, str]]:
 
 
 def _units_frame(rows: list[Row]) -> pandas.DataFrame:
-    columns = ["sample", "unit", "fq1", "fq2", "fq_umi", "bam", "interleaved", "qualities", "platform", "library"]
+    columns = ["sample", "unit", "fq1", "fq2", "fq_umi", "bam", "interleaved", "may_be_empty", "qualities"]
+    columns += ["platform", "library"]
     made = [
         {
             **row.values,
             **{column: listed_files(row.values[column]) for column in ("fq1", "fq2", "fq_umi", "bam")},
-            "interleaved": says_yes(row.values["interleaved"]),
+            **{column: says_yes(row.values[column]) for column in ("interleaved", "may_be_empty")},
             "qualities": row.values["qualities"].lower(),
             "library": row.values["library"] or row.values["sample"],
         }

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from quire.errors import InputError
 from quire.io.first_reads import require_as_declared
-from quire.io.sniff import require_alignments, require_fasta, require_fastq
+from quire.io.sniff import holds_nothing, require_alignments, require_fasta, require_fastq
 from quire.run.inputs import require_file
 
 
@@ -18,6 +18,7 @@ class Remote(NamedTuple):
         column: of the sheet of units; empty for the reference.
         declared: interleaved (bool), qualities, and has_mates (bool) of a FASTQ, as `require_as_declared` takes them.
         random_access: True for a reference that CRAM needs.
+        may_be_empty: True for a FASTQ that may hold no reads.
     """
 
     address: str
@@ -25,6 +26,7 @@ class Remote(NamedTuple):
     column: str = ""
     declared: Mapping[str, Any] = {}
     random_access: bool = False
+    may_be_empty: bool = False
 
 
 def require_usable(copy: str, remote: Remote) -> None:
@@ -35,7 +37,7 @@ def require_usable(copy: str, remote: Remote) -> None:
             require_fasta(copy, remote.what, remote.random_access)
         elif remote.column == "bam":
             require_alignments(copy, remote.what)
-        else:
+        elif not (remote.may_be_empty and holds_nothing(copy)):
             require_fastq(copy, remote.what)
             if remote.column != "fq_umi":
                 require_as_declared(copy, **remote.declared, what=remote.what)

@@ -48,7 +48,8 @@ def with_copies(settings: dict[str, Any], units: list[Row]) -> dict[str, Remote]
         }
         for column in _COLUMNS:
             what = f"{row.place}, column {row.names[column]}"
-            files = [Remote(name, what, column, declared) for name in listed_files(values[column])]
+            empty = says_yes(values["may_be_empty"])
+            files = [Remote(name, what, column, declared, may_be_empty=empty) for name in listed_files(values[column])]
             values[column] = ",".join(copy_of(file, settings["output"]) for file in files)
     return remote
 
