@@ -20,7 +20,7 @@ from quire.rescore.genotyping.annotations_cpu import (
     sum_of_rows,
     variant_depth,
 )
-from quire.rescore.genotyping.sites import SPANNING, Site
+from quire.rescore.genotyping.sites import SPANNING, Site, SiteRows
 from quire.rescore.records import FIELDS, trim_right, variant_record
 
 from tests.support.examples import examples
@@ -62,7 +62,7 @@ def test_samples_with_few_clear_reads_do_not_count_for_strands() -> None:
 
 
 def called(counts=(10, 10), ploidies=(2,), alleles=(b"\0", b"\1")):
-    """Make a call from clear reads of the first sample, with their strands and mapping qualities."""
+    """Make a call from clear reads of the first sample; return it with the rows of its site."""
     matrix = np.array(
         [[0.0 if a == h else -3.0 for h in range(len(counts))] for a, n in enumerate(counts) for _ in range(n)]
     )
@@ -70,22 +70,23 @@ def called(counts=(10, 10), ploidies=(2,), alleles=(b"\0", b"\1")):
     sample = np.zeros(len(matrix), np.int64)
     call = call_site(site, matrix, sample, np.array(ploidies), 30.0, True)
     assert call is not None
-    return call, sample, np.arange(len(matrix)) % 2, np.full(len(matrix), 60, np.uint8)
+    reverse = (np.arange(len(matrix)) % 2).astype(np.uint8)
+    return call, SiteRows(site, matrix, sample, reverse, np.full(len(matrix), 60, np.uint8))
 
 
 def test_annotations_of_a_heterozygous_site() -> None:
-    call, sample, reverse, quality = called()
-    info = annotate(call, sample, reverse, quality)
+    call, rows = called()
+    info = annotate(call, rows)
     assert (info["AC"], info["AF"], info["AN"], info["DP"]) == ([1], [0.5], 2, 20)
     texts = {key: FIELDS.info[key].text(value) for key, value in info.items()}
     assert (texts["AF"], texts["MQ"], texts["FS"], texts["SOR"]) == ("0.5", "60.00", "0.000", "0.693")
-    assert variant_depth(call, sample) == 20
+    assert variant_depth(call, rows.sample) == 20
     assert texts["QD"] == f"{call.quality / 20:.2f}"
 
 
 def test_a_record_and_a_sample_without_reads() -> None:
-    call, sample, reverse, quality = called(ploidies=(2, 1))
-    line = variant_record("chr1", call, annotate(call, sample, reverse, quality)).line(FIELDS)
+    call, rows = called(ploidies=(2, 1))
+    line = variant_record("chr1", call, annotate(call, rows)).line(FIELDS)
     fields = line.rstrip("\n").split("\t")
     assert fields[:5] == ["chr1", "100", ".", "A", "C"]
     assert fields[8] == "GT:AD:DP:GQ:PL"

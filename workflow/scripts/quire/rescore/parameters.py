@@ -33,7 +33,8 @@ INDEL_PSEUDOCOUNT = INDEL_HETEROZYGOSITY * REFERENCE_PSEUDOCOUNT
 DRAGEN_GENOTYPING_MARGIN = 1
 DRAGEN_LONG_INDEL_QUALITY = 30.0  # HaplotypeCaller's default, for which calls of long indels are designed
 DRAGEN_SITE_QUALITY = 3.0  # QUAL by the allele frequency model; the QUAL that is written comes from posteriors
-BANDS = (*range(61), 70, 80, 90, 99)  # lowest GQ of each band of reference blocks (--gvcf-gq-bands)
+MAXIMUM_GQ = 99
+BANDS = (*range(61), 70, 80, 90, MAXIMUM_GQ)  # lowest GQ of each band of reference blocks (--gvcf-gq-bands)
 MINIMUM_ACTIVE_QUALITY = 4.0  # lowest QUAL of an active site of several samples
 
 

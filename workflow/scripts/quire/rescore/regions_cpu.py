@@ -15,12 +15,12 @@ from quire.rescore.chunks import RegionBatch
 from quire.rescore.dragen.evidence_cpu import site_evidence
 from quire.rescore.dragen.genotypes import DragenSiteModel
 from quire.rescore.dragen.priors import indel_prior
-from quire.rescore.genotyping.sites import Site, make_site, site_starts
+from quire.rescore.genotyping.sites import Site, SiteRows, make_site, site_starts
 from quire.rescore.given import with_all, with_given, with_one_snv_less
 from quire.rescore.haplotypes import Event, Haplotype, align_haplotypes, genotyping_span, make_haplotypes, trim
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.job import CallingJob
-from quire.rescore.long_indels.calls import Called, SiteRows, deletions_over, under_deletions
+from quire.rescore.long_indels.calls import Called, deletions_over, under_deletions
 from quire.rescore.pileup import shown_together
 from quire.rescore.reads.aligned_cpu import AlignedReads
 from quire.rescore.reads.clipping_cpu import RegionReads

@@ -10,11 +10,18 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.chunks import Chunk, batches, touched
 from quire.rescore.genotyping import best_alleles, call_site
 from quire.rescore.genotyping.annotations_cpu import annotate
-from quire.rescore.genotyping.plain_sites_cpu import PlainSite, Verdicts, is_plain, judge, record_of
+from quire.rescore.genotyping.plain_sites_cpu import PlainSite, Verdicts, is_plain, judge, plain_record
 from quire.rescore.genotyping.rank_sums_cpu import allele_groups, rank_sums
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.job import CallingJob
-from quire.rescore.long_indels.calls import Called, deletions_over, joint_record, long_indels, merged, without_carried
+from quire.rescore.long_indels.calls import (
+    Called,
+    deletions_over,
+    long_indels,
+    merged,
+    record_of_all_samples,
+    without_carried,
+)
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.records import variant_record
 from quire.rescore.reference_confidence.realignment_cpu import ScoredReads, score_regions
@@ -34,8 +41,8 @@ def call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Iterator[VariantR
     owned = borders[0], borders[-1]
     long: list[Called] = []
     if job.parameters.long_indels:
-        record_of = joint_record(window.contig, job.ploidies, job.parameters.long_indel_quality)
-        long = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, record_of)
+        make_record = record_of_all_samples(window.contig, job.ploidies, job.parameters.long_indel_quality)
+        long = long_indels(reads, [sample.source for sample in job.samples], window, owned, job.engine, make_record)
         reads = without_carried(reads, long)
     active = active[touched(intervals, active[:, 0], active[:, 1])]
     records: list[VariantRecord] = []
@@ -85,7 +92,7 @@ def call_regions(
         while at < len(plain) and plain[at].region == number:
             _tell_verdict(plain[at].site, verdicts, at, job.ploidies)
             if called[at]:
-                yield record_of(window.contig, plain[at].site, verdicts, at, ploidy)
+                yield plain_record(window.contig, plain[at].site, verdicts, at, ploidy)
             at += 1
 
 
@@ -112,17 +119,17 @@ def call_region(
     likelihoods, placed = scored
     deletions: list[tuple[int, int]] = []  # first and last position of those among the alleles of earlier calls
     for rows, touching, model, is_covered in sites_with_reads(job, window, region, reads, likelihoods):
-        site, matrix, sample, reverse, mapping_quality = rows
+        site = rows.site
         covered = is_covered or any(a < site.start <= b for a, b in deletions)
         quality = job.parameters.long_indel_quality if is_covered else job.parameters.minimum_quality
         pooled = job.parameters.pool_support
-        call = call_site(site, matrix, sample, job.ploidies, quality, covered, model, pooled)
+        call = call_site(site, rows.matrix, rows.sample, job.ploidies, quality, covered, model, pooled)
         if call is None:
             continue
         start, length = call.site.start, len(call.site.alleles[0])
         deletions += [(start, start + length - len(allele)) for allele in call.site.alleles[1:] if len(allele) < length]
         if site.start >= region.variants[0]:
-            info = annotate(call, sample, reverse, mapping_quality)
+            info = annotate(call, rows)
             groups = allele_groups(best_alleles(call.likelihoods[: len(touching)]), np.array(call.kept))
             info |= rank_sums(reads, placed.subset(touching), groups, site.start, site.end)
             yield variant_record(window.contig, call, info)

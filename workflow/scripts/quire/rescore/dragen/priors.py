@@ -15,11 +15,10 @@ from quire.rescore.dragen.repeats_cpu import repeat_at
 from quire.rescore.dragen.tables import RepeatTables, cell
 from quire.rescore.genotyping import PosteriorGenotype
 from quire.rescore.genotyping.allele_frequency_cpu import genotype_counts
-from quire.rescore.parameters import INDEL_HETEROZYGOSITY, SNV_HETEROZYGOSITY
+from quire.rescore.parameters import INDEL_HETEROZYGOSITY, MAXIMUM_GQ, SNV_HETEROZYGOSITY
 from quire.simd.powers_of_ten import log10, power_of_ten
 
 NON_REFERENCE = b"<NON_REF>"
-LARGEST_GQ = 99
 _LOG10_SNV, _LOG10_INDEL, _LOG10_3, _LOG10_2 = log10(
     np.array([SNV_HETEROZYGOSITY, INDEL_HETEROZYGOSITY, 3.0, 2.0])
 ).tolist()
@@ -83,7 +82,7 @@ def likeliest_genotype(
     written = np.floor(-1000.0 * posteriors + 0.5) / 100.0
     quality = -10.0 * min(0.0, _log10_sum(np.delete(posteriors, best)))
     no_variant = float(written[plain][0]) if plain.sum() == 1 else max(0.0, -10.0 * _log10_sum(-0.1 * written[plain]))
-    return PosteriorGenotype(best, min(int(np.floor(quality + 0.5)), LARGEST_GQ), no_variant)
+    return PosteriorGenotype(best, min(int(np.floor(quality + 0.5)), MAXIMUM_GQ), no_variant)
 
 
 def _log10_sum(values: NDArray[np.float64]) -> float:

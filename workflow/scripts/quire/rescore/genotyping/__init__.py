@@ -25,6 +25,7 @@ from quire.rescore.parameters import (
     INFORMATIVE_LOG10,
     MAXIMUM_ALTERNATE_ALLELES,
     MAXIMUM_GENOTYPES,
+    MAXIMUM_GQ,
     REFERENCE_PSEUDOCOUNT,
     SNV_PSEUDOCOUNT,
 )
@@ -33,7 +34,6 @@ from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten.cpu import log10, power_of_ten
 
 NO_CALL = -1
-MAXIMUM_GQ = 99
 NO_CALL_PHRED = 1.0  # a reference genotype less certain than this is no call (SUM_GL_THRESH_NOCALL)
 
 
@@ -216,7 +216,17 @@ def _make_call(
     by_allele = scored.by_allele
     of_kept = by_allele if len(kept) == len(site.alleles) else np.ascontiguousarray(by_allele[:, kept])
     depths = allele_depths(of_kept, scored.sample, len(ploidies))
-    return Call(site.subset(kept), quality, subset, genotypes, qualities, depths, by_allele, kept, likeliest_counts)
+    return Call(
+        site=site.subset(kept),
+        quality=quality,
+        phreds=subset,
+        genotypes=genotypes,
+        genotype_qualities=qualities,
+        allele_depths=depths,
+        likelihoods=by_allele,
+        kept=kept,
+        likeliest_counts=likeliest_counts,
+    )
 
 
 def likeliest_genotype(

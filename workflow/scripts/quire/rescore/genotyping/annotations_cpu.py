@@ -9,6 +9,7 @@ import numpy as np
 from quire.io.vcf import Value
 from quire.rescore.genotyping import NO_CALL, Call, best_alleles
 from quire.rescore.genotyping.cohort_cpu import cohort_info
+from quire.rescore.genotyping.sites import SiteRows
 from quire.simd import powers_of_ten
 from quire.simd.compiled import compiled
 from quire.simd.powers_of_ten import LN_OF_10
@@ -22,30 +23,27 @@ _LIKELY_ENOUGH = 1e-7 / LN_OF_10  # log10 tolerance of "at most as likely"
 _LOG10_FACTORIALS = np.concatenate([[0.0], np.cumsum(powers_of_ten.log10(np.arange(1.0, 513.0)))])
 
 
-def annotate(call: Call, sample: np.ndarray, reverse: np.ndarray, mapping_quality: np.ndarray) -> dict[str, Value]:
-    """Return the INFO fields of a call, by their keys in `quire.rescore.records.FIELDS`.
-
-    The arrays hold sample, strand (1 for reverse) and mapping quality of each read that touches the site.
-    """
+def annotate(call: Call, rows: SiteRows) -> dict[str, Value]:
+    """Return the INFO fields of a call at the site of `rows`, by their keys in `quire.rescore.records.FIELDS`."""
     alleles = range(1, len(call.kept))
     called = [allele for genotype in call.genotypes for allele in genotype if allele != NO_CALL]
     counts = [called.count(a) for a in alleles]
     diploid = [s for s, genotype in enumerate(call.genotypes) if len(genotype) == 2]
     genotypes = len(call.kept) * (len(call.kept) + 1) // 2
     phreds = np.array([call.phreds[s] for s in diploid], np.int64).reshape(len(diploid), genotypes)
-    table = strand_table(call, sample, reverse)
+    table = strand_table(call, rows.sample, rows.reverse)
     info: dict[str, Value] = {
         "AC": counts,
         "AF": [count / len(called) if called else 0.0 for count in counts],
         "AN": len(called),
-        "DP": len(sample),
+        "DP": len(rows.sample),
         "FS": fisher_strand(sum_of_rows(table, 2)),
         **likeliest_frequencies(call.likeliest_counts, len(called)),
         **cohort_info(phreds, any(NO_CALL not in call.genotypes[s] for s in diploid), len(call.kept)),
     }
-    if len(mapping_quality):
-        info["MQ"] = root_mean_square(mapping_quality)
-    depth = variant_depth(call, sample)
+    if len(rows.sample):
+        info["MQ"] = root_mean_square(rows.mapping_quality)
+    depth = variant_depth(call, rows.sample)
     if depth:
         info["QD"] = float(min(call.quality / depth, MAXIMUM_QD))
     info["SOR"] = strand_odds_ratio(sum_of_rows(table, 0))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from quire.io.vcf import Value, VariantRecord
 from quire.ragged import offsets_from_lengths
 from quire.rescore.genotyping import (
-    MAXIMUM_GQ,
     NO_CALL,
     NO_CALL_PHRED,
     Call,
@@ -41,7 +40,7 @@ from quire.rescore.genotyping.cohort_cpu import cohort_info
 from quire.rescore.genotyping.rank_sums_cpu import RANK_SUMS, PlacedReads, allele_groups, quantiles, tests_of
 from quire.rescore.genotyping.sites import Site
 from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
-from quire.rescore.parameters import MAXIMUM_GENOTYPES
+from quire.rescore.parameters import MAXIMUM_GENOTYPES, MAXIMUM_GQ
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.records import variant_record
 from quire.simd.compiled import compiled
@@ -244,7 +243,7 @@ def _touching(matrix, likelihoods, first, start, end):
     return found[:count]
 
 
-def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) -> VariantRecord:
+def plain_record(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) -> VariantRecord:
     """Return the record of the called site i of `verdicts`."""
     phreds = verdicts.phreds[i]
     number, copies = int(verdicts.genotype[i]), int(verdicts.likeliest_count[i])
@@ -269,15 +268,15 @@ def record_of(contig: str, site: Site, verdicts: Verdicts, i: int, ploidy: int) 
     if by_depth == by_depth:
         found["QD"] = by_depth
     call = Call(
-        site,
-        float(verdicts.quality[i]),
-        [phreds],
-        [members],
-        [int(verdicts.genotype_quality[i])],
-        verdicts.allele_depths[i : i + 1],
-        np.empty((0, 2)),
-        [0, 1],
-        [copies],
+        site=site,
+        quality=float(verdicts.quality[i]),
+        phreds=[phreds],
+        genotypes=[members],
+        genotype_qualities=[int(verdicts.genotype_quality[i])],
+        allele_depths=verdicts.allele_depths[i : i + 1],
+        likelihoods=np.empty((0, 2)),  # only `annotate` and `rank_sums` need them, whose results are `found`
+        kept=[0, 1],
+        likeliest_counts=[copies],
     )
     return variant_record(contig, call, found)
 

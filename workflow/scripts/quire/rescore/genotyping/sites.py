@@ -6,8 +6,10 @@ GATKVariantContextUtils.simpleMerge.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quire.rescore.haplotypes import Event, Haplotype
 
@@ -50,6 +52,25 @@ class Site:
     def subset(self, keep: Sequence[int]) -> "Site":
         """Return the site with some of its alleles, including the reference (index 0)."""
         return replace(self, alleles=tuple(self.alleles[a] for a in keep), carriers=self.carriers[list(keep)])
+
+
+class SiteRows(NamedTuple):
+    """A site and what counts there: reads first, then fragments of long deletions over the site.
+
+    Attributes:
+        site: its alleles, and the haplotypes that carry them.
+        matrix: float64[rows, haplotypes], log10 likelihoods; each long deletion is a haplotype after the region's. A
+            row of NaN is not used.
+        sample: int64[rows], numbers of the samples.
+        reverse: uint8[rows], 1 for the reverse strand.
+        mapping_quality: uint8[rows].
+    """
+
+    site: Site
+    matrix: NDArray[np.float64]
+    sample: NDArray[np.int64]
+    reverse: NDArray[np.uint8]
+    mapping_quality: NDArray[np.uint8]
 
 
 def site_starts(haplotypes: Sequence[Haplotype], span: tuple[int, int]) -> list[int]:

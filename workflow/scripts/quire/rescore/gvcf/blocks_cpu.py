@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.vcf import NON_REFERENCE, VariantRecord
-from quire.rescore.parameters import BANDS
+from quire.rescore.parameters import BANDS, MAXIMUM_GQ
 from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled, inlined
 from quire.simd.decimals import write_number
 
 BLOCK_CUT = 1000
-_LARGEST_GQ = 99
 Letters = Callable[[str, int, int], bytes]
 """Returns the reference's letters of a span of a contig."""
 # Texts of a block's line before REF, END, the sample's columns and its values.
@@ -81,7 +80,7 @@ def band_lines(bands: Sequence[int] = BANDS) -> list[str]:
     """Return header lines with the range of GQ of each band, as GATK writes them."""
     return [
         f"##GVCFBlock{low}-{high}=minGQ={low}(inclusive),maxGQ={high}(exclusive)"
-        for low, high in pairwise((*bands, _LARGEST_GQ + 1))
+        for low, high in pairwise((*bands, MAXIMUM_GQ + 1))
     ]
 
 
@@ -100,7 +99,7 @@ def with_blocks(
     the contig, in order and disjoint. `line` returns the line of a variant, and `bands` has the lowest GQ of each band,
     from 0 on.
     """
-    band_of = np.searchsorted(np.array(bands), np.arange(_LARGEST_GQ + 1), side="right") - 1
+    band_of = np.searchsorted(np.array(bands), np.arange(MAXIMUM_GQ + 1), side="right") - 1
     waiting: Stretch | None = None
     covered = 0  # positions before it are part of a variant of an earlier stretch
     for stretch in stretches:
@@ -225,7 +224,7 @@ def _genotype_quality(phreds, row):
             least, second = phreds[row, g], least
         elif phreds[row, g] < second:
             second = phreds[row, g]
-    return min(second - least, 99)
+    return min(second - least, MAXIMUM_GQ)
 
 
 @compiled

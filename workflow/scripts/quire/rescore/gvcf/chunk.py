@@ -21,7 +21,7 @@ from quire.rescore.gvcf.blocks_cpu import Lines, Stretch, with_blocks
 from quire.rescore.gvcf.records import FIELDS, gvcf_record
 from quire.rescore.gvcf.variants_cpu import GvcfCall, call_gvcf_site
 from quire.rescore.job import CallingJob
-from quire.rescore.long_indels.calls import Called, long_indels, merged, without_carried
+from quire.rescore.long_indels.calls import Called, long_indels, merged, rows_of, without_carried
 from quire.rescore.long_indels.support import Support
 from quire.rescore.parameters import REGION_PADDING
 from quire.rescore.phasing import PHASED_PLOIDY, phases
@@ -115,7 +115,7 @@ def _call_chunk(job: CallingJob, chunk: Chunk, tally: Tally) -> Stretch:
 
 def _long_record(contig: str, ploidy: int, site: Site, scored: Support) -> VariantRecord | None:
     """Return the record of a long indel, or None if the sample does not carry it."""
-    call = call_gvcf_site(site, scored.matrix, scored.reverse, scored.mapping_quality, ploidy, False)
+    call = call_gvcf_site(rows_of(site, scored), ploidy, False)
     if call is None or not any(allele > 0 for allele in call.genotype):
         return None
     return gvcf_record(contig, call, {}, None)
@@ -165,9 +165,9 @@ def _call_region(
     covered_to = -1  # end of the bases that an allele of an earlier site may remove
     ploidy = job.samples[0].ploidy
     for rows, touching, model, is_covered in sites_with_reads(job, window, region, reads, scored):
-        site, matrix, _, reverse, mapping_quality = rows
+        site = rows.site
         covered = is_covered or site.start <= covered_to
-        call = call_gvcf_site(site, matrix, reverse, mapping_quality, ploidy, covered, model)
+        call = call_gvcf_site(rows, ploidy, covered, model)
         if call is not None:
             # <NON_REF> may be a deletion, so any site covers the bases of its reference allele.
             covered_to = max(covered_to, site.end)

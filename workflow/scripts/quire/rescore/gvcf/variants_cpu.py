@@ -27,12 +27,11 @@ from quire.rescore.genotyping import (
 )
 from quire.rescore.genotyping.allele_frequency_cpu import no_variant_log10
 from quire.rescore.genotyping.rank_sums_cpu import allele_groups
-from quire.rescore.genotyping.sites import SPANNING, Site
-from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES
+from quire.rescore.genotyping.sites import SPANNING, Site, SiteRows
+from quire.rescore.parameters import INDEL_PSEUDOCOUNT, MAXIMUM_ALTERNATE_ALLELES, MAXIMUM_GQ
 from quire.rescore.trace import tell
 from quire.simd.compiled import compiled
 
-_LARGEST_GQ = 99
 _PRESENT = -1e-10  # log10 of the probability of absence below which an allele counts as possible
 
 
@@ -64,20 +63,12 @@ class GvcfCall:
     squared_mapping_quality: int
 
 
-def call_gvcf_site(
-    site: Site,
-    likelihoods: NDArray[np.float64],
-    reverse: NDArray[np.uint8],
-    mapping_quality: NDArray[np.uint8],
-    ploidy: int,
-    covered: bool,
-    model: GenotypeModel | None = None,
-) -> GvcfCall | None:
+def call_gvcf_site(rows: SiteRows, ploidy: int, covered: bool, model: GenotypeModel | None = None) -> GvcfCall | None:
     """Genotype one sample at a site; return None if no alternate allele is possible or given.
 
-    The arguments are those of `call_site`; reads also have `reverse` (uint8[reads], 1 for the reverse strand) and
-    `mapping_quality` (uint8[reads]).
+    `covered` and `model` are those of `call_site`.
     """
+    site, likelihoods = rows.site, rows.matrix
     ploidies, sample = np.array([ploidy], np.int64), np.zeros(len(likelihoods), np.int64)
     given, site = site, limit_alleles(site, likelihoods, ploidy)
     by_allele = marginalise(likelihoods, site.carriers)
@@ -124,7 +115,7 @@ def call_gvcf_site(
         genotype, phreds = (0,) * ploidy, np.zeros_like(phreds)
     groups = allele_groups(clear, np.array([numbers[a] for a in kept]))
     strands = np.zeros(4, np.int64)
-    np.add.at(strands, 2 * groups[groups >= 0] + reverse[groups >= 0], 1)
+    np.add.at(strands, 2 * groups[groups >= 0] + rows.reverse[groups >= 0], 1)
     return GvcfCall(
         site=site.subset(kept),
         quality=site_quality,
@@ -136,7 +127,7 @@ def call_gvcf_site(
         groups=groups,
         likeliest_counts=whole_counts(expected[[*kept[1:], other]]),
         depth=len(likelihoods),
-        squared_mapping_quality=int((mapping_quality.astype(np.int64) ** 2).sum()),
+        squared_mapping_quality=int((rows.mapping_quality.astype(np.int64) ** 2).sum()),
     )
 
 
@@ -150,7 +141,7 @@ def subset_phreds(phreds: NDArray[np.int64], ploidy: int, alleles: int, kept: Se
 def likeliest_call(phreds: NDArray[np.int64], ploidy: int, alleles: int) -> tuple[tuple[int, ...], int]:
     """Return the most likely genotype and its quality; no call if the reference ties with the next."""
     best = int(phreds.argmin())
-    quality = min(int(np.partition(phreds, 1)[1]), _LARGEST_GQ)
+    quality = min(int(np.partition(phreds, 1)[1]), MAXIMUM_GQ)
     if best == 0 and quality == 0:
         return (NO_CALL,) * ploidy, 0
     return genotype_members(ploidy, alleles, best), quality

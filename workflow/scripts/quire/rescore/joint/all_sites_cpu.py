@@ -6,9 +6,8 @@ from quire.rescore.genotyping.allele_frequency_cpu import genotype_count
 from quire.rescore.joint.columns import HAS_VARIANT, IS_CALLED
 from quire.rescore.joint.gvcf import MISSING
 from quire.rescore.joint.merge_cpu import next_genotype
+from quire.rescore.parameters import MAXIMUM_GQ
 from quire.simd.compiled import compiled, inlined
-
-_LARGEST_QUALITY = 99
 
 
 @compiled
@@ -65,4 +64,4 @@ def _reference_quality(columns, row, ploidy, is_after, keeps):
         else:
             changed = min(changed, np.int64(columns.phreds[first + g]))
         next_genotype(members, ploidy, len(keeps))
-    return min(max(changed - kept, 0), _LARGEST_QUALITY)
+    return min(max(changed - kept, 0), MAXIMUM_GQ)

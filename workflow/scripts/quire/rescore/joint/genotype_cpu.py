@@ -7,9 +7,8 @@ from quire.rescore.genotyping.allele_frequency_cpu import genotype_count
 from quire.rescore.joint.columns import HAS_VARIANT
 from quire.rescore.joint.gvcf import MISSING
 from quire.rescore.joint.merge_cpu import map_genotypes, next_genotype
+from quire.rescore.parameters import MAXIMUM_GQ
 from quire.simd.compiled import compiled
-
-_LARGEST_GQ = 99
 
 
 @compiled
@@ -66,7 +65,7 @@ def genotype(columns, samples, offsets, phreds, kept):
             continue  # no reads
         depth[c], has_phreds[c] = own_depth, True
         best = own.argmin()
-        second = np.int64(_LARGEST_GQ)
+        second = np.int64(MAXIMUM_GQ)
         for g in range(len(own)):
             if g != best:
                 second = min(second, own[g])

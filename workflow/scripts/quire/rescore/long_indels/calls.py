@@ -14,7 +14,7 @@ from quire.io.vcf import VariantRecord
 from quire.rescore.engines import CallingEngine
 from quire.rescore.genotyping import call_site
 from quire.rescore.genotyping.annotations_cpu import annotate
-from quire.rescore.genotyping.sites import SPANNING, Site
+from quire.rescore.genotyping.sites import SPANNING, Site, SiteRows
 from quire.rescore.long_indels import AFTER, BEFORE, CONFLICT, FLANK, LONGEST, LongIndel
 from quire.rescore.long_indels.breakpoints_cpu import breakpoints, clips_of
 from quire.rescore.long_indels.contigs_cpu import bases_between
@@ -64,32 +64,36 @@ def long_indels(
     window: Window,
     owned: tuple[int, int],
     engine: CallingEngine,
-    record_of: MakeRecord,
+    make_record: MakeRecord,
 ) -> list[Called]:
     """Return the long indels, in order, that start in the owned span or near enough to affect it.
 
-    The window has CHUNK_REACH bases on both sides of the span. `record_of` is given an indel as a site whose haplotypes
-    are its two alleles.
+    The window has CHUNK_REACH bases on both sides of the span. `make_record` is given an indel as a site whose
+    haplotypes are its two alleles.
     """
     called = []
     for indel, scored in supported_indels(reads, sources, window, (owned[0] - BEFORE, owned[1] + AFTER), engine):
         # If bases are replaced by others, VCF needs no base before them.
         first = int(min(len(indel.reference), len(indel.alternate)) > 1)
         alleles = indel.reference[first:], indel.alternate[first:]
-        record = record_of(Site(indel.start + first, alleles, np.eye(2, dtype=np.bool_)), scored)
+        record = make_record(Site(indel.start + first, alleles, np.eye(2, dtype=np.bool_)), scored)
         if record is not None:
             called.append(Called(indel, record, scored))
     return called
 
 
-def joint_record(contig: str, ploidies: NDArray[np.int64], minimum_quality: float) -> MakeRecord:
+def rows_of(site: Site, scored: Support) -> SiteRows:
+    """Return the fragments at an indel as the rows of its site."""
+    return SiteRows(site, scored.matrix, scored.sample.astype(np.int64), scored.reverse, scored.mapping_quality)
+
+
+def record_of_all_samples(contig: str, ploidies: NDArray[np.int64], minimum_quality: float) -> MakeRecord:
     """Return the function that genotypes all samples (ploidies: int64[samples]) and requires a QUAL."""
 
     def made(site: Site, scored: Support) -> VariantRecord | None:
-        call = call_site(site, scored.matrix, scored.sample.astype(np.int64), ploidies, minimum_quality, False)
-        if call is None:
-            return None
-        return variant_record(contig, call, annotate(call, scored.sample, scored.reverse, scored.mapping_quality))
+        rows = rows_of(site, scored)
+        call = call_site(site, rows.matrix, rows.sample, ploidies, minimum_quality, False)
+        return None if call is None else variant_record(contig, call, annotate(call, rows))
 
     return made
 
@@ -174,21 +178,6 @@ def merged(
     same = {(record.start, *record.alleles) for record in long}
     others = (record for record in records if (record.start, *record.alleles) not in same)
     return heapq.merge(others, long, key=lambda record: record.start)
-
-
-class SiteRows(NamedTuple):
-    """A site and what counts there, reads first, then fragments of long deletions over the site.
-
-    Attributes:
-        matrix: float64[rows, haplotypes], log10 likelihoods; each deletion is a haplotype after the region's.
-        sample, reverse, mapping_quality: int64, uint8 and uint8[rows].
-    """
-
-    site: Site
-    matrix: NDArray[np.float64]
-    sample: NDArray[np.int64]
-    reverse: NDArray[np.uint8]
-    mapping_quality: NDArray[np.uint8]
 
 
 def deletions_over(position: int, called: Sequence[Called]) -> list[Called]:
