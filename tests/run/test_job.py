@@ -193,7 +193,8 @@ def test_samples_of_failed_jobs_are_named() -> None:
     """Each sample once, at most twenty by name; none in a run of one sample, or if a job of no sample failed."""
     one = job(Path("a"), sample="b", piece="1")
     assert failed_samples([group(one, job(Path("a"), gvcf="b")), job(Path("a"), sample="a")], 1000) == [
-        "quire: error: failed: a, b (2 of 1,000 samples); mend the cause, or take them out of the sheets, and the same "
+        "quire: error: failed: a, b (2 of 1,000 samples); mend the cause, or take them out of the sheets "
+        "(a # before a line is enough), and the same "
         "command does the rest."
     ]
     assert failed_samples([one], 1) == failed_samples([job(Path("a"), page="1")], 2) == []

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from math import exp, sqrt
 from typing import Any
 
+from quire.report.pedigree import FEWEST_SITES
+
 PASS, LOOK, FAIL, NOT_JUDGED = "pass", "look", "fail", "not judged"
 FEWEST_SNVS = 50
 FEWEST_HETS = 30
@@ -237,7 +239,7 @@ def _mendelian(sample: Mapping[str, Any], _: Setting) -> Measured:
     if found is None or not (found["father"] and found["mother"]):
         return Measured(reason="no pedigree names both parents")
     if found["errors_percent"] is None:
-        return Measured(reason="a parent is no sample, or there are too few sites")
+        return Measured(reason=f"a parent is no sample, or fewer than {FEWEST_SITES} SNVs count")
     return Measured(found["errors_percent"])
 
 

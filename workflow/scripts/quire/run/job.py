@@ -134,7 +134,7 @@ def failed_samples(failed: Iterable[Any], samples: int) -> list[str]:
     said = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if names[20:] else "")
     return [
         f"{SENTENCE}failed: {said} ({len(names)} of {samples:,} samples); mend the cause, or take them out of the "
-        "sheets, and the same command does the rest."
+        "sheets (a # before a line is enough), and the same command does the rest."
     ]
 
 
