@@ -345,7 +345,7 @@ def test_what_is_usual_is_drawn_only_where_it_was_judged(monkeypatch):
         {"sample": name, **blocks, "checks": [{"criterion": name, "verdict": verdict} for name in BY_KEY]}
         for name, verdict in (("first", NOT_JUDGED), ("second", NOT_JUDGED))
     ]
-    monkeypatch.setattr(page.figures, "draw_comparison", lambda title, unit, values, usual: (title, usual))
+    monkeypatch.setattr(page.pictures, "draw_comparison", lambda title, unit, values, usual: (title, usual))
     assert set(dict(page._compare(samples)).values()) == {(None, None)}
     next(check for check in samples[1]["checks"] if check["criterion"] == "ti_tv")["verdict"] = LOOK
     drawn = {title: usual for title, usual in page._compare(samples) if usual != (None, None)}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from quire.io.files import atomic_path
 from quire.report.criteria import BY_KEY, FAIL
 from quire.report.drawing import heat_map
-from quire.report.figures import Picture
+from quire.report.pictures import Picture
 
 FAR = 4.0
 """Deviation of an outlier, as in gnomAD v3 (4 MAD; release notes of 2019)."""

@@ -28,7 +28,7 @@ from quire.io.pedigree import read_pedigree
 from quire.processes import in_processes
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
-from quire.report import figures
+from quire.report import pictures
 from quire.report.cohort import Deviations, deviations, draw_heat_map, outliers, summed, write_samples
 from quire.report.contamination import likely_source
 from quire.report.counts import CalledVariants, read_copies, read_sample_counts, read_variants
@@ -211,7 +211,7 @@ def _draw_details(
         details[row["sample"]] = {
             "pictures": draw_sample(row, counted, variants, called.quality_edges),
             "contigs": contig_rows(counted),
-            "copies": [figures.draw_copies(contig) for contig in copies.get(row["sample"], [])[:LISTED_CONTIGS]],
+            "copies": [pictures.draw_copies(contig) for contig in copies.get(row["sample"], [])[:LISTED_CONTIGS]],
             "low": counted.low_coverage["longest"],
         }
     return details
@@ -291,7 +291,7 @@ def _render(
         heat_map=draw_heat_map(samples, found) if many else None,
         ledgers=summed(content["ledger"]) if many else content["ledger"],
         relations=relatedness.counts(),
-        dot_plots=[figures.draw_dots(read_dots(search["dots"])) for search in inputs.searches if search["dots"]],
+        dot_plots=[pictures.draw_dots(read_dots(search["dots"])) for search in inputs.searches if search["dots"]],
         tools=TITLES,
         ran=summed(ran) if many else ran,
         criteria=BY_KEY,
@@ -309,11 +309,11 @@ def _source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
+def _compare(samples: Sequence[Mapping[str, Any]]) -> list[pictures.Picture]:
     """Draw the plots that compare all samples; none for a single sample."""
     if len(samples) < 2:
         return []
-    pictures = []
+    drawn = []
     for title, unit, block, key, criterion in COMPARED:
         scale = 100 if key.endswith("_per_base") else 1
         found = [(sample["sample"], (sample[block] or {}).get(key)) for sample in samples]
@@ -324,8 +324,8 @@ def _compare(samples: Sequence[Mapping[str, Any]]) -> list[figures.Picture]:
         usual = (
             (BY_KEY[criterion].low, BY_KEY[criterion].high) if criterion and verdicts - {NOT_JUDGED} else (None, None)
         )
-        pictures.append(figures.draw_comparison(title, unit, values, usual))
-    return pictures
+        drawn.append(pictures.draw_comparison(title, unit, values, usual))
+    return drawn
 
 
 def _links(content: Mapping[str, Any]) -> dict[str, str]:

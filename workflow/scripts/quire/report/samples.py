@@ -1,16 +1,16 @@
-"""Figures and plots of one sample: its entry of summary.json, every figure under a stable key (docs/formats.md)."""
+"""Figures and pictures of one sample: its entry of summary.json, every figure under a stable key (docs/formats.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from quire.report import figures
+from quire.report import pictures
 from quire.report.contamination import from_called_sites, from_known_sites
 from quire.report.counts import CountedSample, Depth, median_of_histogram, padded, read_known_sites
 from quire.report.criteria import FEMALE, LARGEST_PANEL_INTERVAL, LEAST_DEPTH_FOR_SEX, MALE, UNCLEAR, Setting
-from quire.report.figures import Picture
 from quire.report.ledgers import read_insert_size_models
+from quire.report.pictures import Picture
 
 LISTED_CONTIGS = 30
 LARGEST_PANEL_SHARE = 0.1
@@ -253,23 +253,23 @@ def draw_sample(
     insert_sizes = []
     if row["insert_size"]:
         text, sizes = f"median {row['insert_size']['median']} bases", counted.insert_sizes
-        insert_sizes.append(figures.draw_histogram("Insert size", text, "insert size (bases)", sizes, "pairs"))
+        insert_sizes.append(pictures.draw_histogram("Insert size", text, "insert size (bases)", sizes, "pairs"))
     return [
-        figures.draw_coverage(depth),
-        figures.draw_profile(depth, _contigs_of_target(counted)),
-        figures.draw_breadth(depth),
-        figures.draw_gc_bias(content["gc_bias"]),
+        pictures.draw_coverage(depth),
+        pictures.draw_profile(depth, _contigs_of_target(counted)),
+        pictures.draw_breadth(depth),
+        pictures.draw_gc_bias(content["gc_bias"]),
         *insert_sizes,
-        figures.draw_mapping_qualities(padded(content["mapping_quality"], MAPPING_QUALITIES), row["reads"]["mapped"]),
-        figures.draw_base_qualities(cycles),
-        figures.draw_mismatches(cycles),
-        figures.draw_adapters(content["adapters"], row["reads"]["total"], len(cycles["mismatches"])),
-        figures.draw_substitutions(variants["substitutions"]),
-        figures.draw_indel_lengths(variants["indel_lengths"]),
-        figures.draw_allele_balance(variants["allele_depths"]),
-        figures.draw_histogram("Depth of variants", _mean(depths), "DP", depths, "variants"),
-        figures.draw_histogram("Genotype quality", _mean(qualities), "GQ", qualities, "variants"),
-        figures.draw_variant_qualities(variants, quality_edges),
+        pictures.draw_mapping_qualities(padded(content["mapping_quality"], MAPPING_QUALITIES), row["reads"]["mapped"]),
+        pictures.draw_base_qualities(cycles),
+        pictures.draw_mismatches(cycles),
+        pictures.draw_adapters(content["adapters"], row["reads"]["total"], len(cycles["mismatches"])),
+        pictures.draw_substitutions(variants["substitutions"]),
+        pictures.draw_indel_lengths(variants["indel_lengths"]),
+        pictures.draw_allele_balance(variants["allele_depths"]),
+        pictures.draw_histogram("Depth of variants", _mean(depths), "DP", depths, "variants"),
+        pictures.draw_histogram("Genotype quality", _mean(qualities), "GQ", qualities, "variants"),
+        pictures.draw_variant_qualities(variants, quality_edges),
     ]
 
 

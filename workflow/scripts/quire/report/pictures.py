@@ -1,4 +1,4 @@
-"""Plots of the report, drawn from the counts; equal counts give equal bytes."""
+"""Pictures of the report: plots as SVG, drawn from the counts; equal counts give equal bytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
