@@ -18,9 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Bases of longer seeds. With `seed_length` at most 8 numbers, which fit PACKED_DEPTHS of the kernels.
 DEPTHS = np.array([20, 24, 28, 32, 40, 48, 64], np.int64)
 DEEPEST = int(DEPTHS[-1])
-SEED_LENGTHS = (16, 20)  # values of `seed_length`: at least the depth of an index's prefix table
+# Values of `seed_length`: at least the depth of an index's prefix table (`prefix_length_of`).
+SEED_LENGTHS = (16, 20)
 MAXIMUM_SEEDS = 64
 DIAGONAL_BIAS = 1 << 20
 # The rarest dropped seed is located with up to RAREST_LIMIT occurrences in a read without hits, and with up to
@@ -37,7 +39,8 @@ class SeedingParameters:
     Attributes:
         stride: bases between the ends of adjacent seeds.
         maximum_hits: most occurrences on the axis of a seed that is located.
-        seed_length: least depth of a seed, one of SEED_LENGTHS.
+        seed_length: bases of the shortest seeds (bwa mem's -k), one of SEED_LENGTHS. The kernels of a card are compiled
+            for each of these.
     """
 
     stride: int

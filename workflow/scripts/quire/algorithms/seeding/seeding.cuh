@@ -11,6 +11,8 @@ constexpr i64 DIRECT_ROWS = 4;      // rows of an interval that may be compared 
 constexpr i32 TABLE_OF_ROWS = 16;   // 4^16 is more than any page has rows
 constexpr u64 EVEN_BITS = 0x5555555555555555ull;
 
+static_assert(DEPTH_COUNT <= 8, "PACKED_DEPTHS has a byte for each depth");
+
 __device__ __forceinline__ i32 depth_of_level(i32 level) { return (i32)(PACKED_DEPTHS >> (8 * level) & 255); }
 
 // One seed of a read.

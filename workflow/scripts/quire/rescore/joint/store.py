@@ -29,7 +29,7 @@ from quire.rescore.joint.parsing import parts_of
 from quire.rescore.ploidy import PloidyMap
 
 WINDOW = 20_000
-MAGIC = b"QUIREGV1"
+MAGIC = b"QUIREGV1"  # another one whenever `_packed` changes, so that older stores are refused
 _FOOTER = struct.Struct("<qqI8s")
 _SIZES = "<6i"  # of a window, see `_packed`; before them stands a CRC-32 that begins with the window's number
 _LEVEL = 1
