@@ -1,7 +1,5 @@
 """Check vectors and single instructions inside Numba code, each against NumPy or Python."""
 
-import platform
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -197,7 +195,6 @@ def test_registers_are_those_that_numba_compiles_for(name, features, wanted, mon
     monkeypatch.setattr(config, "CPU_NAME", name)
     monkeypatch.setattr(config, "CPU_FEATURES", features)
     assert processor.has_avx512() == wanted
-    assert processor.has_avx2() == (features is not None and platform.machine() == "x86_64")
 
 
 @njit

@@ -27,8 +27,7 @@ from quire.algorithms.pairwise.layout_cpu import (
 )
 from quire.simd.bits import trailing_zeros
 from quire.simd.compiled import compiled, inlined
-from quire.simd.letters import BOTH_BYTES, ROW_MARK, letter_scores, score_letters
-from quire.simd.vectors import add, bits_greater, load_like, maximum, moved_up, store
+from quire.simd.vectors import add, bits_greater, choose_equal, load_like, maximum, moved_up, splat, store
 
 LARGEST_SCORE = 700
 """Largest price and match of tiles in int16, so that FLOOR minus the price of a gap does not overflow."""
@@ -158,46 +157,46 @@ def _scale(tile, scoring, local, goal, lowest, highest):
 @compiled
 def _sweep_bytes(space, tile, scoring, scale):
     """Sweep a tile in int8; see `_sweep_tile`."""
-    letters = letter_scores(np.int8(scoring.match), np.int8(scoring.mismatch), BYTE_LANES)
-    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP_LOCAL)
+    scores = splat(np.int8(scoring.match), BYTE_LANES), splat(np.int8(scoring.mismatch), BYTE_LANES)
+    return _solve(space, tile, scoring, scale, scores, np.empty(0, BITS), _SWEEP_LOCAL)
 
 
 @compiled
 def _sweep_words(space, tile, scoring, scale):
     """Sweep a tile in int16; see `_sweep_tile`."""
-    letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP_LOCAL)
+    scores = splat(np.int16(scoring.match), LANES), splat(np.int16(scoring.mismatch), LANES)
+    return _solve(space, tile, scoring, scale, scores, np.empty(0, BITS), _SWEEP_LOCAL)
 
 
 @compiled
 def _sweep_words_unbounded(space, tile, scoring, scale):
     """Sweep a tile in int16, in the modes without a lowest H, and without the search for the largest H."""
-    letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, np.empty(0, BITS), _SWEEP)
+    scores = splat(np.int16(scoring.match), LANES), splat(np.int16(scoring.mismatch), LANES)
+    return _solve(space, tile, scoring, scale, scores, np.empty(0, BITS), _SWEEP)
 
 
 @compiled
 def _note_words(space, tile, scoring, scale, directions):
     """Write directions in int16; see `note_tile`."""
-    letters = letter_scores(np.int16(scoring.match), np.int16(scoring.mismatch), LANES)
-    return _solve(space, tile, scoring, scale, letters, directions, _NOTE)
+    scores = splat(np.int16(scoring.match), LANES), splat(np.int16(scoring.mismatch), LANES)
+    return _solve(space, tile, scoring, scale, scores, directions, _NOTE)
 
 
 @compiled
 def _in_32_bits(space, tile, scoring, scale, directions):
     """Sweep a tile in int32, or write its directions unless `directions` is empty; see `_solve`."""
-    letters = letter_scores(np.int32(scoring.match), np.int32(scoring.mismatch), LANES)
+    scores = splat(np.int32(scoring.match), LANES), splat(np.int32(scoring.mismatch), LANES)
     purpose = _NOTE if len(directions) > 0 else _SWEEP_LOCAL
-    return _solve(space, tile, scoring, scale, letters, directions, purpose)
+    return _solve(space, tile, scoring, scale, scores, directions, purpose)
 
 
 @inlined
-def _solve(space, tile, scoring, scale, letters, directions, purpose):
-    """Compute a tile in vectors of the type of `letters`, the result of `letter_scores`."""
+def _solve(space, tile, scoring, scale, scores, directions, purpose):
+    """Compute a tile in vectors of the type of `scores`, those of equal and of different letters."""
     # Returns the same as `_sweep_tile`; for _NOTE an unused score, and row and column of the first cell above the
     # goal, or -1 for both.
     _place(space, tile, scoring, scale)
-    score, row, column = _steps(space, tile, scale, letters, directions, purpose)
+    score, row, column = _steps(space, tile, scale, scores, directions, purpose)
     lanes, rows = len(space.carried) // 2, len(tile.query)
     last = WIDTH * ((rows - 1) // height_of(rows, lanes))
     if tile.lower.shape[1] > 0:
@@ -220,22 +219,19 @@ def _place(space, tile, scoring, scale):
     space.constants[_GOAL * lanes : (_GOAL + 1) * lanes] = scale.goal
     query, target = tile.query, tile.target
     height, groups = height_of(len(query), lanes), (len(target) + WIDTH - 1) // WIDTH
-    factor, mark = (BOTH_BYTES, ROW_MARK) if space.cells.itemsize > 1 else (1, 0)
     for lane in range(lanes):
         for r in range(height):
             i = lane * height + r
-            space.cells[(r * _ROW + _LETTERS) * lanes + lane] = (
-                query[i] if i < len(query) else _PADDING
-            ) * factor + mark
+            space.cells[(r * _ROW + _LETTERS) * lanes + lane] = query[i] if i < len(query) else _PADDING
     # Step s loads from steps - 1 - s on: lane k finds the letters of group s - k at steps - 1 - s + k.
     last = (len(query) - 1) // height + groups - 1
-    space.even[: last + lanes] = (_PADDING + 1) * factor
-    space.odd[: last + lanes] = (_PADDING + 1) * factor
+    space.even[: last + lanes] = _PADDING + 1
+    space.odd[: last + lanes] = _PADDING + 1
     for j in range(len(target)):
         if j & 1:
-            space.odd[last - (j >> 1)] = target[j] * factor
+            space.odd[last - (j >> 1)] = target[j]
         else:
-            space.even[last - (j >> 1)] = target[j] * factor
+            space.even[last - (j >> 1)] = target[j]
     space.upper[:] = scale.zero
     space.gaps[:] = scale.floor
     for j in range(len(target)):
@@ -272,15 +268,16 @@ def _leave(space, tile, step, last_lane, height, base):
 
 
 @inlined
-def _steps(space, tile, scale, letters, directions, purpose):
+def _steps(space, tile, scale, scores, directions, purpose):
     """Compute all steps; see `_solve`. The score is relative to the base."""
+    equal, different = scores
     bounded, keep = purpose != _SWEEP, purpose == _NOTE
     cells, even, odd, upper, gaps, lower, lower_gaps, constants, carried, export = space
     rows, columns, lanes = len(tile.query), len(tile.target), len(carried) // 2
     height, groups, hands_on = height_of(rows, lanes), (columns + WIDTH - 1) // WIDTH, len(tile.right) > 0
     last_lane, last_row = (rows - 1) // height, (rows - 1) % height
-    zero, goal = load_like(constants, _ZERO * lanes, letters), load_like(constants, _GOAL * lanes, letters)
-    limits = load_like(constants, _OPEN * lanes, letters), load_like(constants, _EXTEND * lanes, letters), zero
+    zero, goal = load_like(constants, _ZERO * lanes, equal), load_like(constants, _GOAL * lanes, equal)
+    limits = load_like(constants, _OPEN * lanes, equal), load_like(constants, _EXTEND * lanes, equal), zero
     # Lanes that have not begun compute values that are never read.
     corner, last_0, last_1, gaps_0, gaps_1, best_0, best_1 = zero, zero, zero, zero, zero, zero, zero
     found = np.int64(scale.goal), np.int64(-1), np.int64(-1)
@@ -288,23 +285,25 @@ def _steps(space, tile, scale, letters, directions, purpose):
         if step <= last_lane:
             store(carried, 0, corner)
             _enter(space, tile, step, height, scale)
-            corner = load_like(carried, 0, letters)
+            corner = load_like(carried, 0, equal)
         at = groups - 1 + last_lane - step
-        letter_0, letter_1 = load_like(even, at, letters), load_like(odd, at, letters)
+        letter_0, letter_1 = load_like(even, at, equal), load_like(odd, at, equal)
         diagonal = corner
         above_0, corner = moved_up(last_0, upper[2 * step]), moved_up(last_1, upper[2 * step + 1])
         gap_0, gap_1 = moved_up(gaps_0, gaps[2 * step]), moved_up(gaps_1, gaps[2 * step + 1])
         above_1 = corner
         for row in range(height):
             at = row * _ROW * lanes
-            letter, left = load_like(cells, at, letters), load_like(cells, at + _SCORES * lanes, letters)
-            deletion = load_like(cells, at + _DELETIONS * lanes, letters)
+            letter, left = load_like(cells, at, equal), load_like(cells, at + _SCORES * lanes, equal)
+            deletion = load_like(cells, at + _DELETIONS * lanes, equal)
             word = (step * height + row) * WIDTH * WORDS_PER_COLUMN
-            cell = _cell(add(diagonal, score_letters(letter, letter_0, letters)), gap_0, deletion, limits, bounded)
+            score = choose_equal(letter, letter_0, equal, different)
+            cell = _cell(add(diagonal, score), gap_0, deletion, limits, bounded)
             if keep:
                 note(directions, word, gap_0, deletion, cell)
             diagonal, above_0, gap_0, deletion = above_0, cell[0], cell[1], cell[2]
-            cell = _cell(add(diagonal, score_letters(letter, letter_1, letters)), gap_1, deletion, limits, bounded)
+            score = choose_equal(letter, letter_1, equal, different)
+            cell = _cell(add(diagonal, score), gap_1, deletion, limits, bounded)
             if keep:
                 note(directions, word + WORDS_PER_COLUMN, gap_1, deletion, cell)
             diagonal, above_1, gap_1, deletion = left, cell[0], cell[1], cell[2]
@@ -334,7 +333,7 @@ def _steps(space, tile, scale, letters, directions, purpose):
                 store(carried, lanes, best_1)
                 found = _best_end(carried, step, np.uint64(lanes_found), height, tile, found)
                 constants[_GOAL * lanes : (_GOAL + 1) * lanes] = found[0] - (found[2] >= 0)
-                goal, best_0, best_1 = load_like(constants, _GOAL * lanes, letters), zero, zero
+                goal, best_0, best_1 = load_like(constants, _GOAL * lanes, equal), zero, zero
     return found
 
 
