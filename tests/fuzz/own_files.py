@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numba import types
 from quire.buckets.file import BucketFile, UnitFiles
-from quire.device import lease
 from quire.errors import QuireError
 from quire.finish.earlier_cpu import keep_units, take_back
 from quire.finish.sample import SampleFormat, UnsortedUnit, _require_sound_headers
@@ -262,32 +261,11 @@ class Stamps(Folder):
         return True
 
 
-class Locks(Folder):
-    """Lock files of cards, whose content only appears in the log: any may be taken."""
-
-    name, always_same = "locks", True
-
-    def write(self, folder: Path, seed: int) -> None:
-        """Write those of a card that is not in use."""
-        for name in ("a.lock", "a.second.lock", "a.wanted.lock", "choosing.lock"):
-            (folder / name).write_text(f"{seed * 1111}\n")
-
-    def answer(self, folder: Path) -> object:
-        """Return the card that a job gets, and whether it reads a holder's number from a lock file."""
-        with lease.lease(["a"], folder, wait=False) as held:
-            locks = [folder / name for name in ("a.lock", "a.second.lock")]
-            with lease._open(locks[0]) as first, lease._open(locks[1]) as second:
-                first.write("x")
-                return held, [
-                    shown.isdecimal() or shown == "?" for shown in lease._holders(folder, [[first], [second]])
-                ]
-
-
 class OwnFiles(Target):
     """All kinds of files in turn, in one process: the short run of the tests."""
 
     name, suffix = "own_files", Folder.suffix
-    parts = (IndexFolder(), Buckets(), Ledgers(), Counts(), Parts(), Units(), Kernels(), Stamps(), Locks())
+    parts = (IndexFolder(), Buckets(), Ledgers(), Counts(), Parts(), Units(), Kernels(), Stamps())
 
     def valid(self, folder: Path) -> list[bytes]:
         """Return the files of each kind."""
