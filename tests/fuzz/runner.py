@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from quire.errors import QuireError
+from quire.errors import SENTENCE, QuireError
 
 from tests.fuzz.target import FINE, Outcome, Refused, Target
 from tests.support import guarded
@@ -72,11 +72,10 @@ def run_case(target: Target, path: Path) -> tuple[Outcome, str]:
 
 
 def is_clear(message: str, *names: str) -> bool:
-    """Return True if a message is one line that has one of the names and ends as a sentence or question."""
-    return (
-        any(name in message for name in names)
-        and message.endswith((".", "?"))
-        and not re.search(r"[\n\r\x00-\x08]", message)
+    """Return True if each mistake has a line that has one of the names and ends as a sentence or question."""
+    return all(
+        any(name in line for name in names) and line.endswith((".", "?")) and not re.search(r"[\n\r\x00-\x08]", line)
+        for line in message.split(f"\n{SENTENCE}")
     )
 
 
