@@ -62,7 +62,7 @@ def scoring_order(tasks, read_lengths, haplotype_bases, haplotype_offsets):
             firsts[size] = task
             size += 1
             task += count
-        by_length = np.argsort(read_lengths[firsts[:size]])
+        by_length = np.argsort(read_lengths[firsts[:size]], kind="mergesort")  # which `threading_order` compiles too
         for k in range(size):  # the longest first, so that idle lanes are next to short reads
             first_tasks[placed] = firsts[by_length[size - 1 - k]]
             placed += 1

@@ -7,7 +7,7 @@ import numpy as np
 from quire import sam
 from quire.align.alignments.cpu import overlaps
 from quire.sequence.cigar_cpu import element_of, length_of, operation_of
-from quire.simd.bits import with_room
+from quire.simd.bits import copy_items, with_room
 from quire.simd.compiled import compiled, inlined
 from quire.simd.decimals import write_number
 
@@ -271,5 +271,5 @@ def lifted_tags(lifted, row):
     for i in range(count):
         if row[i] >= 0:
             original_quality[i] = lifted.original_quality[row[i]]
-            texts[offsets[i] : offsets[i + 1]] = lifted.texts[starts[row[i]] : starts[row[i] + 1]]
+            copy_items(texts, offsets[i], lifted.texts, starts[row[i]], starts[row[i] + 1])
     return original_quality, texts, offsets

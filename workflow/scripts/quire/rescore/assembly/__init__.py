@@ -110,7 +110,8 @@ def _build_graphs(reads, window, spans, support):
             copy_items(codes, used, bases, 0, len(bases))
             for i in range(count):
                 ends[held + i] = used + offsets[i + 1]
-            graphs[tried] = region, k, np.int64(serves), np.int64(complete), count
+            graphs[tried, 0], graphs[tried, 1], graphs[tried, 2] = region, k, serves
+            graphs[tried, 3], graphs[tried, 4] = complete, count
             tried, held, used = tried + 1, held + count, used + len(bases)
     return graphs[:tried], codes[:used], ends[:held]
 

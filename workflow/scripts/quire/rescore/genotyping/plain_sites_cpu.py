@@ -43,6 +43,7 @@ from quire.rescore.haplotypes.likelihoods_cpu import RegionLikelihoods
 from quire.rescore.parameters import MAXIMUM_GENOTYPES, MAXIMUM_GQ
 from quire.rescore.reads.clipping_cpu import RegionReads
 from quire.rescore.records import variant_record
+from quire.simd.bits import copy_items
 from quire.simd.compiled import compiled
 
 _DIPLOID = 2
@@ -209,7 +210,8 @@ def _judge_one(sites, i, reads, scored, rules, result):
     for allele in best:
         if allele >= 0:
             result.allele_depths[i, allele] += 1
-    result.quality[i], result.phreds[i], result.depth[i] = quality, own, len(chosen)
+    result.quality[i], result.depth[i] = quality, len(chosen)
+    copy_items(result.phreds[i], 0, own, 0, len(own))
     if quality < minimum_quality or not nothing + 1e-10 < -minimum_quality / 10:
         return
     result.called[i] = True
@@ -226,7 +228,9 @@ def _judge_one(sites, i, reads, scored, rules, result):
     result.figures[i, _QD] = min(quality / depth, MAXIMUM_QD) if certain and number > 0 and depth > 0 else np.nan
     placed = PlacedReads(source, placed.first_base[chosen], placed.size[chosen], placed.at[chosen], placed.positions)
     groups = allele_groups(best, np.arange(2))
-    result.tests[i], result.exact[i] = tests_of(reads, placed, groups, sites.start[i], sites.end[i])
+    tests, exact = tests_of(reads, placed, groups, sites.start[i], sites.end[i])
+    copy_items(result.tests[i], 0, tests, 0, len(tests))
+    copy_items(result.exact[i], 0, exact, 0, len(exact))
 
 
 @compiled
