@@ -128,7 +128,7 @@ def map_parser() -> CommandParser:
     words = sheets[1]["interleaved"]["description"]
     parser.add_argument("--interleaved", action="store_const", const="yes", default="", help=words)
     parser.add_key("assembly", parser.schema["reference"]["properties"]["assembly"])
-    parser.add_keys("align", "format")
+    parser.add_keys("align", without=["format"])
     parser.add_device()
     return parser
 

@@ -61,10 +61,11 @@ class CommandParser(argparse.ArgumentParser):
             self.exit()
         return super().parse_args(arguments)
 
-    def add_keys(self, block: str, *left_out: str) -> None:
-        """Add arguments for the keys of a block, or of an entry of a list, except some."""
+    def add_keys(self, block: str, *, without: Iterable[str] = (), only: Iterable[str] | None = None) -> None:
+        """Add arguments for the keys of a block, or of an entry of a list: `only` these or all, `without` some."""
         keys = self.schema[block].get("items", self.schema[block])["properties"]
-        wanted = [part.get("properties", {key: part}) for key, part in keys.items() if key not in left_out]
+        chosen = {*(keys if only is None else only)} - {*without}
+        wanted = [part.get("properties", {key: part}) for key, part in keys.items() if key in chosen]
         flat = {key: part for parts in wanted for key, part in parts.items()}
         self._keys[block] = list(flat)
         for key, part in flat.items():

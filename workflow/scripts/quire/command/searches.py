@@ -95,7 +95,7 @@ def search_parser(function: Callable[[list[str]], None], output: str, *inputs: s
         words = parser.schema[tool]["items"]["properties"][key]["description"]
         parser.add_argument(f"--{key}", required=True, metavar="FILE", help=words)
     parser.add_output(output)
-    parser.add_keys(tool, "name", *inputs)
+    parser.add_keys(tool, without=["name", *inputs])
     parser.add_device()
     return parser
 

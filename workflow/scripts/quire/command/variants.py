@@ -51,7 +51,7 @@ def call(arguments: list[str]) -> None:
     parser.add_argument("bam", nargs="+", metavar="BAM", help="Alignments of a sample.")
     parser.add_reference()
     parser.add_output("VCF", ".vcf.gz")
-    parser.add_keys("rescore", "filters", "more_gvcfs", "emit", "beagle", "interval_size")
+    parser.add_keys("rescore", without=["filters", "more_gvcfs", "emit", "beagle", "interval_size"])
     for key in ("ploidy", "sex"):
         parser.add_key(key, _SAMPLES["properties"][key], of_each="BAM")
     parser.add_device()
@@ -120,8 +120,7 @@ def joint(arguments: list[str]) -> None:
     parser.add_argument("--remove", nargs="+", default=[], metavar="SAMPLE", help="Samples to take out of the cohort.")
     parser.add_reference()
     parser.add_output("VCF", ".vcf.gz")
-    keys = parser.schema["rescore"]["properties"]
-    parser.add_keys("rescore", *(key for key in keys if key not in ("intervals", "minimum_quality", "emit", "alleles")))
+    parser.add_keys("rescore", only=["intervals", "minimum_quality", "emit", "alleles"])
     parser.add_device()
     given = parser.parse_args(arguments)
 
