@@ -21,18 +21,17 @@ __device__ __forceinline__ bool occurs_at(const Page& page, const Sequence& text
 // suffixes begin to differ: all rows beyond differ too, unless the page's end cuts their suffixes off, which matters
 // only for matches with a part longer than the overlap of pages.
 extern "C" __global__ void find_elsewhere(
-        Page page, Sequence queries, Sequence text, Seeds seeds, Window window, const u32* low, const u32* counts,
-        const u64* keys, const i64* lengths, const u32* rows, i64 axis_bits, i64 count, i64 of_page, u8* elsewhere) {
+        Page page, Sequence text, Seeds seeds, Hits hits, Listed listed, i64 count, i64 of_page, u8* elsewhere) {
     i64 match = thread_index() >> 5;
     if (match >= count || elsewhere[match]) return;
     i64 lane = threadIdx.x & 31;
-    Place place = place_of(seeds, keys[match], axis_bits);
-    i64 axis = place.axis + place.left, right = lengths[match] - place.left;
-    i64 first = low[place.index], end = first + counts[place.index], page_length = page.C[4] - 1;
+    Place place = place_of(seeds, listed, match);
+    i64 axis = place.axis + place.left, right = listed.lengths[match] - place.left;
+    i64 first = hits.low[place.index], end = first + hits.counts[place.index], page_length = page.C[4] - 1;
     bool own = axis >= page.start && axis < page.start + page.owned_length;
     if (own != (of_page != 0)) return;
     bool may_stop = own && (right <= page_length - page.owned_length || page.start + page_length == text.length);
-    i64 middle = own ? (i64)rows[match] : first - 1;
+    i64 middle = own ? (i64)listed.rows[match] : first - 1;
 #pragma unroll 1
     for (i64 side = -1; side <= 1; side += 2) {
 #pragma unroll 1

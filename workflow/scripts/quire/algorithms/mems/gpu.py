@@ -145,7 +145,7 @@ class _Listed(NamedTuple):
 
 
 class _Hits(NamedTuple):
-    """The rows of a window's seeds in a page: `counts` (uint32) rows from `low` (uint32) on."""
+    """The rows of a window's seeds in a page (mems.cuh: Hits): `counts` (uint32) rows from `low` (uint32) on."""
 
     low: CardArray
     counts: CardArray
@@ -250,8 +250,9 @@ class _Search:
         card, count = self.card, self.window.number
         low, counts = card.empty(count, np.uint32), card.empty(count, np.uint32)
         search = card.kernel(SEARCH, "search_seeds", WORDS_PER_BLOCK=page.words_per_block, **DEFINES)
-        search.for_each(count, page, self.queries, self.seeds, self.window, low, counts)
-        return _Hits(low, counts)
+        hits = _Hits(low, counts)
+        search.for_each(count, page, self.queries, self.seeds, self.window, hits)
+        return hits
 
     def _choose(self, most: int) -> _Chosen:
         """Choose as many seeds as have at most `most` hits, but at least one."""
@@ -319,28 +320,26 @@ class _Search:
         card = self.card
         if not total:
             return _no_matches(card)
-        keys = self._joined([piece.keys for piece in pieces])
-        lengths = self._joined([piece.lengths for piece in pieces])
+        keys, lengths = (self._joined([getattr(piece, name) for piece in pieces]) for name in ("keys", "lengths"))
+        rows = self._joined([piece.rows for piece in pieces]) if self.unique else None
+        listed = _Listed(keys, lengths, rows, self.axis_bits)
         lengthen = kernel(card, "lengthen_matches")
-        lengthen.for_each(
-            total, self.queries, self.reference, self.seeds, self.window, keys, self.axis_bits, total, lengths
-        )
+        lengthen.for_each(total, self.queries, self.reference, self.seeds, self.window, listed, total)
         if self.unique:
-            keys, lengths = self._only_unique(keys, lengths, self._joined([piece.rows for piece in pieces]))
-            total = len(keys)
-        order = card.xp.argsort(keys)
+            listed = self._only_unique(listed)
+            total = len(listed.keys)
+        order = card.xp.argsort(listed.keys)
         matches = Matches(*(card.empty(total, np.int64) for _ in range(3)))
-        kernel(card, "give_matches").for_each(
-            total, self.queries, self.seeds, self.window, keys, lengths, order, self.axis_bits, total, *matches
-        )
+        give = kernel(card, "give_matches")
+        give.for_each(total, self.queries, self.seeds, self.window, listed, order, total, matches)
         return matches
 
     def _joined(self, parts: list[CardArray]) -> CardArray:
         return self.card.xp.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def _only_unique(self, keys: CardArray, lengths: CardArray, rows: CardArray) -> tuple[CardArray, CardArray]:
-        """Return keys and lengths of the matches whose letters occur nowhere else in any page."""
-        card, total = self.card, len(keys)
+    def _only_unique(self, listed: _Listed) -> _Listed:
+        """Return the matches whose letters occur nowhere else in any page, without their rows."""
+        card, total = self.card, len(listed.keys)
         elsewhere = card.zeros(total, np.uint8)
         look = card.kernel(ELSEWHERE, "find_elsewhere", **DEFINES)
         # First in their own page: the rows next to a match decide most matches at once.
@@ -348,9 +347,8 @@ class _Search:
             hits = iter(self.pages_hits)
             for page in self.pages:
                 look.for_each(
-                    32 * total, page, self.queries, self.reference, self.seeds, self.window, *next(hits), keys, lengths,
-                    rows, self.axis_bits, total, of_page, elsewhere,
-                )  # fmt: skip
+                    32 * total, page, self.reference, self.seeds, next(hits), listed, total, of_page, elsewhere
+                )
                 del page
         kept = card.xp.flatnonzero(elsewhere == 0)
-        return keys[kept], lengths[kept]
+        return _Listed(listed.keys[kept], listed.lengths[kept], None, self.axis_bits)

@@ -37,6 +37,11 @@ struct Window {
     const u32* run;  // [count]: the run of each
 };
 
+// The rows of a window's seeds in a page: counts[seed] rows from low[seed] on.
+struct Hits {
+    u32 *low, *counts;
+};
+
 // The matches that are wanted, in their order (start, axis): from `begin` on, before `stop`.
 struct Range {
     i64 begin_start, begin_axis, stop_start, stop_axis;
@@ -137,7 +142,8 @@ struct Place {
     i64 index, left, axis;
 };
 
-__device__ __forceinline__ Place place_of(const Seeds& seeds, u64 key, i64 axis_bits) {
-    i64 start = (i64)(key >> axis_bits), index = start / seeds.step;
-    return {index, seeds.step - 1 - (start - index * seeds.step), (i64)(key & ((1ull << axis_bits) - 1))};
+__device__ __forceinline__ Place place_of(const Seeds& seeds, const Listed& listed, i64 match) {
+    u64 key = listed.keys[match];
+    i64 start = (i64)(key >> listed.axis_bits), index = start / seeds.step;
+    return {index, seeds.step - 1 - (start - index * seeds.step), (i64)(key & ((1ull << listed.axis_bits) - 1))};
 }

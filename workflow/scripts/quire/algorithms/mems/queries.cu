@@ -125,15 +125,16 @@ extern "C" __global__ void choose_seeds(Sequence queries, Seeds seeds, Window wi
 }
 
 // Finds the ends of matches that were compared in part. One warp per 32 matches compares 1,024 bases at a time.
-extern "C" __global__ void lengthen_matches(Sequence queries, Sequence text, Seeds seeds, Window window, const u64* keys,
-                                            i64 axis_bits, i64 count, i64* lengths) {
+extern "C" __global__ void lengthen_matches(Sequence queries, Sequence text, Seeds seeds, Window window, Listed listed,
+                                            i64 count) {
     i64 match = thread_index(), first = match & ~31ll;
+    i64* lengths = listed.lengths;
     int lane = threadIdx.x & 31;
     if (first >= count) return;
     u32 open = __ballot_sync(~0u, match < count && lengths[match < count ? match : first] < 0);
     for (; open; open &= open - 1) {
         i64 mine = first + __ffs((i32)open) - 1;
-        Place place = place_of(seeds, keys[mine], axis_bits);
+        Place place = place_of(seeds, listed, mine);
         Seed seed = seed_of(queries, seeds, window, place.index);
         i64 start = seed.position - place.left, length = -lengths[mine];
         i64 most = seed.run_end - start, axis_end = text.runs[text.run_at(place.axis)].y;
@@ -153,15 +154,18 @@ extern "C" __global__ void lengthen_matches(Sequence queries, Sequence text, See
     }
 }
 
+// Layout of quire.algorithms.mems.Matches.
+struct Matches {
+    i64 *start, *axis, *length;
+};
+
 // One thread per match: writes the sorted matches. Match i is the listed match order[i].
-extern "C" __global__ void give_matches(Sequence queries, Seeds seeds, Window window, const u64* keys,
-                                        const i64* lengths, const i64* order, i64 axis_bits, i64 count, i64* start,
-                                        i64* axis, i64* length) {
+extern "C" __global__ void give_matches(Sequence queries, Seeds seeds, Window window, Listed listed, const i64* order,
+                                        i64 count, Matches matches) {
     i64 match = thread_index();
     if (match >= count) return;
-    i64 listed = order[match];
-    Place place = place_of(seeds, keys[listed], axis_bits);
-    start[match] = seed_of(queries, seeds, window, place.index).position - place.left;
-    axis[match] = place.axis;
-    length[match] = lengths[listed];
+    Place place = place_of(seeds, listed, order[match]);
+    matches.start[match] = seed_of(queries, seeds, window, place.index).position - place.left;
+    matches.axis[match] = place.axis;
+    matches.length[match] = listed.lengths[order[match]];
 }

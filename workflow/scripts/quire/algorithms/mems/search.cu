@@ -3,10 +3,9 @@
 
 constexpr u64 EVEN_BITS = 0x5555555555555555ull;
 
-// The match kernel: one thread per seed finds its rows, `counts` of them from `low` on. It searches from the last base
+// The match kernel: one thread per seed finds its rows. It searches from the last base
 // backwards and takes the first steps from the prefix table.
-extern "C" __global__ void search_seeds(Page page, Sequence queries, Seeds seeds, Window window, u32* low,
-                                        u32* counts) {
+extern "C" __global__ void search_seeds(Page page, Sequence queries, Seeds seeds, Window window, Hits hits) {
     i64 index = thread_index();
     if (index >= window.count) return;
     i64 end = seed_of(queries, seeds, window, index).position + seeds.length, depth = 0;
@@ -24,6 +23,6 @@ extern "C" __global__ void search_seeds(Page page, Sequence queries, Seeds seeds
         if (depth && (depth & 31) == 0) bases = bases_before(queries.words, end - depth);
         rows = backward_step(page, (int)(bases >> (62 - 2 * (depth & 31))) & 3, rows);
     }
-    low[index] = (u32)rows.low;
-    counts[index] = rows.low < rows.high ? (u32)(rows.high - rows.low) : 0;
+    hits.low[index] = (u32)rows.low;
+    hits.counts[index] = rows.low < rows.high ? (u32)(rows.high - rows.low) : 0;
 }
