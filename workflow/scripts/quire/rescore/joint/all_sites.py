@@ -41,7 +41,7 @@ class ReferenceRun(NamedTuple):
 
 
 class ReferenceGenotypes(NamedTuple):
-    """Values of all samples: int64[columns] each; DP and RGQ are MISSING without reads."""
+    """Values of all samples: int64[samples] each; DP and RGQ are MISSING without reads."""
 
     ploidies: NDArray[np.int64]
     depth: NDArray[np.int64]
@@ -87,8 +87,8 @@ class ReferenceLines:
         nothing = np.empty((0, 0), np.int64)
         ways = np.empty(0, np.int32)
         picked = Picked(
-            run.picked[cohort.column_file],
-            cohort.column_sample,
+            run.picked[cohort.file_of_sample],
+            cohort.number_in_file,
             cohort.ploidies(window.contig, run.start),
             ways,
             nothing,

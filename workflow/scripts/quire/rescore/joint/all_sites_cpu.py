@@ -22,7 +22,7 @@ def reference_values(columns, position, picked, keeps_first, keeps):
         keeps: bool[], True for an allele that leaves the positions after the record's first unchanged.
 
     Returns:
-        int64[columns] ploidy; int64[columns] DP and RGQ, both MISSING for a sample without reads; the depth of all.
+        int64[samples] ploidy; int64[samples] DP and RGQ, both MISSING for a sample without reads; the depth of all.
     """
     number = len(picked.record)
     ploidies = picked.ploidy.copy()

@@ -21,13 +21,13 @@ class Genotypes(NamedTuple):
     """The genotypes of all samples of a site, for the alleles that are written.
 
     Attributes:
-        ploidies: int64[columns].
-        offsets, phreds: int64[columns + 1] and int64[], PL.
-        has_phreds: bool[columns], False for a sample whose PL is not written.
-        alleles: int16[columns, largest ploidy], numbers of the alleles, ascending; NO_CALL without a call, and after
+        ploidies: int64[samples].
+        offsets, phreds: int64[samples + 1] and int64[], PL.
+        has_phreds: bool[samples], False for a sample whose PL is not written.
+        alleles: int16[samples, largest ploidy], numbers of the alleles, ascending; NO_CALL without a call, and after
             the sample's last.
-        quality, depth: int64[columns], GQ and DP, or MISSING.
-        depths, has_depths: int64[columns, alleles] and bool[columns], AD.
+        quality, depth: int64[samples], GQ and DP, or MISSING.
+        depths, has_depths: int64[samples, alleles] and bool[samples], AD.
     """
 
     ploidies: NDArray[np.int64]

@@ -13,7 +13,7 @@ from quire.simd.compiled import compiled
 
 @compiled
 def subset(offsets, phreds, ploidies, kept):
-    """Return the PLs of the genotypes of some alleles, each sample's best at 0: int64[columns + 1], int64[].
+    """Return the PLs of the genotypes of some alleles, each sample's best at 0: int64[samples + 1], int64[].
 
     `offsets`, `phreds` and `ploidies` are those of `Likelihoods`, `kept` (int64[]) the alleles, ascending.
     """
@@ -37,13 +37,13 @@ def genotype(columns, samples, offsets, phreds, kept):
     Args:
         columns: `RecordColumns`.
         samples: `Likelihoods` of all alleles.
-        offsets: int64[columns + 1], see `phreds`.
+        offsets: int64[samples + 1], see `phreds`.
         phreds: int64[], PLs of the kept alleles, from `subset`.
         kept: int64[], the alleles that are kept, ascending.
 
     Returns:
-        bool[columns] True for a sample with PL; int16[columns, ploidy] alleles of each genotype, ascending, NO_CALL
-        without a call and after the last; int64[columns] GQ and DP, or MISSING; int64[columns, kept] AD; bool[columns]
+        bool[samples] True for a sample with PL; int16[samples, ploidy] alleles of each genotype, ascending, NO_CALL
+        without a call and after the last; int64[samples] GQ and DP, or MISSING; int64[samples, kept] AD; bool[samples]
         True for a sample with AD.
     """
     number = len(samples.ploidies)

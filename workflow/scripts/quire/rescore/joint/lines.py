@@ -26,7 +26,7 @@ class TextPhases(NamedTuple):
     Attributes:
         text, first: uint8[] and int64[phases + 1], PGT:PID:PS.
         kind: uint8[phases], see `text_cpu`.
-        phase: int64[columns], the sample's phase, or MISSING.
+        phase: int64[samples], the sample's phase, or MISSING.
     """
 
     text: NDArray[np.uint8]

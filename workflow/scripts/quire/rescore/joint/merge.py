@@ -84,10 +84,10 @@ def merge_site(
     *values, depth = spell(
         columns,
         Picked(
-            picked[cohort.column_file],
-            cohort.column_sample,
+            picked[cohort.file_of_sample],
+            cohort.number_in_file,
             cohort.ploidies(window.contig, start),
-            way_of_file[cohort.column_file],
+            way_of_file[cohort.file_of_sample],
             np.array([[0, *(_index(own, allele) for allele in alleles[1:])] for own in named], np.int64).reshape(
                 len(named), len(alleles)
             ),

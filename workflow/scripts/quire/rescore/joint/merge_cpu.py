@@ -21,10 +21,10 @@ class Picked(NamedTuple):
     """The record of each sample at a site, and how the record's alleles represent the site's.
 
     Attributes:
-        record: int32[columns], -1 for none.
-        sample: int32[columns], the sample's number in its file.
-        ploidy: int64[columns], of a sample without a record.
-        way: int32[columns], the row of the tables below.
+        record: int32[samples], -1 for none.
+        sample: int32[samples], the sample's number in its file.
+        ploidy: int64[samples], of a sample without a record.
+        way: int32[samples], the row of the tables below.
         allele: int64[ways, alleles], the record's allele that represents each of the site's.
         stars: int64[ways, n], if a record has several deletions over the site: all alleles that '*' may stand for; -1
             fills the rest.
@@ -44,12 +44,12 @@ class Likelihoods(NamedTuple):
     """Values of all samples for the alleles of a site.
 
     Attributes:
-        row, detail: int64[columns], the sample's rows in the arrays of `RecordColumns` for samples and for samples with
+        row, detail: int64[samples], the sample's rows in the arrays of `RecordColumns` for samples and for samples with
             details; -1 without a record, and without details.
-        ploidies: int64[columns].
-        offsets, phreds: int64[columns + 1] and int64[], PL of each sample; none if unknown.
-        depths: int64[columns, alleles], AD.
-        has_depths: bool[columns], False for a sample without AD.
+        ploidies: int64[samples].
+        offsets, phreds: int64[samples + 1] and int64[], PL of each sample; none if unknown.
+        depths: int64[samples, alleles], AD.
+        has_depths: bool[samples], False for a sample without AD.
     """
 
     row: NDArray[np.int64]

@@ -23,8 +23,8 @@ class Cohort:
     """Stores of gVCFs, in the order of the columns of the output.
 
     Attributes:
-        samples: names in the order of the columns.
-        column_file, column_sample: int32[columns], the file of each column, and the sample's number in it.
+        samples: names, in the order of the columns of the VCF.
+        file_of_sample, number_in_file: int32[samples], the file of each sample, and its number in it.
     """
 
     def __init__(self, paths: Sequence[str | Path], reference: Reference) -> None:
@@ -35,12 +35,12 @@ class Cohort:
         require_apart([(store.gvcf, store.samples) for store in self.stores], {})
         self.samples = [sample for store in self.stores for sample in store.samples]
         sizes = [len(store.samples) for store in self.stores]
-        self.column_file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        self.column_sample = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+        self.file_of_sample = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        self.number_in_file = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
         self._kept_key = -1, -1, -1
         self._kept: list[list[tuple[int, RecordPart]]] = []
         self._varying = {contig for store in self.stores for contig in store.ploidies.borders}
-        self._usual = np.array([store.ploidies.usual for store in self.stores], np.int64)[self.column_file]
+        self._usual = np.array([store.ploidies.usual for store in self.stores], np.int64)[self.file_of_sample]
 
     def window(self, contig: str, start: int, end: int) -> "CohortWindow":
         """Return the records that overlap a span of a contig (0-based, half-open), and all that such a span needs.
@@ -76,10 +76,10 @@ class Cohort:
         return found
 
     def ploidies(self, contig: str, position: int) -> NDArray[np.int64]:
-        """Return the ploidy of each column at a position where its file has no record (int64[columns])."""
+        """Return the ploidy of each sample at a position where its file has no record (int64[samples])."""
         if contig not in self._varying:
             return self._usual
-        return np.array([store.ploidies.at(contig, position) for store in self.stores], np.int64)[self.column_file]
+        return np.array([store.ploidies.at(contig, position) for store in self.stores], np.int64)[self.file_of_sample]
 
     def ploidy_borders(self, contig: str) -> list[int]:
         """Return the positions of a contig where a ploidy changes."""
