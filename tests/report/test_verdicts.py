@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from quire.report.criteria import BY_KEY, CRITERIA, FAIL, LOOK, NOT_JUDGED, PASS, Setting, check_sample, count_verdicts
-from quire.report.samples import human_assembly, summarise_sex
+from quire.report.samples import _mixture, human_assembly, summarise_sex
 
 REPOSITORY = Path(__file__).parents[2]
 GENOME = Setting(human="GRCh38", target=False, panel=False)
@@ -25,6 +25,7 @@ GOOD = {
         **{"heterozygous": 2_900_000, "homozygous": 1_800_000, "reference": 0, "missing": 0},
     },
     "allele_balance": {"sites": 1000, "outside_percent": 0.5},
+    "mixture": {"sites": 100, "mixed_percent": 1.0},
     "contamination": {"from": "known sites", "percent": 0.3, "low_percent": 0.2, "high_percent": 0.4, "sites": 1000},
     "sex": {"x_ratio": 0.99, "y_ratio": 0.01, "seen": "female", "sheet": "female", "reason": ""},
     "relatives": {"same_person": [], "reason": ""},
@@ -41,8 +42,8 @@ def verdicts(changes: dict, setting: Setting = GENOME) -> dict[str, str]:
 
 
 def test_a_good_genome_passes_everything() -> None:
-    assert set(verdicts({}).values()) == {PASS}
-    assert count_verdicts(check_sample(GOOD, GENOME)) == {PASS: len(CRITERIA), LOOK: 0, FAIL: 0, NOT_JUDGED: 0}
+    assert {key for key, verdict in verdicts({}).items() if verdict != PASS} == {"mixture"}  # of haploid samples
+    assert count_verdicts(check_sample(GOOD, GENOME)) == {PASS: len(CRITERIA) - 1, LOOK: 0, FAIL: 0, NOT_JUDGED: 1}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,8 @@ def test_a_good_genome_passes_everything() -> None:
         ("indel_snv", {"variants": {"indels": 1_600_000}}, LOOK),
         ("missing", {"variants": {"missing": 400_000}}, LOOK),
         ("allele_balance", {"allele_balance": {"outside_percent": 30.0}}, FAIL),
+        ("mixture", {"ploidy": 1, "mixture": {"sites": 10, "mixed_percent": 20.0}}, FAIL),
+        ("mixture", {"ploidy": 1, "mixture": {"sites": 10, "mixed_percent": 10.0}}, LOOK),
         ("contamination", {"contamination": {"percent": 3.0, "low_percent": 2.8}}, LOOK),
         ("contamination", {"contamination": {"percent": 3.0, "low_percent": 0.0}}, PASS),
         ("contamination", {"contamination": {"percent": 4.0, "low_percent": 0.0, "high_percent": 5.0}}, PASS),
@@ -97,6 +100,13 @@ def test_what_is_out_of_range_is_seen_there_alone(key: str, changes: dict, verdi
         ("het_hom allele_balance contamination", {"ploidy": 1}, GENOME, "the sample's ploidy is 1"),
         ("ti_tv het_hom indel_snv", {"variants": {"snvs": 20}}, GENOME, "fewer than 50 SNVs"),
         ("allele_balance", {"allele_balance": {"sites": 3}}, GENOME, "fewer than 30 heterozygous SNVs"),
+        (
+            "het_hom allele_balance contamination mixture",
+            {"ploidy": 1, "mixture": {"sites": 9}},
+            GENOME,
+            "fewer than 10 haploid SNVs",
+        ),
+        ("mixture", {"ploidy": 2}, GENOME, "the sample's ploidy is 2"),
         ("contamination", {"contamination": None}, GENOME, "too few SNVs"),
         (
             "contamination",
@@ -114,7 +124,8 @@ def test_what_cannot_be_judged_says_why(keys: str, changes: dict, setting: Setti
     for block, value in changes.items():
         sample[block] = sample[block] | value if isinstance(value, dict) else value
     found = {check["criterion"]: check for check in check_sample(sample, setting)}
-    assert {key for key, check in found.items() if check["verdict"] == NOT_JUDGED} == set(keys.split())
+    expected = set(keys.split()) | ({"mixture"} if sample["ploidy"] == 2 else set())
+    assert {key for key, check in found.items() if check["verdict"] == NOT_JUDGED} == expected
     assert any(found[key]["reason"].startswith(reason) for key in keys.split())
 
 
@@ -159,3 +170,10 @@ def test_the_documented_table_is_that_of_the_code() -> None:
     )
     expected = [(c.title, key, c.usual, c.failing or "\N{EN DASH}", c.source) for key, c in BY_KEY.items()]
     assert rows == expected
+
+
+def test_mixture_of_haploid_snvs() -> None:
+    """Two reads of the reference, and 5 %, make an SNV mixed; SNVs with fewer than 10 reads do not count."""
+    assert _mixture([]) == {"sites": 0, "mixed_percent": None}
+    rows = [[0, 9, 3], [9, 0, 3], [1, 9, 3], [2, 8, 2], [4, 96, 4], [5, 95, 1]]
+    assert _mixture(rows) == {"sites": 10, "mixed_percent": 30.0}

@@ -36,14 +36,37 @@ def test_reads_behind_genotypes() -> None:
         ],
     )["samples"]
     first, second = content["a"], content["b"]
-    assert first["allele_depths"] == {"heterozygous": [[10, 12, 1], [75, 25, 1]], "homozygous": [[1, 39, 1]]}
+    assert first["allele_depths"] == {
+        "heterozygous": [[10, 12, 1], [75, 25, 1]],
+        "homozygous": [[1, 39, 1]],
+        "haploid": [],
+    }
     assert sum(first["allele_depths"]["heterozygous"][1][:2]) == DEEPEST_ALLELES
-    assert second["allele_depths"] == {"heterozygous": [[9, 11, 1]], "homozygous": []}
+    assert second["allele_depths"] == {"heterozygous": [[9, 11, 1]], "homozygous": [], "haploid": []}
     assert {depth: number for depth, number in enumerate(first["depth"]) if number} == {23: 3, 40: 1, 17: 1, DEEPEST: 1}
     assert {value: number for value, number in enumerate(first["genotype_quality"]) if number} == {99: 4, 50: 1, 40: 1}
     assert first["indel_lengths"] == [[-1, 1]]
     assert {change: number for change, number in first["substitutions"].items() if number} == {"A>C": 6, "A>G": 1}
     assert second["counts"]["missing"] == 1
+
+
+def test_reads_of_haploid_snvs() -> None:
+    """SNVs of one alternate allele that a haploid sample carries, scaled as others, also after a merge."""
+    records = [
+        ("1", "A", "C", "PASS", "GT:AD", "1:2,18", "1:40,160"),
+        ("1", "A", "C", "PASS", "GT:AD", "0:20,0", "1:2,18"),
+        ("1", "AT", "A", "PASS", "GT:AD", "1:5,15", "1:5,15"),
+        ("1", "A", "C,G", "PASS", "GT:AD", "2:5,0,15", "1:5,15,0"),
+        ("X", "A", "C", "PASS", "GT:AD", "1:2,18", "1:2,18"),
+    ]
+    halves = [VariantCounter([HEAD[0], HEAD[1].format("a\tb")]) for _ in range(2)]
+    for number, (contig, reference, alternate, passed, names, *columns) in enumerate(records):
+        fields = (contig, "10", ".", reference, alternate, "50", passed, ".", names, *columns)
+        halves[number % 2].add("\t".join(fields).encode())
+    halves[0].merge(halves[1])
+    samples = halves[0].content()["samples"]
+    assert samples["a"]["allele_depths"] == {"heterozygous": [], "homozygous": [], "haploid": [[2, 18, 1]]}
+    assert samples["b"]["allele_depths"]["haploid"] == [[2, 18, 1], [20, 80, 1]]
 
 
 def test_reads_of_the_reference_are_counted_by_who_has_it() -> None:

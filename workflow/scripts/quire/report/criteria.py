@@ -19,6 +19,7 @@ LARGEST_PANEL_INTERVAL = 10_000
 """Mean interval length below which a target is a panel or an exome; the usual ranges of genomes do not apply there."""
 LEAST_DEPTH_FOR_EVENNESS = 15.0
 LEAST_DEPTH_FOR_SEX = 1.0
+FEWEST_HAPLOID = 10
 MALE, FEMALE, UNCLEAR = "male", "female", "unclear"
 UNCLEAR_SEX = 0.5  # value of an unclear sex, which gets the verdict "look"
 USUAL_CONTAMINATION, FAILING_CONTAMINATION = 2, 5
@@ -202,6 +203,14 @@ def _balance(sample: Mapping[str, Any], _: Setting) -> Measured:
     return Measured(100 * share, 100 * share - margin, 100 * share + margin)
 
 
+def _mixture(sample: Mapping[str, Any], _: Setting) -> Measured:
+    if sample["ploidy"] != 1:
+        return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
+    if sample["mixture"]["sites"] < FEWEST_HAPLOID:
+        return Measured(reason=f"fewer than {FEWEST_HAPLOID} haploid SNVs with at least 10 reads")
+    return Measured(sample["mixture"]["mixed_percent"])
+
+
 def _contamination(sample: Mapping[str, Any], _: Setting) -> Measured:
     found = sample["contamination"]
     if sample["ploidy"] != 2:
@@ -307,6 +316,8 @@ CRITERIA = (
         "0.2 to 0.8 at depth 10: gnomAD's filter of genotypes (Karczewski et al. 2020, Nature 581:434); the share: "
         + OWN,
         _balance),
+    Criterion("mixture", "Haploid SNVs with reads of the reference", "%", 2, None, 5, None, 15,
+        "the sample may be mixed with another strain", "2 reads and 5 % of them count; " + OWN, _mixture),
     Criterion("contamination", "Reads of another person", "%", 2, None, USUAL_CONTAMINATION, None,
         FAILING_CONTAMINATION,
         "DNA of another person may be in the sample",

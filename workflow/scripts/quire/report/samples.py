@@ -115,6 +115,7 @@ def describe_sample(
             "het_hom": _ratio(counts["heterozygous"], counts["homozygous"]),
         },
         "allele_balance": _allele_balance(variants["allele_depths"]["heterozygous"]),
+        "mixture": _mixture(variants["allele_depths"]["haploid"]),
         "contamination": _contamination(sample.get("known_sites"), variants["allele_depths"]),
         "sex": summarise_sex(content["sex_chromosomes"], sample.get("sex") or "", setting.human, setting.panel),
         "libraries": [_duplicates(library) for library in content["libraries"]],
@@ -194,6 +195,14 @@ def _allele_balance(heterozygous: Sequence[Sequence[int]]) -> dict[str, Any]:
             sites += number
             outside += number if not 0.2 * reads <= alternate <= 0.8 * reads else 0
     return {"sites": sites, "outside_percent": _percent(outside, sites)}
+
+
+def _mixture(haploid: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Count haploid SNVs with at least 10 reads, and those with 2 or more reads, and 5 %, of the reference."""
+    judged = [row for row in haploid if row[0] + row[1] >= LEAST_BALANCE_DEPTH]
+    mixed = sum(number for reference, alternate, number in judged if reference >= max(2, (reference + alternate) / 20))
+    sites = sum(number for _, _, number in judged)
+    return {"sites": sites, "mixed_percent": _percent(mixed, sites)}
 
 
 def _contamination(known_sites: str | None, allele_depths: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -39,6 +39,7 @@ _NO_VARIANT = (b".", b"*")
 _TRANSITIONS = frozenset(("AG", "GA", "CT", "TC"))
 _FIRST_SAMPLE = 9  # column
 _CACHED = 1 << 16
+_HAPLOID = 4  # code of a haploid alternate, beside those of diploid genotypes
 
 
 class ReadSupport(NamedTuple):
@@ -49,12 +50,14 @@ class ReadSupport(NamedTuple):
         genotype_qualities: by GQ.
         heterozygous, homozygous: SNVs of one alternate allele outside the sex chromosomes, by (reads of the reference,
             reads of the alternate).
+        haploid: the same of haploid genotypes with the alternate.
     """
 
     depths: Counter[int]
     genotype_qualities: Counter[int]
     heterozygous: Counter[tuple[int, int]]
     homozygous: Counter[tuple[int, int]]
+    haploid: Counter[tuple[int, int]]
 
 
 class VariantCounter:
@@ -75,7 +78,7 @@ class VariantCounter:
         self._filtered = 0
         # For each sample, number of records by (counts of the genotype, bin of QUAL).
         self._found: list[Counter[tuple[Counts, int]]] = [Counter() for _ in self.samples]
-        self._support = [ReadSupport(Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
+        self._support = [ReadSupport(Counter(), Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
         self._trios = trios_of(people, self.samples)
         numbers = {name: number for number, name in enumerate(self.samples)}
         self._pairs = PairCounter(
@@ -109,7 +112,8 @@ class VariantCounter:
                 reads.append((0, 0))
             if _carries(counted[0]):
                 values = dict(zip(names, column.split(b":"), strict=False))
-                reads[-1:] = [_count_support(values, codes[-1] if simple else UNKNOWN, support)]
+                code = UNKNOWN if not simple else _HAPLOID if genotype == b"1" else codes[-1]
+                reads[-1:] = [_count_support(values, code, support)]
         if simple:
             self._pairs.add(codes, reads)
         alleles = [columns[3], *columns[4].split(b",")]
@@ -127,6 +131,7 @@ class VariantCounter:
             support.genotype_qualities.update(more_support.genotype_qualities)
             support.heterozygous.update(more_support.heterozygous)
             support.homozygous.update(more_support.homozygous)
+            support.haploid.update(more_support.haploid)
         self._pairs.merge(other._pairs)
 
     def content(self) -> dict[str, Any]:
@@ -192,14 +197,16 @@ def _count_support(values: dict[bytes, bytes], code: int, support: ReadSupport) 
     if genotype_quality.isdigit():
         support.genotype_qualities[min(int(genotype_quality), BEST)] += 1
     reads = values.get(b"AD", b".").split(b",")
-    if code not in (HETEROZYGOUS, ALTERNATE) or not (len(reads) == 2 and reads[0].isdigit() and reads[1].isdigit()):
+    if code == UNKNOWN or not (len(reads) == 2 and reads[0].isdigit() and reads[1].isdigit()):
         return 0, 0
     reference, alternate = int(reads[0]), int(reads[1])
     total = reference + alternate
     if total > DEEPEST_ALLELES:
         alternate = (2 * alternate * DEEPEST_ALLELES + total) // (2 * total)
         reference = DEEPEST_ALLELES - alternate
-    (support.heterozygous if code == HETEROZYGOUS else support.homozygous)[reference, alternate] += 1
+    {HETEROZYGOUS: support.heterozygous, ALTERNATE: support.homozygous, _HAPLOID: support.haploid}[code][
+        reference, alternate
+    ] += 1
     return reference, reference + alternate
 
 
@@ -210,7 +217,11 @@ def _figures(support: ReadSupport) -> dict[str, Any]:
         "genotype_quality": _histogram(support.genotype_qualities),
         "allele_depths": {
             name: [[*reads, records] for reads, records in sorted(found.items())]
-            for name, found in (("heterozygous", support.heterozygous), ("homozygous", support.homozygous))
+            for name, found in (
+                ("heterozygous", support.heterozygous),
+                ("homozygous", support.homozygous),
+                ("haploid", support.haploid),
+            )
         },
     }
 
