@@ -13,8 +13,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from quire.run.schema import default_settings
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARY = REPOSITORY / "workflow" / "scripts"
 MEASUREMENTS = REPOSITORY / "docs" / "benchmarks" / "measurements.jsonl"
@@ -50,6 +48,8 @@ class Timing:
 
 def calling_settings(**changed: object) -> dict[str, object]:
     """Return the configuration's block `rescore`: the schema's defaults without filters, and the given changes."""
+    from quire.run.schema import default_settings  # needs jsonschema, which a machine for tests of kernels may lack
+
     return default_settings("rescore") | {"filters": {}} | changed
 
 
