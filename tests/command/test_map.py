@@ -1,10 +1,12 @@
 """Arguments of `quire map` that exclude each other, or do not fit the files, are rejected before mapping."""
 
+import contextlib
 import shlex
 from pathlib import Path
 
 import pytest
 from quire.command.alignments import map_reads
+from quire.run.schema import default_settings
 
 from tests.workflow.runs import SMALL
 
@@ -59,3 +61,44 @@ def test_values_that_cannot_be_used(option: str, value: str, capsys: pytest.Capt
         map_reads(["a.fq", "--reference", "g.fa", "--output", "x.bam", f"{option}={value}"])
     assert caught.value.code == 2
     assert f"error: argument {option}:" in capsys.readouterr().err
+
+
+OTHER_VALUES = {
+    "index_format": ["--index-format=csi"],
+    "mark_duplicates": ["--no-mark-duplicates"],
+    "optical_distance": ["--optical-distance=100"],
+    "clip_adapters": ["--clip-adapters"],
+    "umi": ["--umi=name"],
+    "clip_poly_g": ["--clip-poly-g"],
+    "low_depth": ["--low-depth=3"],
+    "reads_per_batch": ["--reads-per-batch=7"],
+}
+
+
+@pytest.mark.parametrize("key", sorted({*default_settings("align")} - {"format"}))
+def test_every_key_reaches_the_library(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command takes new keys from the schema at once, but passes values on itself."""
+    (tmp_path / "reads.fq").write_text("@read:ACGT\nACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIII\n")
+    calls: list[str] = []
+
+    def recorded(*arguments: object, **named: object) -> None:
+        calls.append(repr((arguments, named)).replace(str(tmp_path), ""))
+
+    for function in ("quire.align.unit.map_unit", "quire.finish.sample.finish_sample"):
+        monkeypatch.setattr(function, recorded)
+    monkeypatch.setattr("quire.kernels.compile_stage", lambda *_, **__: None)
+    monkeypatch.setattr("quire.command.alignments.print_counts", lambda _: None)
+    monkeypatch.setattr(
+        "quire.command.parser.CommandParser.index", lambda *_: contextlib.nullcontext((Path("reference"), []))
+    )
+    monkeypatch.setattr("quire.command.alignments.scratch_directory", lambda *_: contextlib.nullcontext(tmp_path))
+    common = [str(tmp_path / "reads.fq"), f"--output={tmp_path / 'x.bam'}", f"--reference={SMALL / 'genome.fa.gz'}"]
+    answers = []
+    for words in ([], [], OTHER_VALUES[key]):
+        map_reads([*common, "--threads=1", *words])
+        answers.append([*calls])
+        calls.clear()
+    usual, again, other = answers
+    assert len(usual) == len(other) == 2
+    assert again == usual
+    assert other != usual
