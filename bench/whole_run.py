@@ -48,15 +48,17 @@ STAGES = {
 ON_CARD = ("index_page", "map_unit", "rescore_interval", "rescore_sample")  # rules whose jobs hold a card
 
 
-def configure(folder: Path, index: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str) -> Path:
-    """Write configuration and sheets of one sample of these units into a fresh folder."""
+def configure(
+    folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str, index: Path | None = None
+) -> Path:
+    """Write configuration and sheets of a sample of these units into a fresh folder, perhaps with a built index."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "samples.tsv").write_text("sample\tploidy\nsample\t2\n")
     rows = [f"sample\tlane{number}\t{fq1}\t{fq2}\tILLUMINA\tlibrary\n" for number, (fq1, fq2) in enumerate(units, 1)]
     (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\tplatform\tlibrary\n" + "".join(rows))
     settings = {
-        "reference": {"fasta": str(fasta), "index_directory": str(index)},
+        "reference": {"fasta": str(fasta)} | ({"index_directory": str(index)} if index else {}),
         "samples": str(folder / "samples.tsv"),
         "units": str(folder / "units.tsv"),
         "output": str(folder / "results"),
@@ -150,15 +152,20 @@ def logs(folder: Path) -> str:
 
 
 def whole_run(
-    given: Namespace, fasta: Path, units: list[tuple[Path, Path]], name: str, target: str = ""
+    given: Namespace,
+    fasta: Path,
+    units: list[tuple[Path, Path]],
+    name: str,
+    target: str = "",
+    index: Path | None = None,
 ) -> tuple[Timing, Path]:
-    """Run the workflow into a fresh folder, up to a target if one is named; return its timing and the folder."""
+    """Run the workflow into a fresh folder, up to a target if one is named; return its timing and the folder.
+
+    `index` is the folder of an earlier run's index; without one, the run builds its own.
+    """
     folder = (given.work / f"whole_run_{name}").resolve()
     files = [(one.resolve(), two.resolve()) for one, two in units]
-    index = (given.work / "whole_run_index").resolve()
-    if name != "next":
-        shutil.rmtree(index, ignore_errors=True)
-    configuration = configure(folder, index, fasta.resolve(), files, given.backend)
+    configuration = configure(folder, fasta.resolve(), files, given.backend, index)
     options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
     command = (
         f"{sys.executable} -m snakemake {target} -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
@@ -192,8 +199,11 @@ def main() -> None:
         units = [(repeated(one, given.repeats), repeated(two, given.repeats)) for one, two in units]
     if "cold" in given.runs:
         shutil.rmtree(given.work / "whole_run_cache", ignore_errors=True)
+    built = given.work.resolve() / "whole_run_warm/results/index"  # of an earlier call, if `next` is the first run
     for name in given.runs:
-        timing, folder = whole_run(given, fasta, units, name, given.target)
+        index = built if name == "next" else None
+        timing, folder = whole_run(given, fasta, units, name, given.target, index)
+        built = index or folder / "results/index"
         rows = jobs(folder)
         print(f"{name}: {timing.seconds:.1f} s, {timing.cpu_seconds:.0f} core-seconds")
         to_bam = sum(end - start for rule, start, end in rows if rule in ("map_unit", "finish_sample"))
