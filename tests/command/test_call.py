@@ -38,6 +38,22 @@ def test_two_files_of_a_sample(command, sample: str, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.fa", "other", "x.bam", "x.bam.bai"]
 
 
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        (["--gvcf", "--minimum-quality", "20"], "--minimum-quality: has no effect with --gvcf"),
+        (["--gvcf", "--pool-support"], "--pool-support: has no effect with --gvcf"),
+        (["--gq-bands", "20,60"], "--gq-bands: has no effect without --gvcf"),
+    ],
+)
+def test_an_option_without_effect(options: list[str], refused: str, tmp_path: Path) -> None:
+    bam = alignments(tmp_path / "x.bam", "a")
+    (tmp_path / "one.fa").write_text(f">one\n{'ACGT' * 75}\n")
+    with pytest.raises(SystemExit) as ended:
+        call([bam, "--output", str(tmp_path / "x.vcf.gz"), "--reference", str(tmp_path / "one.fa"), *options])
+    assert str(ended.value) == f"quire: error: {refused}; leave it out."
+
+
 def cohort(folder: Path) -> None:
     """Write a genome, the BAM of a man and a woman with a variant each 500 bases, and two BED files."""
     folder.mkdir()
