@@ -64,7 +64,7 @@ def call(arguments: list[str]) -> None:
         output = Output.GVCF if settings["gvcf"] else Output.VARIANTS
         if output is Output.GVCF and len(given.bam) > 1:
             raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
-        _require_effect(settings)
+        _require_fitting(settings)
         require_apart([given.output], [*given.bam, given.reference])
         keys = (*CALLER_KEYS, "gq_bands") if output is Output.GVCF else JOINT_KEYS
         parameters = {key: settings[key] for key in keys}
@@ -105,13 +105,16 @@ def call(arguments: list[str]) -> None:
             print(f"{given.output}: {call_interval(request):,} variants")
 
 
-def _require_effect(settings: Mapping[str, Any]) -> None:
-    """Raise InputError if an option is given that the kind of output, variants or a gVCF, does not use."""
+def _require_fitting(settings: Mapping[str, Any]) -> None:
+    """Raise InputError if an option does not fit the output, variants or a gVCF, or if bands of GQ do not rise."""
     usual = default_settings("rescore")
     for key in ("pool_support", "minimum_quality") if settings["gvcf"] else ("gq_bands",):
         if settings[key] != usual[key]:
             option, kind = key.replace("_", "-"), "with" if settings["gvcf"] else "without"
             raise InputError(f"--{option}: has no effect {kind} --gvcf; leave it out.")
+    bands = [int(bound) for bound in settings["gq_bands"].split(",") if bound]
+    if bands != sorted({*bands}):
+        raise InputError(f"--gq-bands: is {settings['gq_bands']}; give ascending numbers.")
 
 
 def joint(arguments: list[str]) -> None:
