@@ -116,7 +116,7 @@ def main() -> None:
     """Parse the command line and map one unit."""
     arguments = parser().parse_args()
     many_threads.prepare()
-    look_for_card(arguments.backend)
+    look_for_card(arguments.backend, [*arguments.fq1, *arguments.fq2, *arguments.bam])
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     outputs = UnitFiles(
         records=arguments.out,

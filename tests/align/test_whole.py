@@ -11,6 +11,7 @@ from quire.align.parameters import READS_PER_BATCH, READS_PER_BATCH_ON_CARD
 from quire.align.unit import UnitReads, map_unit
 from quire.align.unit_files import MappingSettings, UnitInputs
 from quire.buckets.file import UnitFiles
+from quire.device.backend import Backend
 from quire.device.choice import use_backend
 from quire.errors import InputError
 from quire.io import ahead, samtools
@@ -89,6 +90,15 @@ def test_reading_begins_again_where_the_card_is_not_to_be_had(run, tmp_path, mon
     guessed = [READS_PER_BATCH_ON_CARD] if kind == "fastq" else []  # a BAM is not read before the size is known
     assert sizes == [*guessed, READS_PER_BATCH]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["insert_size.json", "ledger.json", "out.bam"]
+
+
+def test_few_reads_leave_a_card_alone(run, tmp_path, monkeypatch):
+    """Even looking for a usable card would take longer; the outputs tell why the CPU was chosen."""
+    fastq = write_fastq(tmp_path / "reads.fq.gz", [random_read(random.Random(8), "r", 50)], "bgzip")
+    monkeypatch.setattr("quire.device.backend.may_have_card", lambda requested: requested != "cpu")
+    monkeypatch.setattr("quire.align.unit.use_backend", None)
+    backend = run([fastq], reads_per_batch="auto")["backend"]
+    assert backend == Backend("cpu", "the reads are few, and a card would take longer to open.").to_json()
 
 
 def test_a_file_that_samtools_orders_is_read_once(run, tmp_path, monkeypatch):

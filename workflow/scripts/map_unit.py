@@ -11,7 +11,9 @@ from quire.run.job import run_job
 
 with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     many_threads.prepare()
-    look_for_card(job.params.device.backend)  # while the modules below are imported, which takes as long
+    reads = {column: [*map(Path, getattr(job.input, column))] for column in ("fq1", "fq2", "fq_umi", "bam")}
+    device, files = job.params.device, (path for paths in reads.values() for path in paths)
+    look_for_card(device.backend, files)  # while the modules below are imported, which takes as long
     from quire.align.origin import origin_of
     from quire.align.read_ends import Clipping
     from quire.align.unit import map_unit
@@ -22,7 +24,6 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
     from quire.io.read_files import ReadFiles
 
     read_group, clipping = ReadGroup(**job.params.read_group), Clipping(**job.params.clipping)
-    reads = {column: [*map(Path, getattr(job.input, column))] for column in ("fq1", "fq2", "fq_umi", "bam")}
     inputs = UnitInputs(
         reference=Path(job.input.reference).parent,
         pages=[Path(page).parent for page in job.input.pages],
@@ -30,10 +31,10 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         fasta=Path(job.input.fasta),
         alternate=next(map(Path, job.input.alternate), None),
     )
-    earlier, device, umi = job.params.earlier, job.params.device, job.params.umi
-    files = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))
+    earlier, umi = job.params.earlier, job.params.umi
+    outputs = UnitFiles(*map(Path, (job.output.records, job.output.ledger, job.output.insert_size)))
     origin = origin_of(inputs, read_group, clipping, umi, job.params.digest)
     kept = Path(earlier.units), Path(earlier.alignments), read_group.identifier, job.wildcards.unit
-    if earlier.forced or not take_back(*kept, origin, files, job.threads):
+    if earlier.forced or not take_back(*kept, origin, outputs, job.threads):
         settings = MappingSettings(job.threads, device.backend, device.memory, device.reads_per_batch)
-        map_unit(inputs, files, read_group, settings, clipping, umi == "name", origin)
+        map_unit(inputs, outputs, read_group, settings, clipping, umi == "name", origin)

@@ -19,7 +19,7 @@ from quire.align.sink import open_sink
 from quire.align.umis_cpu import with_umis
 from quire.align.unit_files import MappingSettings, UnitInputs
 from quire.buckets.file import UnitFiles
-from quire.device.backend import may_have_card
+from quire.device.backend import FEW_READS, Backend, few_reads, may_have_card
 from quire.device.card import Card
 from quire.device.choice import use_backend
 from quire.index import open_page
@@ -69,11 +69,17 @@ def map_unit(
         # Start reading first, with the batch size of the backend that will probably map, but not BAM and CRAM:
         # samtools, which may have to sort them first, cannot be stopped if the guess was wrong.
         reads = None
+        few = few_reads(settings.backend, inputs.reads.files)
+        may_use_card = not few and may_have_card(settings.backend)
         if not inputs.reads.bam:
-            reads = read(may_have_card(settings.backend))
+            reads = read(may_use_card)
         opened = stack.enter_context(ThreadPoolExecutor(1)).submit(_open, inputs)
-        wanted_memory = card_memory(inputs, settings) if may_have_card(settings.backend) else None
-        backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory, wanted=wanted_memory))
+        if few:
+            log.info("backend cpu: %s", FEW_READS)
+            backend, open_card = Backend("cpu", FEW_READS), None
+        else:
+            wanted = card_memory(inputs, settings) if may_use_card else None
+            backend, open_card = stack.enter_context(use_backend(settings.backend, settings.memory, wanted=wanted))
         if reads is None:
             reads = read(open_card is not None)
         elif reads.reads_per_batch != _reads_per_batch(settings, open_card is not None):

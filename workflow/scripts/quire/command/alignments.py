@@ -66,9 +66,9 @@ def map_reads(arguments: list[str]) -> None:
             from quire.kernels import compile_stage
 
         many_threads.prepare()
-        look_for_card(given.backend)
         settings, unit = checked_unit(parser, given)
         files: dict[str, Any] = {column: [*map(Path, unit[column])] for column in ("fq1", "fq2", "fq_umi", "bam")}
+        look_for_card(given.backend, (path for paths in files.values() for path in paths))
         output, align, fasta = given.output, settings["align"], Path(given.reference)
         counts, duplicates = (beside(output, align["format"], end) for end in ("counts.json", "duplicates.tsv"))
         require_apart((output, counts, duplicates), (fasta, *(path for paths in files.values() for path in paths)))

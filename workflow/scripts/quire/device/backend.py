@@ -5,13 +5,18 @@ This module imports only the standard library, so that a script can call `look_f
 """
 
 import os
+import stat
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 ASKED_FOR = "it was asked for."
+FEW_READS = "the reads are few, and a card would take longer to open."
+# Bytes of files of reads that 16 cores map about as fast as a card that a job must open (a second).
+FEW_READS_BYTES = 150_000_000
 # Key of the backend's line in the header of a VCF.
 VCF_KEY = "quireBackend"
 # Device files of the driver, on Linux and in the Windows Subsystem for Linux.
@@ -54,9 +59,19 @@ def may_have_card(requested: str) -> bool:
     return requested == "gpu" or (requested == "auto" and not hidden and any(Path(node).exists() for node in _NODES))
 
 
-def look_for_card(requested: str) -> None:
-    """Begin to load CuPy and to query the driver, in a thread, if there may be a card; `choice` queries again."""
-    if may_have_card(requested):
+def few_reads(requested: str, files: Iterable[Path]) -> bool:
+    """Return True if `auto` should leave a card alone, since the files of reads are small; pipes may be large."""
+    if requested != "auto" or not may_have_card(requested):
+        return False
+    with suppress(OSError):  # whoever opens the file reports it
+        status = [path.stat() for path in files]
+        return all(stat.S_ISREG(one.st_mode) for one in status) and sum(one.st_size for one in status) < FEW_READS_BYTES
+    return False
+
+
+def look_for_card(requested: str, files: Iterable[Path]) -> None:
+    """Begin to load CuPy and to query the driver, in a thread, if these reads may get a card; `choice` asks again."""
+    if may_have_card(requested) and not few_reads(requested, files):
         threading.Thread(target=_look, name="quire-look").start()
 
 
