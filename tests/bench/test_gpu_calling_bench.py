@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("numba", reason="calling is Numba's")
 
-from quire.rescore import caller, engines
+from quire.rescore import engines
 
 from bench import gpu_calling
 from tests.emulator.laboratory import needs_compiler
@@ -17,7 +17,6 @@ pytestmark = pytest.mark.full
 @needs_compiler
 def test_it_measures(tmp_path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.setattr(engines, "use_backend", emulated)
-    monkeypatch.setattr(caller, "UNIT_BASES", caller.UNIT_BASES)  # the measurement sets it
     monkeypatch.setattr(gpu_calling, "PARTS", (64,))
     gpu_calling.measure(tmp_path, 2, 4000, [10], "gpu", 0)
     lines = capsys.readouterr().out.splitlines()

@@ -11,7 +11,7 @@ import pytest
 from quire import reference as reference_stage
 from quire.errors import InputError
 from quire.io.vcf_parts import join
-from quire.rescore import caller, chunks
+from quire.rescore import chunks, intervals
 
 from tests.support.builders import random_bases, write_fasta
 from tests.support.calling import call_variants
@@ -122,7 +122,7 @@ def test_calls_do_not_depend_on_how_the_genome_is_shared_out(world, tmp_path: Pa
     cuts = sorted([0, LENGTH, *(generator.randrange(LENGTH) for _ in range(9))])
     pieces = [[("HLA:1*01", a, b)] for a, b in pairwise(cuts) if a < b] + [[("small", 0, 900)]]
     assert run(root, tmp_path / "cut", pieces) == whole
-    monkeypatch.setattr(caller, "UNIT_BASES", 700)
+    monkeypatch.setattr(intervals, "UNIT_BASES", 700)
     assert run(root, tmp_path / "units", WHOLE) == whole
     assert run(root, tmp_path / "processes", WHOLE, threads=3) == whole
     ledgers = [(tmp_path / name / "0.json").read_text() for name in ("whole", "units", "processes")]

@@ -13,7 +13,7 @@ from quire.device.backend import Backend
 from quire.device.card import OutOfDeviceMemory
 from quire.errors import InputError, QuireError
 from quire.processes import in_processes
-from quire.rescore import caller, engines
+from quire.rescore import caller, engines, intervals
 from quire.rescore.card_service import CardService
 from quire.rescore.engines import DeviceSettings, calling_engine, cpu_engine
 
@@ -65,7 +65,7 @@ def called(root: Path, output: Path, backend: str = "cpu", threads: int = 1) -> 
 def test_the_card_gives_the_vcf_of_the_cpu(world, threads: int, tmp_path: Path, monkeypatch, caplog) -> None:  # noqa: F811
     root, _, _ = world
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(caller, "UNIT_BASES", 500)
+    monkeypatch.setattr(intervals, "UNIT_BASES", 500)
     expected, cpu = called(root, tmp_path / "cpu")
     assert cpu == "##quireBackend=cpu: it was asked for."
     refusing = engines.CallingEngine(*(partial(_refuse, field) for field in engines.CallingEngine._fields[:2]))
@@ -229,7 +229,7 @@ def test_auto_counts_processes_that_have_a_unit_and_samples_by_themselves(
 ) -> None:
     """PIECE touches three units of 500 bases, and the estimates of samples add up."""
     root, _, _ = world
-    monkeypatch.setattr(caller, "UNIT_BASES", size)
+    monkeypatch.setattr(intervals, "UNIT_BASES", size)
     sheet = [{"sample": name, "ploidy": ploidy, "bam": root / f"{name}.bam"} for name, ploidy in SAMPLES]
     seen = []
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quire.rescore.intervals import split
+from quire.rescore.intervals import cut_into_units, split
 
 from tests.support.builders import write_text
 from tests.support.examples import examples
@@ -61,3 +61,13 @@ def test_a_bed_restricts_and_is_merged(tmp_path: Path) -> None:
     # Nothing is called between islands, whatever the BED says.
     islands = [("chr1", 0, 150), ("chr1", 30_000, 50_000)]
     assert flatten(split(CONTIGS, islands, bed, 1_000_000)) == [("chr1", 100, 150)]
+
+
+def test_a_small_genome_has_units_for_many_processes() -> None:
+    """A virus is cut as finely as pays, a bacterium into 64, and a human chromosome as large as memory allows."""
+    assert [len(cut_into_units([("a", 0, bases)])) for bases in (900, 30_000, 4_640_000, 50_000_000)] == [1, 8, 64, 200]
+    assert flatten(cut_into_units([("a", 500, 4100), ("b", 0, 10)])) == [
+        ("a", 500, 4000),
+        ("a", 4000, 4100),
+        ("b", 0, 10),
+    ]

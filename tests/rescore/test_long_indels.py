@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quire import reference as reference_stage
 from quire.io.vcf import VariantRecord
 from quire.report.truth import Variant, normalise
-from quire.rescore import caller, chunks
+from quire.rescore import chunks, intervals
 from quire.rescore.long_indels import LongIndel, left_aligned
 from quire.rescore.long_indels.breakpoints_cpu import Breakpoint, breakpoints, clips_of
 from quire.rescore.long_indels.calls import Called, is_supported, merged, without_carried
@@ -130,7 +130,7 @@ def test_calls_do_not_depend_on_how_the_genome_is_cut(world, tmp_path: Path, mon
     for name in ("FIRST_TILES", "TILES_PER_CHUNK", "BASES_PER_BATCH"):
         monkeypatch.setattr(chunks, name, 1)
     assert called(root, tmp_path / "chunks", [(0, LENGTH)]) == whole
-    monkeypatch.setattr(caller, "UNIT_BASES", 1000)
+    monkeypatch.setattr(intervals, "UNIT_BASES", 1000)
     assert called(root, tmp_path / "units", [(0, LENGTH)], threads=2) == whole
 
 

@@ -6,6 +6,7 @@ import os
 import random
 import re
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from quire import index, reference
 from quire.io.files import read_json, write_json_atomic
+from quire.rescore.intervals import cut_into_units
 from quire.run.schema import default_settings
 
 from tests.support.builders import random_bases, write_fasta
@@ -41,6 +43,8 @@ def functions(folder: Path, axis: int = 0, cards: int = 0, **settings: dict[str,
         "os": os,
         "math": math,
         "cache": cache,
+        "chain": chain,
+        "cut_into_units": cut_into_units,
         "Path": Path,
         "read_json": read_json,
         "packed_reference": lambda: {"axis_length": axis, "pages": pages},
@@ -55,6 +59,11 @@ def functions(folder: Path, axis: int = 0, cards: int = 0, **settings: dict[str,
         "SAMPLES": ["one", "two"],
         "LEDGER": folder / "ledger",
         "PIECES": folder / "pieces.json",
+        "DEVICE": SimpleNamespace(backend="gpu" if cards else "cpu"),
+        "may_have_card": lambda _: bool(cards),
+        "workflow": SimpleNamespace(
+            remote_exec=False, non_local_exec=False, resource_settings=SimpleNamespace(cores=settings.get("cores"))
+        ),
     }
     exec((REPOSITORY / "workflow/rules/resources.smk").read_text(), given)
     return SimpleNamespace(**given)
@@ -86,6 +95,34 @@ def test_mapping_asks_for_what_it_takes(axis: int, reads: int, threads: int, too
 def test_a_page_asks_for_what_it_takes(bases: int, took: int, tmp_path: Path) -> None:
     asked = functions(tmp_path, bases).page_memory(Named(page="0"), Named(), 1)
     assert took < asked < 1.2 * took
+
+
+@pytest.mark.parametrize(
+    ("samples", "megabytes", "axis", "cores", "mapping", "finishing"),
+    [
+        pytest.param(96, 3.5, 30_000, 16, 1, 1, id="a plate of viruses"),
+        pytest.param(8, 3.5, 30_000, 16, 2, 2, id="fewer jobs than cores"),
+        pytest.param(1, 3.5, 30_000, 4, 4, 4, id="a job alone"),
+        pytest.param(96, 75, 5_000_000, 16, 4, 2, id="bacteria"),
+        pytest.param(96, 3.5, 3_100_000_000, 16, 15, 1, id="an index that takes a second to open"),
+        pytest.param(96, 22_000, 3_100_000_000, 16, 16, 16, id="genomes"),
+        pytest.param(96, 22_000, 3_100_000_000, None, 16, 16, id="a cluster"),
+        pytest.param(96, None, 30_000, 16, 16, 16, id="files that are not fetched yet"),
+    ],
+)
+def test_threads(
+    samples: int, megabytes: float | None, axis: int, cores: int | None, mapping: int, finishing: int, tmp_path: Path
+) -> None:
+    """Short jobs take few threads, so that many run at a time; large ones, and a job alone, take all."""
+    paths = [str(tmp_path / name) for name in ("a.gz", "b.gz")]
+    mates = [hole(Path(path), megabytes) for path in paths] if megabytes else paths
+    units = {(f"s{n}", "lane"): {"fq1": mates[:1], "fq2": mates[1:], "bam": []} for n in range(samples)}
+    given = functions(tmp_path, axis, UNITS=units, cores=cores)
+    given.SAMPLES[:] = [name for name, _ in units]
+    job = Named(sample="s0", unit="lane")
+    assert (given.mapping_threads(job), given.threads_of_sample(200)(job)) == (mapping, finishing)
+    on_card = functions(tmp_path, axis, 1, UNITS=units, cores=cores).mapping_threads(job)
+    assert on_card == (min(mapping, 8) if samples > 1 else mapping)
 
 
 def test_memory_of_mapping_grows_with_batches_threads_reads_and_cards(tmp_path: Path) -> None:
@@ -150,7 +187,7 @@ def test_a_sample_is_sized_before_it_is_mapped(tmp_path: Path) -> None:
 
 def test_memory_of_calling(tmp_path: Path) -> None:
     """It grows with processes, which are as many as units of work, and reads of all samples, up to those of a chunk."""
-    write_json_atomic(tmp_path / "pieces.json", {"pieces": [[["a", 0, 10**7]], [["b", 240_000, 260_000]]]})
+    write_json_atomic(tmp_path / "pieces.json", {"pieces": [[["a", 0, 10**7]], [["b", 0, 8_000]]]})
 
     def asked(piece: int, threads: int, reads: int, **sample: str) -> float:
         for name in ("one", "two"):

@@ -61,7 +61,7 @@ rule finish_sample:
         sample=names_of(sample for sample in SAMPLES if sample not in earlier_endings()),
     conda:
         "../../envs/align.yaml"
-    threads: 16
+    threads: threads_of_sample(200)
     resources:
         **ALIGNMENTS,
         mem_mb=growing(finishing_memory),
@@ -125,7 +125,7 @@ if earlier_endings():
             sample=names_of(name for name in earlier_endings() if not finished_as(name).endswith(FORMAT)),
         conda:
             "../../envs/align.yaml"
-        threads: 16
+        threads: threads_of_sample(200)
         resources:
             **ALIGNMENTS,
             mem_mb=growing(4000),
@@ -166,7 +166,7 @@ if finished_otherwise()["assembly"]:
         priority: 20
         conda:
             "../../envs/align.yaml"
-        threads: 4
+        threads: threads_of_sample(200, 4)
         resources:
             mem_mb=growing(2000),
             runtime=480,
@@ -195,7 +195,7 @@ rule list_low_coverage:
         BENCHMARKS / "list_low_coverage/{sample}.tsv"
     conda:
         "../../envs/align.yaml"
-    threads: 4
+    threads: threads_of_sample(200, 4)
     resources:
         **ALIGNMENTS,
         mem_mb=growing(counting_memory),
@@ -226,7 +226,7 @@ if SETTINGS["rescore"]["intervals"]:
             BENCHMARKS / "count_target/{sample}.tsv"
         conda:
             "../../envs/align.yaml"
-        threads: 4
+        threads: threads_of_sample(200, 4)
         resources:
             **ALIGNMENTS,
             mem_mb=growing(counting_memory),
@@ -254,7 +254,7 @@ if CALLABLE["minimum_depth"]:
             BENCHMARKS / "find_callable/{sample}.tsv"
         conda:
             "../../envs/align.yaml"
-        threads: 4
+        threads: threads_of_sample(200, 4)
         resources:
             **ALIGNMENTS,
             mem_mb=growing(counting_memory),
@@ -306,7 +306,7 @@ if SETTINGS["report"]["known_sites"]:
             BENCHMARKS / "count_known_sites/{sample}.tsv"
         conda:
             "../../envs/align.yaml"
-        threads: 4
+        threads: threads_of_sample(200, 4)
         resources:
             **ALIGNMENTS,
             mem_mb=growing(counting_memory),

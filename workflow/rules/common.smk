@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,6 +34,7 @@ from quire.io.files import read_json, write_json_atomic
 from quire.kernel_list import options_of
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
+from quire.rescore.intervals import cut_into_units
 from quire.report.terminal import print_lines, print_searches, print_summary
 from quire.run import config as configuration
 from quire.run.before_jobs import check_before_jobs

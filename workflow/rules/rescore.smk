@@ -51,7 +51,7 @@ if DRAGEN:
             BENCHMARKS / "calibrate_repeats/{sample}.tsv"
         conda:
             "../../envs/rescore.yaml"
-        threads: 4
+        threads: threads_of_sample(75, 4)
         resources:
             **ALIGNMENTS,
             mem_mb=growing(lambda wildcards, input, threads: 1000 + 400 * threads),
@@ -111,7 +111,7 @@ if GVCF:
             BENCHMARKS / "rescore_sample/{sample}.tsv"
         conda:
             environment("rescore")
-        threads: 16
+        threads: threads_of_sample(75)
         resources:
             **ALIGNMENTS,
             mem_mb=growing(calling_memory),

@@ -26,6 +26,26 @@ def which_attempt(wildcards, attempt):
     return attempt
 
 
+def on_cluster():
+    """Return True if jobs run on other machines than Snakemake, or in this process for such a Snakemake."""
+    return workflow.remote_exec or workflow.non_local_exec
+
+
+def enough_threads(units, jobs, megabytes, index=lambda: 0):
+    """Return the threads of a job on some units (their rows): one for each of these megabytes of records, at most 16.
+
+    A short job takes as long to start, on one thread, as it works. So many short jobs run side by side on few threads
+    each, and fewer jobs than cores share these. A job that opens the index takes a thread for each gigabyte of it.
+    """
+    cores = 16 if on_cluster() else workflow.resource_settings.cores or 16
+    try:
+        records = sum(mapping_disk(None, SimpleNamespace(**row)) for row in units)
+        least = max(1, cores // jobs, math.ceil(records / megabytes), math.ceil(index() / 1000))
+    except FileNotFoundError:  # Snakemake asks again before it starts the job
+        return 16
+    return min(least, 16)
+
+
 def mapping_threads(wildcards):
     """Return the threads of a job that maps a unit.
 
@@ -34,9 +54,19 @@ def mapping_threads(wildcards):
     another card or on the same one. On a cluster this machine says nothing about the job's machine, so the
     configuration decides: jobs of `auto` ask for no card.
     """
-    on_cluster = workflow.remote_exec or workflow.non_local_exec
-    card = DEVICE.backend == "gpu" if on_cluster else may_have_card(DEVICE.backend)
-    return 8 if card and len(UNITS) > 1 else 16
+    card = DEVICE.backend == "gpu" if on_cluster() else may_have_card(DEVICE.backend)
+    enough = enough_threads([UNITS[wildcards.sample, wildcards.unit]], len(UNITS), 75, resident)
+    return min(enough, 8) if card and len(UNITS) > 1 else enough
+
+
+def threads_of_sample(megabytes, most=16):
+    """Return a function for the threads of a job on a sample: one for each of these megabytes of its records."""
+
+    def threads(wildcards):
+        units = [UNITS[wildcards.sample, unit] for unit in libraries(wildcards.sample)]
+        return min(enough_threads(units, len(SAMPLES), megabytes), most)
+
+    return threads
 
 
 def size(path):
@@ -149,11 +179,11 @@ def reads_of(sample):
 
 @cache
 def units_and_bases(time_stamp):
-    """Return the units of work (250,000 bases) of each piece and the called bases, once for each state of the file."""
-    pieces = read_json(PIECES)["pieces"]
-    spans = [[(name, start // 250_000, -(-end // 250_000)) for name, start, end in piece] for piece in pieces]
-    units = [len({(name, unit) for name, first, last in piece for unit in range(first, last)}) for piece in spans]
-    return units, sum(end - start for piece in pieces for _, start, end in piece)
+    """Return the units of work of each piece, those of all together, and the called bases; once for a file's state."""
+    pieces = [[(name, start, end) for name, start, end in piece] for piece in read_json(PIECES)["pieces"]]
+    together = list(chain.from_iterable(pieces))
+    units = [len(cut_into_units(piece)) for piece in pieces]
+    return units, len(cut_into_units(together)), sum(end - start for _, start, end in together)
 
 
 def calling_memory(wildcards, input, threads):
@@ -163,10 +193,10 @@ def calling_memory(wildcards, input, threads):
     250,000 (`quire.rescore.chunks`). Measured with 16 processes: 40 MB each for 10,000 reads, 54 for 25,000, 90 for
     50,000, 198 for 250,000. A card takes larger batches, and a process that writes a gVCF holds a unit's lines.
     """
-    units, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
+    units, together, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
     samples = [wildcards.sample] if "sample" in wildcards.keys() else SAMPLES
     reads = 250_000 * min(1, sum(map(reads_of, samples)) / bases)
-    processes = min(threads, units[int(wildcards.piece)] if "piece" in wildcards.keys() else sum(units))
+    processes = min(threads, units[int(wildcards.piece)] if "piece" in wildcards.keys() else together)
     own = 0.4 * reads**0.5 + 40 * GVCF
     return SNAKEMAKE + len(samples) + 1.08 * (200 + processes * own) + (1000 + 215 * processes) * MAYBE_CARDS
 
@@ -192,7 +222,7 @@ def structural_disk(wildcards, input):
 
 def calling_minutes(wildcards, input):
     """Return the minutes for calling a sample: an hour, and fifty minutes for each gigabase."""
-    _, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
+    *_, bases = units_and_bases(os.stat(input.pieces).st_mtime_ns)
     return 60 + bases // 20_000_000
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quire import reference as reference_stage
-from quire.rescore import caller, chunks
+from quire.rescore import chunks, intervals
 from quire.rescore.dragen.disqualification_cpu import MOMENTS, least_likelihoods
 from quire.rescore.dragen.dropout_cpu import homopolymers, raise_by_dropout
 from quire.rescore.dragen.evidence_cpu import SiteEvidence
@@ -241,7 +241,7 @@ def test_pieces_batches_and_threads_do_not_show(world: Path, tmp_path: Path, mon
 
     whole = call("whole", WHOLE)
     assert len(whole) > 20
-    monkeypatch.setattr(caller, "UNIT_BASES", 1000)
+    monkeypatch.setattr(intervals, "UNIT_BASES", 1000)
     monkeypatch.setattr(chunks, "FIRST_TILES", 1)
     monkeypatch.setattr(chunks, "TILES_PER_CHUNK", 1)
     monkeypatch.setattr(chunks, "BASES_PER_BATCH", 1)

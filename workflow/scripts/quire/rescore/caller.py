@@ -21,14 +21,13 @@ from quire.progress import Progress
 from quire.rescore.engines import calling_engine, cells_of_depth
 from quire.rescore.filters import definitions
 from quire.rescore.gvcf.records import header_lines
-from quire.rescore.intervals import cut_at_multiples
+from quire.rescore.intervals import cut_into_units
 from quire.rescore.job import CallingJob, CallingRequest, Output, contigs_of, open_job
 from quire.rescore.provenance import provenance
 from quire.rescore.tally import Tally, sentence
 from quire.rescore.units import FIELDS_OF, CalledUnit, call_unit
 
 logger = logging.getLogger("quire.rescore")
-UNIT_BASES = 250_000  # bases that one process calls at a time
 LEVEL = 3  # of ISA-L; a gVCF is 12 % larger than by zlib at its default, which takes three times as long
 
 
@@ -42,7 +41,7 @@ def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
     """Call as above, with a FASTA that decodes CRAM."""
     inputs = request.samples, request.parameters, fasta, request.ploidy_regions, request.alleles
     job = open_job(request.output, request.reference_directory, *inputs)
-    units = cut_at_multiples(request.intervals, UNIT_BASES)
+    units = cut_into_units(request.intervals)
     tally, variants = Tally([sample.name for sample in job.samples]), 0
 
     def called_units(job: CallingJob, index: LineIndex | None) -> Iterator[tuple[CalledUnit, IndexEntries]]:
@@ -56,7 +55,7 @@ def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
             tally.add(called.tally)
             yield called, entries
 
-    processes = min(request.threads, len(units))  # a small genome is one unit
+    processes = min(request.threads, len(units))
     with calling_engine(request.device, partial(_expected_cells, job, request), processes) as (backend, engine):
         head, job = _header(job, request, backend), replace(job, engine=engine)
         if request.part_index is None:

@@ -1,0 +1,105 @@
+"""A plate of many small samples, FASTQ.gz to the report: how many cores a run of short jobs keeps busy.
+
+Each sample has two haplotypes that differ from the first bases of a bacterium's chromosome (as many as a virus has, or
+all). It is called alone, and all are genotyped together (`rescore.gvcf`). The kernels are compiled before.
+"""
+
+import json
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pysam
+
+from bench.cards import name_card
+from bench.common import (
+    REPOSITORY,
+    Inputs,
+    add_figures,
+    arguments,
+    print_setting,
+    print_table,
+    run,
+    write_measurement,
+)
+
+
+def shortened(source: Path, bases: int, path: Path) -> Path:
+    """Write the first bases of a genome's first contig, all of them for 0, as a FASTA of the contig `small`."""
+    with pysam.FastaFile(str(source)) as fasta:
+        letters = fasta.fetch(fasta.references[0], 0, bases or None)
+    path.write_text(f">small\n{letters}\n")
+    return path
+
+
+def configure(folder: Path, fasta: Path, samples: list[tuple[Path, Path]], backend: str, gvcf: bool) -> Path:
+    """Write configuration and sheets of a plate into a fresh folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    names = [f"sample{number}" for number in range(1, len(samples) + 1)]
+    (folder / "samples.tsv").write_text("sample\tploidy\n" + "".join(f"{name}\t2\n" for name in names))
+    rows = [
+        f"{name}\tlane\t{one.resolve()}\t{two.resolve()}\n" for name, (one, two) in zip(names, samples, strict=True)
+    ]
+    (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\n" + "".join(rows))
+    settings = {
+        "reference": {"fasta": str(fasta.resolve())},
+        "samples": str(folder / "samples.tsv"),
+        "units": str(folder / "units.tsv"),
+        "output": str(folder / "results"),
+        "device": {"backend": backend},
+        "rescore": {"gvcf": gvcf},
+    }
+    path = folder / "config.json"
+    path.write_text(json.dumps(settings))
+    return path
+
+
+def main() -> None:
+    """Simulate, run, and print the time of each rule's jobs."""
+    parser = arguments(__doc__, threads=16)
+    parser.add_argument("--samples", type=int, default=48)
+    parser.add_argument("--bases", type=int, default=30_000, help="length of the reference; 0: the whole chromosome")
+    parser.add_argument("--pairs", type=int, default=20_000, help="pairs of reads of each sample")
+    parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
+    parser.add_argument("--together", action="store_true", help="call all samples at once, without gVCFs")
+    given = parser.parse_args()
+    print_setting(())
+    name_card(given.backend)
+    inputs = Inputs(given.data, given.work)
+    genome = inputs.plain("K12", given.data / "genomes" / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
+    fasta = shortened(genome, given.bases, given.work / f"small_{given.bases}.fa")
+    options = f"--divergence 0.001 --pairs {given.pairs}"
+    with ThreadPoolExecutor(given.threads) as pool:
+        seeds = range(1, given.samples + 1)
+        samples = list(pool.map(lambda seed: inputs.simulated(fasta, "small", seed, options, False), seeds))
+    for name, some in (("plate_first", samples[:1]), ("plate", samples)):  # the first compiles the kernels
+        folder = (given.work / name).resolve()
+        configuration = configure(folder, fasta, some, given.backend, not given.together)
+        options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
+        command = f"{sys.executable} -m snakemake -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
+        cache = str((given.work / "whole_run_cache").resolve())
+        variables = {"XDG_CACHE_HOME": cache, "PYTHONDONTWRITEBYTECODE": ""}
+        timing = run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", variables)
+    spent = {
+        rule.name: [float(table.read_text().splitlines()[1].split("\t")[0]) for table in rule.glob("*.tsv")]
+        for rule in sorted((folder / "results/benchmarks").iterdir())
+    }
+    print_table(
+        ("rule", "jobs", "seconds of all", "of one"),
+        [(rule, len(own), f"{sum(own):.1f}", f"{sum(own) / len(own):.2f}") for rule, own in spent.items() if own],
+    )
+    figures = {
+        "s": timing.seconds,
+        "s for each sample": timing.seconds / given.samples,
+        "core-seconds for each sample": timing.cpu_seconds / given.samples,
+        "cores busy": timing.cpu_seconds / timing.seconds,
+    }
+    add_figures({what: round(value, 2) for what, value in figures.items()})
+    print(", ".join(f"{what}: {value:.2f}" for what, value in figures.items()))
+    write_measurement(f"{given.samples} samples of {given.bases} bases, {given.backend}")
+
+
+if __name__ == "__main__":
+    main()
