@@ -107,6 +107,13 @@ def test_what_is_out_of_range_is_seen_there_alone(key: str, changes: dict, verdi
             "fewer than 10 haploid SNVs",
         ),
         ("mixture", {"ploidy": 2}, GENOME, "the sample's ploidy is 2"),
+        (
+            "het_hom allele_balance contamination mixture",
+            {"ploidy": 1},
+            Setting("GRCh38", False, False, together=True),
+            "samples that are called at once share their haplotypes",
+        ),
+        ("duplicates", {}, Setting("GRCh38", False, False, marked=False), "they are not marked"),
         ("contamination", {"contamination": None}, GENOME, "too few SNVs"),
         (
             "contamination",

@@ -44,6 +44,7 @@ FIGURES = (  # title, block and key of summary.json
     ("Het/hom", "variants", "het_hom"),
     ("Missing genotypes", "variants", "missing"),
     ("Unbalanced alleles, %", "allele_balance", "outside_percent"),
+    ("Mixed haploid SNVs, %", "mixture", "mixed_percent"),
     ("Foreign reads, %", "contamination", "percent"),
     ("Mendelian errors, %", "pedigree", "errors_percent"),
 )

@@ -31,12 +31,15 @@ class Setting:
     """Properties of the run that decide whether a figure can be judged.
 
     `human` names the human assembly, or is None for another reference; `target` is True if the run has target
-    intervals, `panel` if they are also short (a panel or an exome).
+    intervals, `panel` if they are also short (a panel or an exome); `marked` if duplicates were marked, and `together`
+    if the samples were called at once.
     """
 
     human: str | None
     target: bool
     panel: bool
+    marked: bool = True
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,12 @@ def _figure(block: str, key: str, missing: str) -> Callable[[Mapping[str, Any], 
     return measure
 
 
+def _duplicates(sample: Mapping[str, Any], setting: Setting) -> Measured:
+    if not setting.marked:
+        return Measured(reason="they are not marked (align.mark_duplicates)")
+    return _figure("reads", "duplicates_percent", "no read is mapped")(sample, setting)
+
+
 def _mismatches(sample: Mapping[str, Any], _: Setting) -> Measured:
     if not sample["reads"]["mapped"]:
         return Measured(reason="no read is mapped")
@@ -203,9 +212,11 @@ def _balance(sample: Mapping[str, Any], _: Setting) -> Measured:
     return Measured(100 * share, 100 * share - margin, 100 * share + margin)
 
 
-def _mixture(sample: Mapping[str, Any], _: Setting) -> Measured:
+def _mixture(sample: Mapping[str, Any], setting: Setting) -> Measured:
     if sample["ploidy"] != 1:
         return Measured(reason=f"the sample's ploidy is {sample['ploidy']}")
+    if setting.together:  # of diverged samples there are more haplotypes than are kept, and reads go to the nearest one
+        return Measured(reason="samples that are called at once share their haplotypes; set rescore.gvcf to true")
     if sample["mixture"]["sites"] < FEWEST_HAPLOID:
         return Measured(reason=f"fewer than {FEWEST_HAPLOID} haploid SNVs with at least 10 reads")
     return Measured(sample["mixture"]["mixed_percent"])
@@ -269,7 +280,7 @@ CRITERIA = (
         OWN, _figure("reads", "properly_paired_percent", _SINGLE)),
     Criterion("duplicates", "Duplicates", "% of mapped", 2, None, 30, None, 60,
         "the library may have had too little DNA",
-        OWN, _figure("reads", "duplicates_percent", "no read is mapped")),
+        OWN, _duplicates),
     Criterion("insert_size", "Insert size, median", "read lengths", 2, 1.5, None, 1, None,
         "mates overlap, and below 1 they read into the adapter",
         OWN, _figure("insert_size", "read_lengths", _SINGLE)),

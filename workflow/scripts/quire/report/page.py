@@ -182,7 +182,7 @@ def _describe_samples(
         name, counted = sample["sample"], read_sample_counts(sample["counts"], sample.get("target"))
         contigs = counted.content["contigs"]
         human = human_assembly(zip(contigs["name"], contigs["length"], strict=True))
-        setting = setting_of(counted, human)
+        setting = setting_of(counted, human, inputs.identity.get("configuration", {}), len(inputs.samples))
         row = describe_sample(sample, counted, called.samples[name], setting)
         row["relatives"] = relatedness.of(numbers[name])
         row["pedigree"] = pedigree.get(name)

@@ -244,13 +244,15 @@ def human_assembly(contigs: Iterable[tuple[str, int]]) -> str | None:
     return next((assembly for assembly in found if assembly), None)
 
 
-def setting_of(counted: CountedSample, human: str | None) -> Setting:
-    """Return the properties that decide how a sample is judged."""
+def setting_of(counted: CountedSample, human: str | None, configuration: Mapping[str, Any], samples: int) -> Setting:
+    """Return the properties that decide how one of these samples is judged."""
     target = counted.target
     positions, intervals = target["positions"], target.get("intervals") or 1
     known = max(1, sum(counted.content["contigs"]["known"]))
     short = positions < LARGEST_PANEL_INTERVAL * intervals and positions < LARGEST_PANEL_SHARE * known
-    return Setting(human, bool(target["bed"]), bool(target["bed"]) and short)
+    marked = configuration.get("align", {}).get("mark_duplicates", True)
+    together = samples > 1 and not configuration.get("rescore", {}).get("gvcf")
+    return Setting(human, bool(target["bed"]), bool(target["bed"]) and short, marked, together)
 
 
 def draw_sample(
