@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from quire import sources
-from quire.run.job import _earlier_failure, failed_samples, failure_sentences
+from quire.run.job import earlier_failure, failed_samples, failure_sentences
 
 UNEXPECTED = "quire: error: unexpected failure in rule map_unit; see logs/job.log"
 
@@ -68,7 +68,7 @@ def test_a_job_that_fails_ends_its_log_with_a_sentence(failure: str, sentence: s
 def test_a_damaged_note_is_removed(tmp_path: Path) -> None:
     for content in (b"\xff\xfe\0\nquire: error: old", b"", b"\n" * 9):
         (tmp_path / "job.log.failed").write_bytes(content)
-        assert _earlier_failure(tmp_path / "job.log") is None
+        assert earlier_failure(tmp_path / "job.log") is None
         assert not (tmp_path / "job.log.failed").exists()
 
 

@@ -98,6 +98,23 @@ def test_a_job_that_fails_is_one_line() -> None:
     assert said[3:] == ["Error submitting jobscript", "Complete log(s): a.log"]
 
 
+@pytest.mark.parametrize(("run", "times"), [("this one", 1), ("an older one", 2)])
+def test_a_failure_that_more_memory_does_not_help_is_told_once(
+    run: str, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt only repeats the sentence, which ends the run; a note of an older run does not count."""
+    monkeypatch.setenv(RUN, "this one")
+    log = tmp_path / "map.log"
+    job = {"rule_msg": None, "rule_name": "map_unit", "log": [str(log)], "wildcards": {}, "output": ["x"]}
+    stream, logger = terminal()
+    for _ in range(2):
+        logger.info("ten lines", extra={**job, "event": "job_info", "jobid": 1})
+        (tmp_path / "map.log.failed").write_text(f"run {run}\nquire: error: a.fq: is truncated.")
+        logger.error("ten lines", extra={"event": "job_error", "jobid": 1})
+    assert stream.getvalue().count("  map_unit failed after") == times
+    assert stream.getvalue().count(", again with twice the memory") == times - 1
+
+
 REFUSED = """SLURM sbatch failed. The error message was 'sbatch: error: invalid partition: big'.
     sbatch call:
         sbatch --parsable --partition big

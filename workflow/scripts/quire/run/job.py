@@ -60,7 +60,7 @@ def run_job(snakemake: Any) -> Iterator[Any]:
         spoken = logging.getLogger("quire.job")
         spoken.info("%s", _run_line())
         spoken.info("loaded, %.2f s after the process began", seconds_of_process())
-        if (sentence := _earlier_failure(log)) is not None:
+        if (sentence := earlier_failure(log)) is not None:
             logging.getLogger("quire").error("%s", sentence)
             sys.exit(1)
         try:
@@ -94,7 +94,7 @@ def _fail(log: Path, sentence: str) -> NoReturn:
     sys.exit(1)
 
 
-def _earlier_failure(log: Path) -> str | None:
+def earlier_failure(log: Path) -> str | None:
     """Return the sentence of an earlier attempt in this run, if more memory does not help; remove older notes."""
     note = _note(log)
     run, _, sentence = (

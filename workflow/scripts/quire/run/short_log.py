@@ -18,7 +18,7 @@ from typing import Any
 
 from quire.errors import QuireError
 from quire.progress import DONE
-from quire.run.job import describe, why_it_failed
+from quire.run.job import describe, earlier_failure, why_it_failed
 
 # Exceptions with which Snakemake reports the rule's location and the command of a failed job.
 _FAILED = ("RuleException", "CalledProcessError")
@@ -48,6 +48,7 @@ class ShortFormatter(logging.Formatter):
         self.whole = handler.formatter or logging.Formatter()
         self.begun: dict[int, logging.LogRecord] = {}  # by number of the job
         self.failed: set[int] = set()  # numbers of jobs
+        self.repeating: set[int] = set()  # numbers of those that fail again with the same sentence, which is not told
         self.is_running = True  # until the end of the last job
         self.ended: list[str] = []  # lines held back until the progress, which follows
         self.checkpoints: set[str] = set()  # still to come, or done a moment ago: the number of jobs is not known
@@ -71,15 +72,19 @@ class ShortFormatter(logging.Formatter):
             number = record.__dict__["jobid"]
             self.begun[number] = record
             self.is_running = True
+            if number in self.failed and any(earlier_failure(Path(log)) for log in record.__dict__["log"]):
+                self.repeating.add(number)
+                return ""
             again = ", again with twice the memory" if number in self.failed else ""
             return f"{clock}  {name_of(record)}{again}" if _makes_something(record) else ""
         if event == "group_error":
             return _group_that_failed(record, clock)
         if event == "job_error":
             self.is_running = True  # a target alone has no plan
-            begun = self.begun.pop(record.__dict__.get("jobid", -1), None)
-            self.failed.add(record.__dict__.get("jobid", -1))
-            if begun and begun.__dict__["log"]:
+            number = record.__dict__.get("jobid", -1)
+            begun = self.begun.pop(number, None)
+            self.failed.add(number)
+            if begun and number not in self.repeating and begun.__dict__["log"]:
                 # Snakemake reports every job of a failed group as failed, also those that succeeded or never began.
                 if record.__dict__.get("indent") and not why_it_failed("", Path(begun.__dict__["log"][0])):
                     return ""
