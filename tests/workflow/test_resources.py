@@ -104,7 +104,7 @@ def test_a_page_asks_for_what_it_takes(bases: int, took: int, tmp_path: Path) ->
         pytest.param(8, 3.5, 30_000, 16, 2, 2, id="fewer jobs than cores"),
         pytest.param(1, 3.5, 30_000, 4, 4, 4, id="a job alone"),
         pytest.param(96, 75, 5_000_000, 16, 4, 2, id="bacteria"),
-        pytest.param(96, 3.5, 3_100_000_000, 16, 15, 1, id="an index that takes a second to open"),
+        pytest.param(96, 3.5, 3_100_000_000, 16, 4, 1, id="an index that takes a second to open"),
         pytest.param(96, 22_000, 3_100_000_000, 16, 16, 16, id="genomes"),
         pytest.param(96, 22_000, 3_100_000_000, None, 16, 16, id="a cluster"),
         pytest.param(96, None, 30_000, 16, 16, 16, id="files that are not fetched yet"),

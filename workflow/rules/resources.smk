@@ -35,12 +35,12 @@ def enough_threads(units, jobs, megabytes, index=lambda: 0):
     """Return the threads of a job on some units (their rows): one for each of these megabytes of records, at most 16.
 
     A short job takes as long to start, on one thread, as it works. So many short jobs run side by side on few threads
-    each, and fewer jobs than cores share these. A job that opens the index takes a thread for each gigabyte of it.
+    each, and fewer jobs than cores share these. A job that opens the index takes a thread for each 4 GB of it.
     """
     cores = 16 if on_cluster() else workflow.resource_settings.cores or 16
     try:
         records = sum(mapping_disk(None, SimpleNamespace(**row)) for row in units)
-        least = max(1, cores // jobs, math.ceil(records / megabytes), math.ceil(index() / 1000))
+        least = max(1, cores // jobs, math.ceil(records / megabytes), math.ceil(index() / 4000))
     except FileNotFoundError:  # Snakemake asks again before it starts the job
         return 16
     return min(least, 16)
