@@ -98,7 +98,7 @@ def test_few_reads_leave_a_card_alone(run, tmp_path, monkeypatch):
     monkeypatch.setattr("quire.device.backend.may_have_card", lambda requested: requested != "cpu")
     monkeypatch.setattr("quire.align.unit.use_backend", None)
     backend = run([fastq], reads_per_batch="auto")["backend"]
-    assert backend == Backend("cpu", "the reads are few, and a card would take longer to open.").to_json()
+    assert backend == Backend("cpu", "the reads are few: opening a card would take longer.").to_json()
 
 
 def test_a_file_that_samtools_orders_is_read_once(run, tmp_path, monkeypatch):

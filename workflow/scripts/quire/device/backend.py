@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ASKED_FOR = "it was asked for."
-FEW_READS = "the reads are few, and a card would take longer to open."
+FEW_READS = "the reads are few: opening a card would take longer."
 # Bytes of files of reads that 16 cores map about as fast as a card that a job must open (a second).
 FEW_READS_BYTES = 150_000_000
 # Key of the backend's line in the header of a VCF.
