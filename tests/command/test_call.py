@@ -41,9 +41,12 @@ def test_two_files_of_a_sample(command, sample: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "refused"),
     [
-        (["--gvcf", "--minimum-quality", "20"], "--minimum-quality: has no effect with --gvcf; leave it out."),
-        (["--gvcf", "--pool-support"], "--pool-support: has no effect with --gvcf; leave it out."),
-        (["--gq-bands", "20,60"], "--gq-bands: has no effect without --gvcf; leave it out."),
+        (
+            ["--gvcf", "--minimum-quality", "20"],
+            "--minimum-quality: does not go with --gvcf; leave one of the two out.",
+        ),
+        (["--gvcf", "--pool-support"], "--pool-support: does not go with --gvcf; leave one of the two out."),
+        (["--gq-bands", "20,60"], "--gq-bands: needs --gvcf; give both or neither."),
         (["--gvcf", "--gq-bands", "60,20"], "--gq-bands: is 60,20; give ascending numbers."),
     ],
 )

@@ -17,7 +17,15 @@ from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.inputs import require_file
 from quire.run.interrupts import loading
 from quire.run.remote import with_copies
-from quire.run.schema import CALLER_KEYS, JOINT_KEYS, SCHEMAS, complete_settings, default_settings, read_schema
+from quire.run.schema import (
+    CALLER_KEYS,
+    JOINT_KEYS,
+    SCHEMAS,
+    complete_settings,
+    default_settings,
+    read_schema,
+    require_fitting_gvcf,
+)
 from quire.run.sheets import read_sheets
 
 with loading():
@@ -64,7 +72,10 @@ def call(arguments: list[str]) -> None:
         output = Output.GVCF if settings["gvcf"] else Output.VARIANTS
         if output is Output.GVCF and len(given.bam) > 1:
             raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
-        _require_fitting(settings)
+        require_fitting_gvcf(settings, lambda key: f"--{key.replace('_', '-')}")
+        # In the workflow the limit applies to the variants that are genotyped from gVCFs; here there are none.
+        if output is Output.GVCF and settings["minimum_quality"] != default_settings("rescore")["minimum_quality"]:
+            raise InputError("--minimum-quality: does not go with --gvcf; leave one of the two out.")
         require_apart([given.output], [*given.bam, given.reference])
         keys = (*CALLER_KEYS, "gq_bands") if output is Output.GVCF else JOINT_KEYS
         parameters = {key: settings[key] for key in keys}
@@ -103,18 +114,6 @@ def call(arguments: list[str]) -> None:
                 part_index=f"{given.output}.tbi",
             )
             print(f"{given.output}: {call_interval(request):,} variants")
-
-
-def _require_fitting(settings: Mapping[str, Any]) -> None:
-    """Raise InputError if an option does not fit the output, variants or a gVCF, or if bands of GQ do not rise."""
-    usual = default_settings("rescore")
-    for key in ("pool_support", "minimum_quality") if settings["gvcf"] else ("gq_bands",):
-        if settings[key] != usual[key]:
-            option, kind = key.replace("_", "-"), "with" if settings["gvcf"] else "without"
-            raise InputError(f"--{option}: has no effect {kind} --gvcf; leave it out.")
-    bands = [int(bound) for bound in settings["gq_bands"].split(",") if bound]
-    if bands != sorted({*bands}):
-        raise InputError(f"--gq-bands: is {settings['gq_bands']}; give ascending numbers.")
 
 
 def joint(arguments: list[str]) -> None:

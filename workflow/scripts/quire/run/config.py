@@ -31,7 +31,7 @@ from quire.run.copies import Remote
 from quire.run.exact_tools import EXACT_TOOLS, check_exact_tools
 from quire.run.inputs import listed_files, require_file, require_text, require_writable
 from quire.run.remote import absent, with_copies
-from quire.run.schema import complete_settings, read_schema
+from quire.run.schema import complete_settings, read_schema, require_fitting_gvcf
 from quire.run.sheets import Row, read_sheets, repeats, says_yes
 
 STAGE_FOLDERS = ("inputs", "align", "rescore", "annotate", *EXACT_TOOLS, "report", "ledger", "logs", "benchmarks")
@@ -247,18 +247,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             mistakes.add(
                 "configuration: align.optical_distance is given without align.mark_duplicates; set it to true."
             )
-        if rescore["emit"] != "variants" and not rescore["gvcf"]:
-            mistakes.add(
-                "configuration: rescore.emit: all_sites needs to know every site of every sample; set rescore.gvcf: "
-                "true."
-            )
-        bands = [int(bound) for bound in rescore["gq_bands"].split(",") if bound]
-        if bands and (bands != sorted(set(bands)) or not rescore["gvcf"]):
-            mistakes.add("configuration: rescore.gq_bands needs ascending numbers, and rescore.gvcf: true.")
-        if rescore["pool_support"] and rescore["gvcf"]:
-            mistakes.add("configuration: rescore.pool_support is for samples called together; set rescore.gvcf: false.")
-        if rescore["more_gvcfs"] and not rescore["gvcf"]:
-            mistakes.add("configuration: rescore.more_gvcfs is given without rescore.gvcf; set rescore.gvcf: true.")
+        mistakes.check(require_fitting_gvcf, rescore, lambda key: f"rescore.{key}")
         for path in rescore["more_gvcfs"]:
             mistakes.check(require_file, path, "rescore.more_gvcfs")
         for key, path, require in (

@@ -3,7 +3,7 @@
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,25 @@ def default_settings(block: str) -> dict[str, Any]:
     """Return the defaults of a block of the configuration, such as `rescore`."""
     settings: dict[str, Any] = _with_defaults({}, read_schema(SCHEMAS / "config.schema.yaml")["properties"][block])
     return settings
+
+
+def require_fitting_gvcf(rescore: Mapping[str, Any], spelled: Callable[[str], str]) -> None:
+    """Raise InputError for keys of the block `rescore` that do not fit its key `gvcf`, and for bands that do not rise.
+
+    `spelled` returns a key as the user writes it.
+    """
+    usual = default_settings("rescore")
+    if rescore["gvcf"]:
+        keys, fault = ["pool_support"], f"does not go with {spelled('gvcf')}; leave one of the two out."
+    else:
+        keys, fault = ["emit", "gq_bands", "more_gvcfs"], f"needs {spelled('gvcf')}; give both or neither."
+    with Mistakes() as mistakes:
+        for key in keys:
+            if rescore[key] != usual[key]:
+                mistakes.add(f"{spelled(key)}: {fault}")
+        bands = [int(bound) for bound in rescore["gq_bands"].split(",") if bound]
+        if bands != sorted(set(bands)):
+            mistakes.add(f"{spelled('gq_bands')}: is {rescore['gq_bands']}; give ascending numbers.")
 
 
 def complete_settings(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
