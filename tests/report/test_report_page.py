@@ -215,9 +215,13 @@ def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
             variants=count_vcf(tmp_path / "variants.json", vcf),
         ),
     )
-    messages = [warning["message"] for warning in load_summary(tmp_path / "summary.json")["warnings"]]
-    assert messages == ["The sample has no reads; check its FASTQ files.", "No variant was called."]
-    assert "no reads" in (tmp_path / "report.html").read_text()
+    content, page = load_summary(tmp_path / "summary.json"), (tmp_path / "report.html").read_text()
+    messages = [warning["message"] for warning in content["warnings"]]
+    assert messages == ["The sample has no reads; unless it is a negative control, check its FASTQ files."]
+    assert content["samples"][0]["gc_bias"] == {"at_dropout": None, "gc_dropout": None}
+    assert "there are no reads" in page
+    assert "– 0/0" in page
+    assert "✓ 0/0" not in page
 
 
 @pytest.mark.parametrize("mistake", ["sample", "ledger", "counts"])

@@ -106,7 +106,10 @@ def describe_sample(
         "ploidy": int(sample["ploidy"]),
         "reads": _reads(counted),
         "insert_size": _insert_sizes(counted),
-        "gc_bias": {key: content["gc_bias"][key] for key in ("at_dropout", "gc_dropout")},
+        "gc_bias": {
+            key: content["gc_bias"][key] if counted.reads["primary mapped"] else None
+            for key in ("at_dropout", "gc_dropout")
+        },
         "coverage": _coverage(counted.depth),
         "low_coverage": {key: counted.low_coverage[key] for key in ("below", "regions", "positions")},
         "variants": {

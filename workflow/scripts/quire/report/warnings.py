@@ -17,9 +17,10 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
         by_sample.setdefault(ledger["sample"], []).append(ledger)
     for sample in summary["samples"]:
         ledgers = by_sample.get(sample["sample"], [])
-        messages = [] if sample["reads"]["total"] else ["The sample has no reads; check its FASTQ files."]
-        messages += _ledger(sample, ledgers) + _checks(sample)
-        if not any(sample["variants"][kind] for kind in ("snvs", "indels", "other")):
+        messages = _ledger(sample, ledgers) + _checks(sample)
+        if not sample["reads"]["total"]:
+            messages.insert(0, "The sample has no reads; unless it is a negative control, check its FASTQ files.")
+        elif not any(sample["variants"][kind] for kind in ("snvs", "indels", "other")):
             messages.append("No variant was called.")
         warnings += [{"sample": sample["sample"], "message": message} for message in messages]
     warnings += warnings_of_searches(summary.get("searches", []))
