@@ -136,6 +136,10 @@ def test_what_cannot_be_judged_says_why(keys: str, changes: dict, setting: Setti
     assert any(found[key]["reason"].startswith(reason) for key in keys.split())
 
 
+def test_many_duplicates_of_amplicons_have_a_remedy() -> None:
+    assert "amplicons: then set align.mark_duplicates to false" in BY_KEY["duplicates"].advice
+
+
 def test_a_ratio_without_denominator_is_shown_as_its_counts() -> None:
     """The table of samples shows no ratio, so the warning must not name one."""
     sample = GOOD | {"variants": GOOD["variants"] | {"heterozygous": 214, "homozygous": 0}}

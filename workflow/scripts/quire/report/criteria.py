@@ -279,7 +279,7 @@ CRITERIA = (
         "fragments may be damaged, or the library is of another kind",
         OWN, _figure("reads", "properly_paired_percent", _SINGLE)),
     Criterion("duplicates", "Duplicates", "% of mapped", 2, None, 30, None, 60,
-        "the library may have had too little DNA",
+        "the library may have had too little DNA, or it is of amplicons: then set align.mark_duplicates to false",
         OWN, _duplicates),
     Criterion("insert_size", "Insert size, median", "read lengths", 2, 1.5, None, 1, None,
         "mates overlap, and below 1 they read into the adapter",
