@@ -17,7 +17,7 @@ from quire.report.relatedness import relate
 from quire.report.terminal import load_summary
 from quire.rescore.cohort_counts import PairCounter
 
-from tests.support.report_files import Run
+from tests.support.report_files import Run, write_pairs_of_cohort
 
 
 def sample_of(**figures: float | None) -> dict[str, Any]:
@@ -64,15 +64,7 @@ def test_cells_of_a_heat_map_have_their_levels() -> None:
 def test_a_large_cohort_has_no_row_for_each_sample(run: Run, tmp_path: Path) -> None:
     """One of sixty samples has few reads and two are one person: these are named, the others are in a table."""
     names = [f"sample_{number}" for number in range(60)]
-    content = read_json(run.variants)
-    (one,) = content["samples"].values()
-    pairs = len(names) * (len(names) - 1) // 2
-    counts = {"sites": 4000, "same": 1500, "opposite_homozygous": 300, "both_heterozygous": 600}
-    content["samples"] = dict.fromkeys(names, one)
-    content["pairs"] = {name: [counts.get(name, 1200)] * pairs for name in content["pairs"]}
-    for name, value in {"same": 3990, "opposite_homozygous": 0, "both_heterozygous": 1190}.items():
-        content["pairs"][name][0] = value
-    write_json_atomic(tmp_path / "variants.json", content)
+    write_pairs_of_cohort(tmp_path / "variants.json", run.variants, names)
     counted = read_json(run.counts)
     counted["flagstat"]["passed"]["primary duplicates"] = 40
     write_json_atomic(tmp_path / "odd.json", counted)

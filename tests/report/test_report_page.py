@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 from quire.errors import InputError, QuireError
-from quire.io.files import read_json, write_json_atomic
+from quire.io.files import write_json_atomic
 from quire.reference.fasta import fasta_digest
 from quire.report import page
 from quire.report.cohort import deviations
@@ -22,7 +22,7 @@ from quire.report.terminal import load_summary, print_summary
 from quire.report.warnings import find_warnings, gathered_warnings
 from quire.version import VERSION
 
-from tests.support.report_files import count_bam, count_vcf, write_bam, write_vcf
+from tests.support.report_files import count_bam, count_vcf, write_bam, write_pairs_of_cohort, write_vcf
 
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
@@ -368,15 +368,7 @@ def test_only_a_summary_is_read(tmp_path):
 def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     """The page of forty samples, two of them one person, has one sortable table, comparisons and the closest pairs."""
     names = [f"sample_{number}" for number in range(40)]
-    content = read_json(run.variants)
-    (one,) = content["samples"].values()
-    pairs = len(names) * (len(names) - 1) // 2
-    counts = {"sites": 400, "same": 150, "opposite_homozygous": 40, "both_heterozygous": 40}
-    content["samples"] = dict.fromkeys(names, one)
-    content["pairs"] = {name: [counts.get(name, 120)] * pairs for name in content["pairs"]}
-    for name, value in {"same": 399, "opposite_homozygous": 0, "both_heterozygous": 119}.items():
-        content["pairs"][name][0] = value
-    write_json_atomic(tmp_path / "variants.json", content)
+    write_pairs_of_cohort(tmp_path / "variants.json", run.variants, names)
     samples = [{"sample": name, "ploidy": 2, "bam": run.bam, "counts": run.counts, "ledgers": []} for name in names]
     write_report(
         ReportOutputs(tmp_path / "report.html", tmp_path / "summary.json"),
@@ -390,7 +382,7 @@ def test_a_cohort_sorts_compares_and_stays_small(run, tmp_path):
     assert len(re.findall("<tr data-marked><th scope=.row.>sample_", text)) == len(names)
     summary = load_summary(tmp_path / "summary.json")
     assert summary["relatedness"][0] | {"kinship": None} == {
-        **{"first": "sample_0", "second": "sample_1", "sites": 400, "concordance": 0.9975, "opposite_homozygous": 0},
+        **{"first": "sample_0", "second": "sample_1", "sites": 4000, "concordance": 0.9975, "opposite_homozygous": 0},
         **{"kinship": None, "relation": "the same person"},
     }
     told = [sample["relatives"]["same_person"] for sample in summary["samples"][:3]]

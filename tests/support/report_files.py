@@ -1,11 +1,12 @@
 """Writers of small BAM and VCF files for the tests of the report, and of the counts that earlier stages make."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pysam
 from quire.finish.counts.outputs import CountsOutputs
-from quire.io.files import write_json_atomic
+from quire.io.files import read_json, write_json_atomic
 from quire.io.vcf import read_head
 from quire.reference import Reference
 from quire.rescore.variant_counts import VariantCounter
@@ -102,3 +103,16 @@ def count_vcf(path: Path, vcf: Path) -> Path:
             counter.add(line)
     write_json_atomic(path, counter.content())
     return path
+
+
+def write_pairs_of_cohort(path: Path, variants: Path, names: Sequence[str]) -> None:
+    """Write the counts of a cohort whose samples are all that of `variants`; its first two are one person."""
+    content = read_json(variants)
+    (one,) = content["samples"].values()
+    pairs = len(names) * (len(names) - 1) // 2
+    counts = {"sites": 4000, "same": 1500, "opposite_homozygous": 300, "both_heterozygous": 600}
+    content["samples"] = dict.fromkeys(names, one)
+    content["pairs"] = {name: [counts.get(name, 1200)] * pairs for name in content["pairs"]}
+    for name, value in {"same": 3990, "opposite_homozygous": 0, "both_heterozygous": 1190}.items():
+        content["pairs"][name][0] = value
+    write_json_atomic(path, content)
