@@ -1,6 +1,5 @@
 """Check indexes of pages made on a card, byte for byte, against the CPU's."""
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +16,11 @@ from quire.reference import Reference
 
 from tests.emulator.emulated_card import SCHEDULES, EmulatedCard
 from tests.emulator.laboratory import needs_compiler
-from tests.support.builders import random_bases, write_fasta
+from tests.support.builders import genomes, write_fasta
 from tests.support.card_builders import pack
 from tests.support.index_builders import INDEX_PARAMETERS
 
 pytestmark = [needs_compiler, pytest.mark.full]
-
-
-def genome(kind: str) -> dict[str, str]:
-    generator = random.Random(3)
-    unit = random_bases(generator, 37)
-    return {
-        "random": {
-            "a": random_bases(generator, 3000) + "N" * 50 + random_bases(generator, 2500),
-            "b": random_bases(generator, 700) + "NNNNN" + random_bases(generator, 900),
-        },
-        "repetitive": {"a": unit * 80 + random_bases(generator, 50) + unit * 40},
-        "single": {"a": "A" * 2500, "t": "T" * 1500},
-    }[kind]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -57,7 +43,7 @@ def test_directories_are_the_same(
     tmp_path: Path, kind: str, page_size: int, sampling_distance: int, sa_sampling: int, schedule: str
 ) -> None:
     parameters = {"sampling_distance": sampling_distance, "sa_sampling": sa_sampling}
-    reference.build(write_fasta(tmp_path / "genome.fa", genome(kind)), tmp_path / "reference", page_size)
+    reference.build(write_fasta(tmp_path / "genome.fa", genomes()[kind]), tmp_path / "reference", page_size)
     opened = Reference.open(tmp_path / "reference")
     for number in range(len(opened.pages)):
         index.build(opened, number, tmp_path / "cpu", parameters)
@@ -66,7 +52,7 @@ def test_directories_are_the_same(
 
 
 def test_a_card_without_room_leaves_the_page_to_the_cpu(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    reference.build(write_fasta(tmp_path / "genome.fa", genome("random")), tmp_path / "reference", 1 << 30)
+    reference.build(write_fasta(tmp_path / "genome.fa", genomes()["random"]), tmp_path / "reference", 1 << 30)
     opened = Reference.open(tmp_path / "reference")
     index.build(opened, 0, tmp_path / "cpu", INDEX_PARAMETERS)
     for memory in (20_000, 60_000):

@@ -1,6 +1,5 @@
 """Check the index of a page on disk: search over pages against the whole text, and refusal of invalid folders."""
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -14,25 +13,11 @@ from quire.reference.construction import PAGE_OVERLAP
 
 from tests.oracles import fm_index as oracle
 from tests.oracles.suffix_array import suffix_array as naive_suffix_array
-from tests.support.builders import random_bases, write_fasta
+from tests.support.builders import genomes, write_fasta
 from tests.support.fm_index_search import intervals, owned_counts, positions_of_rows
 from tests.support.index_builders import INDEX_PARAMETERS
 
 ARRAYS = ["blocks", "C", "prefix_table", "suffix_array", "sampled_rows", "unowned_rows"]
-
-
-def genomes() -> dict[str, dict[str, str]]:
-    """Return random, repetitive and single-letter contigs, with islands and short runs of N."""
-    generator = random.Random(11)
-    unit = random_bases(generator, 37)
-    return {
-        "random": {
-            "HLA-A*01:01": random_bases(generator, 3000) + "N" * 50 + random_bases(generator, 2500),
-            "b": random_bases(generator, 700) + "NNNNN" + random_bases(generator, 900),
-        },
-        "repetitive": {"a": unit * 120 + random_bases(generator, 50) + unit * 60},
-        "single": {"a": "A" * 3500, "t": "T" * 1500},
-    }
 
 
 def build_pages(folder: Path, contigs: dict[str, str], page_size: int, **parameters: int) -> tuple[Reference, list]:

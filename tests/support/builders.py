@@ -1,6 +1,6 @@
 """Builders of test data: FASTA, FASTQ, reads, alignment records and tiny BAM files.
 
-All data come from a `random.Random` that the caller seeds, or from the arguments; nothing uses the network.
+All data come from a `random.Random` with a seed, mostly of the caller, or from the arguments; nothing uses the network.
 """
 
 import gzip
@@ -59,6 +59,20 @@ def write_text(path: Path, text: str | bytes, compression: str = "plain") -> Pat
         with pysam.BGZFile(str(path), "w") as stream:
             stream.write(content)
     return path
+
+
+def genomes() -> dict[str, dict[str, str]]:
+    """Return random, repetitive and single-letter contigs, with islands and short runs of N."""
+    generator = random.Random(11)
+    unit = random_bases(generator, 37)
+    return {
+        "random": {
+            "HLA-A*01:01": random_bases(generator, 3000) + "N" * 50 + random_bases(generator, 2500),
+            "b": random_bases(generator, 700) + "NNNNN" + random_bases(generator, 900),
+        },
+        "repetitive": {"a": unit * 80 + random_bases(generator, 50) + unit * 40},
+        "single": {"a": "A" * 2500, "t": "T" * 1500},
+    }
 
 
 def write_fasta(path: Path, contigs: dict[str, str], width: int = 60, compression: str = "plain") -> Path:
