@@ -181,6 +181,7 @@ def test_terminal_lines_name_the_results(written, capsys):
     printed = capsys.readouterr().out
     for expected in ("sample.bam", "calls.vcf.gz", "report.html", "86 reads in, 80 mapped (93.02 %), 4 duplicates"):
         assert expected in printed
+    assert "1 SNV and 1 indel called" in printed
     assert "recall 0.5000 (1 of 2), precision 1.0000 (0 false)" in printed
     assert "align on the gpu (Card <b>): a card was found." in printed
     assert "rescore on the cpu: calling has none." in printed

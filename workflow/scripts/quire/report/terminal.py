@@ -57,7 +57,7 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
             f"{sample['sample']:<11} {reads['total']:,} reads in, {reads['mapped']:,} mapped "
             f"({share} %), {reads['duplicates']:,} duplicates"
         )
-        lines.append(f"{'':<12}{variants['snvs']:,} SNVs and {variants['indels']:,} indels called")
+        lines.append(f"{'':<12}{_number(variants['snvs'], 'SNV')} and {_number(variants['indels'], 'indel')} called")
     if truth := summary["truth"]:
         for kind, name in (("snv", "SNVs"), ("indel", "indels")):
             counts = truth[kind]
@@ -66,6 +66,11 @@ def summary_lines(summary: Mapping[str, Any]) -> list[str]:
                 f"precision {counts['precision']:.4f} ({counts['false_calls']} false), F1 {counts['f1']:.4f}"
             )
     return lines + _of_all_stages([*summary["ledger"], *as_ledgers(searches)], gathered_warnings(summary))
+
+
+def _number(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _of_all_stages(ledger: Sequence[Mapping[str, Any]], warnings: Sequence[Mapping[str, str]]) -> list[str]:
