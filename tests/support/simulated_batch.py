@@ -32,33 +32,18 @@ INSERT_SIZES = InsertSizes(FR=InsertSize(1000, 275, 300, 325, 300, 35, 150, 450)
 
 
 @dataclass
-class Round:
-    """One round of seeding: its inputs, hits and extensions; jobs index reads of the whole batch."""
-
-    reads: Reads
-    chosen: np.ndarray
-    seeding: SeedingParameters
-    offsets: np.ndarray
-    hits: np.ndarray
-    candidates: ExtensionJobs
-    part: tuple[ExtensionJobs, Extensions]
-
-
-@dataclass
 class SimulatedBatch:
-    """The mates, and the CPU's steps: three rounds of seeding and one of rescue, each followed by `collect`."""
+    """The mates, and the CPU's steps: three rounds of seeding and one of rescue, each followed by `collect`.
+
+    Attributes:
+        parts: jobs and extensions of the four rounds; jobs index reads of the whole batch.
+    """
 
     mates: tuple[ReadBatch, ReadBatch]
     reads: Reads
     reference: Reference
-    rounds: list[Round]
-    rescue: tuple[ExtensionJobs, Extensions]
+    parts: list[tuple[ExtensionJobs, Extensions]]
     alignments: list[Alignments]
-
-    @property
-    def parts(self) -> list[tuple[ExtensionJobs, Extensions]]:
-        """Return jobs and extensions of the four rounds."""
-        return [*(step.part for step in self.rounds), self.rescue]
 
 
 @cache
@@ -75,23 +60,24 @@ def simulated_batch() -> SimulatedBatch:
         make_batch([["ACGTN".find(base) % 5 for base in pair[side].bases] for pair in pairs]) for side in (0, 1)
     )
     reads = orient(*mates)
-    rounds = [_round(pages, reads, np.arange(len(reads)), reference, SEEDING)]
-    alignments = [collect([rounds[0].part], reads, reference)]
+    parts = [_round(pages, reads, np.arange(len(reads)), reference, SEEDING)]
+    alignments = [collect(parts, reads, reference)]
     for seeding_pass in LATER_PASSES:
-        best = best_scores([step.part for step in rounds], reads, reference)
+        best = best_scores(parts, reads, reference)
         chosen = np.flatnonzero(poorly_aligned(best, reads, seeding_pass))
-        rounds.append(_round(pages, reads, chosen, reference, seeding_pass.seeding))
-        alignments.append(collect([step.part for step in rounds], reads, reference))
+        parts.append(_round(pages, reads, chosen, reference, seeding_pass.seeding))
+        alignments.append(collect(parts, reads, reference))
     jobs = rescue_jobs(alignments[-1], reads, reference, INSERT_SIZES)
-    rescue = jobs, extend(jobs, reads, reference.text, reference.ambiguous)
-    alignments.append(collect([*(step.part for step in rounds), rescue], reads, reference))
-    return SimulatedBatch(mates, reads, reference, rounds, rescue, alignments)
+    parts.append((jobs, extend(jobs, reads, reference.text, reference.ambiguous)))
+    alignments.append(collect(parts, reads, reference))
+    return SimulatedBatch(mates, reads, reference, parts, alignments)
 
 
-def _round(pages, reads: Reads, chosen: np.ndarray, reference: Reference, seeding: SeedingParameters) -> Round:
+def _round(
+    pages, reads: Reads, chosen: np.ndarray, reference: Reference, seeding: SeedingParameters
+) -> tuple[ExtensionJobs, Extensions]:
     part = subset(reads, chosen)
     offsets, hits = find_hits(pages, part, reference.text, seeding)
     candidates = find_candidates(offsets, hits, part, reference, seeding)
     extensions = extend(candidates, part, reference.text, reference.ambiguous)
-    jobs = candidates._replace(read=chosen[candidates.read].astype(np.int32))
-    return Round(part, chosen, seeding, offsets, hits, candidates, (jobs, extensions))
+    return candidates._replace(read=chosen[candidates.read].astype(np.int32)), extensions
