@@ -1,7 +1,8 @@
 """A plate of many small samples, FASTQ.gz to the report: how many cores a run of short jobs keeps busy.
 
 Each sample has two haplotypes that differ from the first bases of a bacterium's chromosome (as many as a virus has, or
-all). It is called alone, and all are genotyped together (`rescore.gvcf`). The kernels are compiled before.
+all). It is called alone, and all are genotyped together (`rescore.gvcf`), or all are called at once (`--together`). The
+kernels are compiled before.
 """
 
 import json
@@ -98,7 +99,8 @@ def main() -> None:
     }
     add_figures({what: round(value, 2) for what, value in figures.items()})
     print(", ".join(f"{what}: {value:.2f}" for what, value in figures.items()))
-    write_measurement(f"{given.samples} samples of {given.bases} bases, {given.backend}")
+    together = ", called at once" if given.together else ""
+    write_measurement(f"{given.samples} samples of {given.bases} bases, {given.backend}{together}")
 
 
 if __name__ == "__main__":
