@@ -3,10 +3,11 @@
 import copy
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from quire.report.criteria import BY_KEY, CRITERIA, FAIL, LOOK, NOT_JUDGED, PASS, Setting, check_sample, count_verdicts
-from quire.report.samples import _mixture, human_assembly, summarise_sex
+from quire.report.samples import _mixture, human_assembly, setting_of, summarise_sex
 
 REPOSITORY = Path(__file__).parents[2]
 GENOME = Setting(human="GRCh38", target=False, panel=False)
@@ -134,6 +135,17 @@ def test_what_cannot_be_judged_says_why(keys: str, changes: dict, setting: Setti
     expected = set(keys.split()) | ({"mixture"} if sample["ploidy"] == 2 else set())
     assert {key for key, check in found.items() if check["verdict"] == NOT_JUDGED} == expected
     assert any(found[key]["reason"].startswith(reason) for key in keys.split())
+
+
+@pytest.mark.parametrize(
+    ("marked", "gvcf", "samples", "together"),
+    [(True, False, 2, True), (True, False, 1, False), (True, True, 2, False), (False, True, 2, False)],
+)
+def test_the_configuration_decides_what_is_judged(marked: bool, gvcf: bool, samples: int, together: bool) -> None:
+    counted = SimpleNamespace(target={"positions": 900, "bed": None}, content={"contigs": {"known": [900]}})
+    configuration = {"align": {"mark_duplicates": marked}, "rescore": {"gvcf": gvcf}}
+    setting = setting_of(counted, None, configuration, samples)
+    assert (setting.marked, setting.together) == (marked, together)
 
 
 def test_many_duplicates_of_amplicons_have_a_remedy() -> None:
