@@ -34,8 +34,8 @@ from quire.io.files import read_json, write_json_atomic
 from quire.kernel_list import options_of
 from quire.reference.construction import FORMAT_VERSION as REFERENCE_VERSION
 from quire.reference.storage import read_manifest
-from quire.rescore.intervals import cut_into_units
 from quire.report.terminal import print_lines, print_searches, print_summary
+from quire.rescore.intervals import cut_into_units
 from quire.run import config as configuration
 from quire.run.before_jobs import check_before_jobs
 from quire.run.changed_inputs import keep_states, refuse_older
