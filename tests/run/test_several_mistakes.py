@@ -84,7 +84,7 @@ def test_rows_files_and_settings(folder: Path) -> None:
         "units.tsv, line 5, column fq1: C1.fq does not exist",
         "configuration: report.truth.sample is given without report.truth.vcf",
         "configuration: report.truth.sample D is not in samples.tsv",
-        "rescore.emit: needs rescore.gvcf; give both or neither.",
+        "rescore.emit: needs rescore.gvcf: true; give both or neither.",
         "rescore.intervals: no.bed does not exist",
         "report.pedigree: no.fam does not exist",
     ]

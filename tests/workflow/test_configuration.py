@@ -318,7 +318,7 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "no sample callable": (set_key("callable.sample_fraction", 0), "callable.sample_fraction: 0 is less than or equal"),
     "bands without gvcf": (
         set_key("rescore.gq_bands", "20,40"),
-        "rescore.gq_bands: needs rescore.gvcf; give both or neither.",
+        "rescore.gq_bands: needs rescore.gvcf: true; give both or neither.",
     ),
     "bands that do not rise": (
         set_key("rescore", {"gvcf": True, "gq_bands": "60,20"}),
@@ -327,9 +327,9 @@ MISTAKES: dict[str, tuple[Callable[[Run], object], str]] = {
     "bands that are no text": (set_key("rescore.gq_bands", [20]), "must look like 20,40,60"),
     "pooled support with gvcf": (
         set_key("rescore", {"gvcf": True, "pool_support": True}),
-        "rescore.pool_support: does not go with rescore.gvcf; leave one of the two out.",
+        "rescore.pool_support: does not go with rescore.gvcf: true; leave one of the two out.",
     ),
-    "emit without gvcf": (set_key("rescore.emit", "all_sites"), "rescore.emit: needs rescore.gvcf; give both"),
+    "emit without gvcf": (set_key("rescore.emit", "all_sites"), "rescore.emit: needs rescore.gvcf: true; give both"),
     "intervals not there": (set_key("rescore.intervals", "no.bed"), "rescore.intervals: no.bed does not exist"),
     "truth not there": (set_key("report.truth.vcf", "no.vcf.gz"), "report.truth.vcf: no.vcf.gz does not exist"),
     "pedigree not there": (set_key("report.pedigree", "no.fam"), "report.pedigree: no.fam does not exist"),
@@ -1053,7 +1053,7 @@ def test_gvcfs_need_calling_by_gvcf(run: Run) -> None:
     (run.folder / "other.g.vcf.gz").write_bytes(b"x")
     run.config["rescore"] = {"more_gvcfs": ["other.g.vcf.gz"]}
     run.write()
-    with pytest.raises(InputError, match=r"rescore.more_gvcfs: needs rescore.gvcf; give both"):
+    with pytest.raises(InputError, match=r"rescore.more_gvcfs: needs rescore.gvcf: true; give both"):
         load(run)
     run.config["rescore"] = {"gvcf": True, "more_gvcfs": ["other.g.vcf.gz", "none.g.vcf.gz"]}
     run.write()

@@ -72,7 +72,7 @@ def call(arguments: list[str]) -> None:
         output = Output.GVCF if settings["gvcf"] else Output.VARIANTS
         if output is Output.GVCF and len(given.bam) > 1:
             raise InputError(f"--gvcf: a gVCF has one sample, and {len(given.bam)} files are given; call each alone.")
-        require_fitting_gvcf(settings, lambda key: f"--{key.replace('_', '-')}")
+        require_fitting_gvcf(settings, lambda key: f"--{key.replace('_', '-')}", "--gvcf")
         # In the workflow the limit applies to the variants that are genotyped from gVCFs; here there are none.
         if output is Output.GVCF and settings["minimum_quality"] != default_settings("rescore")["minimum_quality"]:
             raise InputError("--minimum-quality: does not go with --gvcf; leave one of the two out.")

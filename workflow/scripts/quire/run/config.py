@@ -247,7 +247,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             mistakes.add(
                 "configuration: align.optical_distance is given without align.mark_duplicates; set it to true."
             )
-        mistakes.check(require_fitting_gvcf, rescore, lambda key: f"rescore.{key}")
+        mistakes.check(require_fitting_gvcf, rescore, lambda key: f"rescore.{key}", "rescore.gvcf: true")
         for path in rescore["more_gvcfs"]:
             mistakes.check(require_file, path, "rescore.more_gvcfs")
         for key, path, require in (

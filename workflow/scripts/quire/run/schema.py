@@ -44,16 +44,16 @@ def default_settings(block: str) -> dict[str, Any]:
     return settings
 
 
-def require_fitting_gvcf(rescore: Mapping[str, Any], spelled: Callable[[str], str]) -> None:
+def require_fitting_gvcf(rescore: Mapping[str, Any], spelled: Callable[[str], str], switch: str) -> None:
     """Raise InputError for keys of the block `rescore` that do not fit its key `gvcf`, and for bands that do not rise.
 
-    `spelled` returns a key as the user writes it.
+    `spelled` returns a key as the user writes it, and `switch` is how a user switches gVCFs on.
     """
     usual = default_settings("rescore")
     if rescore["gvcf"]:
-        keys, fault = ["pool_support"], f"does not go with {spelled('gvcf')}; leave one of the two out."
+        keys, fault = ["pool_support"], f"does not go with {switch}; leave one of the two out."
     else:
-        keys, fault = ["emit", "gq_bands", "more_gvcfs"], f"needs {spelled('gvcf')}; give both or neither."
+        keys, fault = ["emit", "gq_bands", "more_gvcfs"], f"needs {switch}; give both or neither."
     with Mistakes() as mistakes:
         for key in keys:
             if rescore[key] != usual[key]:
