@@ -220,6 +220,8 @@ def test_a_sample_without_reads_still_gets_its_page(run, tmp_path):
     messages = [warning["message"] for warning in content["warnings"]]
     assert messages == ["The sample has no reads; unless it is a negative control, check its FASTQ files."]
     assert content["samples"][0]["gc_bias"] == {"at_dropout": None, "gc_dropout": None}
+    assert content["samples"][0]["reads"]["mismatches_per_base"] is None
+    assert "dropout AT" not in page
     assert "there are no reads" in page
     assert "\N{EN DASH} 0/0" in page
     assert "✓ 0/0" not in page

@@ -142,9 +142,8 @@ def _duplicates(sample: Mapping[str, Any], setting: Setting) -> Measured:
 
 
 def _mismatches(sample: Mapping[str, Any], _: Setting) -> Measured:
-    if not sample["reads"]["mapped"]:
-        return Measured(reason="no read is mapped")
-    return Measured(100 * sample["reads"]["mismatches_per_base"])
+    share = sample["reads"]["mismatches_per_base"]
+    return Measured(reason="no read is mapped") if share is None else Measured(100 * share)
 
 
 def _gc_bias(sample: Mapping[str, Any], setting: Setting) -> Measured:

@@ -156,10 +156,10 @@ def draw_copies(contig: Mapping[str, Any]) -> Picture:
 def draw_gc_bias(bias: Mapping[str, Any]) -> Picture:
     """Draw coverage by GC content relative to the mean, and the reference's distribution of GC content."""
     windows, coverage = np.array(bias["windows"], np.float64), np.array(bias["normalized_coverage"])
-    text = f"dropout AT {bias['at_dropout']:.1f}, GC {bias['gc_dropout']:.1f}"
     present = windows > LEAST_WINDOWS * max(1.0, windows.sum())
     if not coverage.any() or not present.any():
-        return _picture("GC bias", text)
+        return _picture("GC bias", "no read is mapped" if present.any() else "the reference is too short")
+    text = f"dropout AT {bias['at_dropout']:.1f}, GC {bias['gc_dropout']:.1f}"
     drawing = Drawing(Scale("GC content of 100 bases (%)", 0, 100), Scale("relative coverage", 0, 2))
     shares = windows / windows.max()
     drawing.bars(range(101), 1, shares.tolist(), THIRD)

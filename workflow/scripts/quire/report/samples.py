@@ -149,7 +149,7 @@ def _reads(counted: CountedSample) -> dict[str, Any]:
         "duplicates": counts["primary duplicates"],
         "duplicates_percent": _percent(counts["primary duplicates"], mapped),
         "supplementary": counts["supplementary"],
-        "mismatches_per_base": round(float(counted.content["stats"]["error rate"]), 6),
+        "mismatches_per_base": round(float(counted.content["stats"]["error rate"]), 6) if mapped else None,
         "adapter_percent": _percent(sum(sum(adapters[name]) for name in LIBRARY_ADAPTERS), total),
         "poly_g_percent": _percent(sum(adapters["poly_g"]), total),
     }
