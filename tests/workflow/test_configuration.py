@@ -1014,6 +1014,22 @@ def test_anchors_and_merge_keys_are_no_keys_that_stand_twice(run: Run) -> None:
     assert read_config_file(Path("config.yaml"))["a"]["b"] == 1
 
 
+def test_advice_for_a_plate(run: Run) -> None:
+    """Haploid samples that are called at once have a line that names rescore.gvcf; all others have none."""
+    rows = [{"sample": "NA12878", "ploidy": "1"}, {"sample": "other", "ploidy": "1"}]
+    second_unit(run, sample="other")
+    advised = {}
+    for rescore in ({}, {"gvcf": True}, {"pool_support": True}):
+        for ploidy in "12":
+            run.samples = [rows[0], {**rows[1], "ploidy": ploidy}]
+            run.config["rescore"] = rescore
+            run.write()
+            advised[*rescore, ploidy] = config.advice_lines(load(run))
+    said = {key: lines for key, lines in advised.items() if lines}
+    assert [*said] == [("1",)]
+    assert "the 2 haploid samples are called at once; rescore.gvcf: true" in said["1",][0]
+
+
 def test_without_a_run(run: Run) -> None:
     """`quire check` prints the messages of a run and writes nothing."""
 

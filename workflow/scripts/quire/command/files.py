@@ -53,4 +53,4 @@ def check(arguments: list[str]) -> None:
         run = config.load(read_config_file(path), SCHEMAS)
         check_before_jobs(run)
         counts = f"(samples: {len(run.samples)}, units: {len(run.units)})"
-        print(f"{path}: the configuration and its sheets are valid {counts}.")
+        print(f"{path}: the configuration and its sheets are valid {counts}.", *config.advice_lines(run), sep="\n")

@@ -101,6 +101,17 @@ def checked(
     return Configuration(settings, frame, _units_frame(units), metadata, remote)
 
 
+def advice_lines(run: Configuration) -> list[str]:
+    """Return one line for each setting that is valid and seldom meant, in the format of the summary of a run."""
+    rescore, haploid = run.settings["rescore"], int((run.samples["ploidy"] == 1).sum())
+    if haploid < 2 or rescore["gvcf"] or rescore["pool_support"]:
+        return []
+    return [
+        f"{'advice':<12}the {haploid} haploid samples are called at once; rescore.gvcf: true calls each alone, "
+        "which is faster, loses fewer variants of samples that differ much, and shows mixed samples"
+    ]
+
+
 def check_reference(settings: Mapping[str, Any], remote: Mapping[str, Remote]) -> None:
     """Check that the reference exists, looks like a FASTA, and suits the alignment format."""
     fasta = settings["reference"]["fasta"]
