@@ -18,7 +18,6 @@ MEASUREMENTS = (
     "alternate",
     "finishing",
     "calls",
-    "callers",
     "long_indels",
     "chromosome",
     "gvcf",
@@ -26,7 +25,6 @@ MEASUREMENTS = (
     "pairhmm_speed",
     "pairwise",
     "mems",
-    "exact_growth",
     "one_answer",
     "gpu_search",
     "gpu_index",
@@ -35,7 +33,6 @@ MEASUREMENTS = (
     "gpu_pairwise",
     "gpu_answer",
     "gpu_pairhmm",
-    "gpu_calling",
     "gpu_mems",
 )
 

@@ -20,7 +20,8 @@ from quire.errors import InputError
 from quire.rescore.card_service import HOST_THREADS, CardService
 
 log = logging.getLogger("quire.device.backend")
-# These decide when a card is used; measured with `python -m bench.gpu_calling`. No answer depends on them.
+# These decide when a card is used; docs/decisions/0027-card-process-of-calling.md has the measurements. No answer
+# depends on them.
 CELLS_PER_BYTE, CELLS_OF_DEPTH = 80.0, 0.012
 """Cells of PairHMM for each byte of compressed BAM: a constant, and a factor of the squared bytes per base, since
 errors of many reads become haplotypes."""
