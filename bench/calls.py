@@ -6,31 +6,23 @@ Quire maps and calls through its workflow; the peers call after bwa mem and samt
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import pysam
-from quire.reference.regions import read_regions
-from quire.report.known_variants import CallFilter, compare_files
+from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Comparison
 
+from bench.calling import MARGIN, PEERS_CALLS, SAMPLE, call_by_peers, comparer, letters_of, mapped_by_bwa
 from bench.common import (
     REPOSITORY,
     Inputs,
     Timing,
     arguments,
-    bwa_command,
     print_setting,
     print_table,
     python,
     run,
     write_measurement,
 )
-
-# Depth drops towards the ends of a simulated region.
-MARGIN = 1000
-PEERS_LOWEST_QUALITY = 20.0
-SAMPLE = "HG001"
 
 
 def write_run(folder: Path, fasta: Path, index: Path, mates: tuple[Path, Path], region_bed: Path) -> Path:
@@ -60,51 +52,6 @@ def run_quire(folder: Path, configuration: Path, threads: int) -> tuple[Path, Ti
     return folder / "results" / "rescore" / "all.vcf.gz", timing
 
 
-def run_peers(inputs: Inputs, fasta: Path, mates: tuple[Path, Path], region: str, threads: int) -> dict[str, tuple]:
-    """Map with bwa, mark duplicates and call with both peers; return the VCF and the time of calling of each."""
-    folder = inputs.work / "calls_peers"
-    folder.mkdir(exist_ok=True)
-    bam = folder / "bwa.bam"
-    run(bwa_command(inputs.bwa_index(fasta), mates, folder / "unsorted.bam", threads))
-    run(
-        f"samtools fixmate -m {folder}/unsorted.bam - | samtools sort - 2> {folder}/sort.log"
-        f" | samtools markdup - - | samtools addreplacerg -r ID:1 -r SM:{SAMPLE} -o {bam} - && samtools index {bam}"
-    )
-    commands = {
-        "freebayes": f"freebayes -f {fasta} -r {region} {bam} | bcftools view -Oz -o {{}}",
-        "bcftools": f"bcftools mpileup -r {region} -f {fasta} {bam} 2> {folder}/mpileup.log"
-        " | bcftools call -mv --ploidy 2 -Oz -o {}",
-    }
-    results = {}
-    for name, command in commands.items():
-        vcf = folder / f"{name}.vcf.gz"
-        timing = run(command.format(vcf))
-        run(f"bcftools index -f -t {vcf}")
-        results[name] = (vcf, timing)
-    return results
-
-
-def comparer(inputs: Inputs, fasta: Path, bed: Path) -> Callable[[Path, float], Comparison]:
-    """Return a function that compares the calls of a VCF from a QUAL on with the truth inside the BED."""
-    with pysam.FastaFile(str(fasta)) as stream:
-        lengths = dict(zip(stream.references, stream.lengths, strict=True))
-        letters = {name: stream.fetch(name).upper() for name in lengths}
-    regions = read_regions(bed, lengths)
-
-    def compare(vcf: Path, quality: float) -> Comparison:
-        return compare_files(
-            inputs.truth,
-            vcf,
-            SAMPLE,
-            regions,
-            lengths,
-            lambda contig, start, end: letters[contig][start:end],
-            CallFilter(quality, only_passing=False),
-        )
-
-    return compare
-
-
 def main() -> None:
     """Simulate, map, call with all three and compare."""
     parser = arguments(__doc__)
@@ -124,14 +71,17 @@ def main() -> None:
     folder = given.work / "calls_quire"
     shutil.rmtree(folder, ignore_errors=True)
     configuration = write_run(folder, fasta, given.work / "calls_index", mates, bed)
-    results = {"quire": (*run_quire(folder, configuration, given.threads), 0.0)}
-    for name, (vcf, timing) in run_peers(inputs, fasta, mates, given.region, given.threads).items():
-        results[name] = (vcf, timing, PEERS_LOWEST_QUALITY)
-    compare = comparer(inputs, fasta, inner)
-    slowest = results["freebayes"][1].seconds
-    rows = [
-        _row(name, compare(vcf, quality), timing, slowest) for name, (vcf, timing, quality) in results.items()
-    ]  # fmt: skip
+    results = {"quire": run_quire(folder, configuration, given.threads)}
+    peers = given.work / "calls_peers"
+    shutil.rmtree(peers, ignore_errors=True)
+    peers.mkdir()
+    bam = mapped_by_bwa(peers / "bwa.bam", inputs.bwa_index(fasta), mates, given.threads)
+    results |= call_by_peers(peers, fasta, bam, given.region)
+    compare = comparer(inputs.truth, letters_of(fasta), inner)
+    rows = []
+    for name, (vcf, timing) in results.items():
+        keep = ALL_RECORDS if name == "quire" else PEERS_CALLS
+        rows.append(_row(name, compare(vcf, keep), timing, results["freebayes"][1].seconds))
     header = ("caller", "SNV F1", "recall", "precision", "indel F1", "recall", "precision", "s", "time over freebayes")
     print_table(header, rows)
     write_measurement()

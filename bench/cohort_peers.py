@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.calling import GATK
 from bench.common import PEERS, output_of, run
-from bench.gvcf import GATK
 
 GLNEXUS = os.environ.get("GLNEXUS", "glnexus_cli")
 VERSIONS = {

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pysam
-from quire.reference.regions import read_regions
-from quire.report.known_variants import compare_files
 from quire.report.truth import TruthCounts, Variant, normalise
 
+from bench.calling import MARGIN, SAMPLE, call_by_quire, comparer, letters_of, marked
 from bench.common import (
     Inputs,
     add_figures,
@@ -29,11 +28,9 @@ from bench.common import (
     run,
     write_measurement,
 )
-from bench.long_indels import SAMPLE, call_by_quire
 from bench.simulate import INDEL_SHARE, LONGEST_INDEL, MEAN_INDEL, WHOLE_GENOME
 
 BAR = -0.001
-MARGIN = 1000  # bases at a contig's ends, where depth drops
 BASES = "ACGT"
 
 
@@ -131,19 +128,6 @@ def write_truth(
     pysam.tabix_index(str(path), preset="vcf", force=True)
 
 
-def marked(folder: Path, name: str, command: str) -> Path:
-    """Return the sorted and marked BAM of a mapper, made once; {} in its command is the output file."""
-    bam, unsorted = folder / f"{name}.bam", folder / f"{name}.unsorted.bam"
-    if not Path(f"{bam}.bai").exists():
-        run(command.replace("{}", str(unsorted)))
-        run(
-            f"samtools fixmate -m {unsorted} - | samtools sort - 2> {folder}/sort.log | samtools markdup - - "
-            f"| samtools addreplacerg -r ID:1 -r SM:{SAMPLE} -o {bam} - && samtools index {bam}"
-        )
-        unsorted.unlink()
-    return bam
-
-
 def main() -> None:
     """Make the sample, draw its reads, map them twice, call and compare."""
     parser = arguments(__doc__)
@@ -158,8 +142,7 @@ def main() -> None:
     print_setting(("bwa", "samtools", "mummer"))
     inputs = Inputs(given.data, given.work)
     fasta = inputs.genome(given.genome)
-    with pysam.FastaFile(str(fasta)) as stream:
-        letters = {name: stream.fetch(name).upper() for name in stream.references}
+    letters = letters_of(fasta)
     lengths = {name: len(bases) for name, bases in letters.items()}
     what = given.sample.name.split(".")[0] if given.sample else f"{given.divergence:g}"
     folder = given.work / f"diverged_{fasta.stem}_{what}_{given.seed}_{given.coverage:g}"
@@ -174,14 +157,11 @@ def main() -> None:
         "quire": quire_command(inputs.quire_index(fasta), mates, Path("{}"), given.threads),
         "bwa": bwa_command(inputs.bwa_index(fasta), mates, Path("{}"), given.threads),
     }
-    comparisons = {}
+    compare, comparisons = comparer(truth, letters, bed), {}
     for name, command in commands.items():
-        bam, vcf = marked(folder, name, command), folder / f"{name}.vcf.gz"
+        bam, vcf = marked(folder / f"{name}.bam", command), folder / f"{name}.vcf.gz"
         call_by_quire(vcf, packed, bam, interval, given.threads, long_indels=False)
-        comparisons[name] = compare_files(
-            truth, vcf, SAMPLE, read_regions(bed, lengths), lengths,
-            lambda contig, begin, end: letters[contig][begin:end],
-        ).counts  # fmt: skip
+        comparisons[name] = compare(vcf).counts
     _print(comparisons)
     write_measurement(f"{fasta.stem}, {what}" + (f", {given.call}" if given.call else ""))
 

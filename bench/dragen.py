@@ -7,12 +7,11 @@ step. GATK is needed (GATK_JARS, docs/benchmarks.md).
 
 from pathlib import Path
 
-from bench.callers import GATK
+from bench.calling import GATK, call_by_quire
 from bench.common import Inputs, add_figures, arguments, print_setting, print_table, run, write_measurement
 from bench.error_sets import MAKERS, CalledSet, require_tools
 from bench.errors import DRAGEN, row_of, settings_of
 from bench.gvcf import agreement, variants
-from bench.long_indels import call_by_quire
 
 PADDINGS = (75, 150)
 HEADER = ("set", "GATK's padding", "Quire", "GATK", "same alleles", "same GT", "same AD", "same GQ", "same PL")

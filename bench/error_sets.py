@@ -9,7 +9,7 @@ There is no set of yeast: its reads have no truth, and cover 0.8 of the genome.
 """
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,12 +18,12 @@ import numpy as np
 import pysam
 from quire import reference as reference_stage
 from quire.reference.regions import Regions, read_regions
-from quire.report.known_variants import PASSING_CALLS, CallFilter, compare_files
+from quire.report.known_variants import PASSING_CALLS, CallFilter
 from quire.report.truth import Comparison, Variant
 
-from bench.callers import MARGIN, mapped
-from bench.common import Inputs, bwa_command, python, quire_command, run
-from bench.diverged_calls import marked, of_strain, plant, write_truth
+from bench.calling import MARGIN, comparer, indexed, letters_of, mapped_by_bwa, marked
+from bench.common import Inputs, python, quire_command, run
+from bench.diverged_calls import of_strain, plant, write_truth
 from bench.simulate import WHOLE_GENOME
 
 CHR20_DEPTH = 84
@@ -77,25 +77,18 @@ class CalledSet:
         return folder
 
     @cached_property
-    def lengths(self) -> dict[str, int]:
-        """The contigs' lengths."""
-        with pysam.FastaFile(str(self.fasta)) as stream:
-            return dict(zip(stream.references, stream.lengths, strict=True))
-
-    @cached_property
-    def letters(self) -> str:
-        """The letters of the region's contig."""
-        with pysam.FastaFile(str(self.fasta)) as stream:
-            return str(stream.fetch(self.region[0]).upper())
+    def letters(self) -> dict[str, str]:
+        """The letters of each contig."""
+        return letters_of(self.fasta)
 
     def sequence(self, contig: str, start: int, end: int) -> str:
-        """Return letters of the region's contig."""
-        assert contig == self.region[0]
-        return self.letters[start:end]
+        """Return letters of a contig."""
+        return self.letters[contig][start:end]
 
     def confident_regions(self) -> Regions:
         """Return the regions of `confident`, if any."""
-        return read_regions(self.confident, self.lengths) if self.confident else {}
+        lengths = {name: len(bases) for name, bases in self.letters.items()}
+        return read_regions(self.confident, lengths) if self.confident else {}
 
 
 def compare_with_truth(one: CalledSet, vcf: Path, keep: CallFilter = PASSING_CALLS) -> Comparison:
@@ -104,25 +97,22 @@ def compare_with_truth(one: CalledSet, vcf: Path, keep: CallFilter = PASSING_CAL
     whole.write_text("\t".join(map(str, one.region)) + "\n")
     with pysam.VariantFile(str(vcf)) as stream:
         [sample] = stream.header.samples
-    regions = read_regions(whole, one.lengths)
-    return compare_files(one.truth, vcf, sample, regions, one.lengths, one.sequence, keep)
+    return comparer(one.truth, one.letters, whole, sample)(vcf, keep)
 
 
-def _prepared(fasta: Path) -> None:
-    """Make the indexes of a FASTA that samtools and GATK need."""
-    if not Path(f"{fasta}.fai").exists():
-        run(f"samtools faidx {fasta} && samtools dict -o {fasta.with_suffix('.dict')} {fasta}")
+def mapped_by_quire(folder: Path, inputs: Inputs, fasta: Path, mates: Sequence[Path], threads: int) -> Path:
+    """Return the marked BAM of Quire, made once."""
+    return marked(folder / "quire.bam", quire_command(inputs.quire_index(fasta), mates, Path("{}"), threads))
 
 
 def demo(inputs: Inputs, threads: int) -> CalledSet:
     """Return the demo's reads, mapped by both mappers."""
-    fasta = inputs.plain("demo", inputs.demo / "hg19.chr20.masked.fa.gz")
-    _prepared(fasta)
+    fasta = indexed(inputs.plain("demo", inputs.demo / "hg19.chr20.masked.fa.gz"))
     mates = [inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2)]
     folder = inputs.work / "errors_demo"
     folder.mkdir(exist_ok=True)
-    peers = marked(folder, "bwa", bwa_command(inputs.bwa_index(fasta), mates, Path("{}"), threads))
-    ours = marked(folder, "quire", quire_command(inputs.quire_index(fasta), mates, Path("{}"), threads))
+    peers = mapped_by_bwa(folder / "bwa.bam", inputs.bwa_index(fasta), mates, threads)
+    ours = mapped_by_quire(folder, inputs, fasta, mates, threads)
     truth, confident = inputs.demo / "giab_v3.3.2.vcf.gz", inputs.demo / "giab_confident_10kb.bed"
     region = ("chr20", 10_000_000, 10_100_000)
     return CalledSet("demo", True, "HG001", 2, fasta, peers, ours, truth, region, confident)
@@ -132,7 +122,7 @@ def chr20(inputs: Inputs, threads: int) -> CalledSet:
     """Return the CRAM's alignments."""
     source = inputs.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz"
     fasta = inputs.plain("human_20_21", source)
-    _prepared(fasta)
+    indexed(fasta)
     folder = inputs.work / "errors_chr20"
     folder.mkdir(exist_ok=True)
     bam, confident = folder / "chr20.bam", folder / "confident.bed"
@@ -170,7 +160,7 @@ def chr22(inputs: Inputs, threads: int) -> CalledSet:
         _only_chr22(source / "NA12878.chr22.bam", bam)
         vcf = source / "NA12878_GIAB.chr22.vcf.gz"
         run(f"bcftools view -r chr22:{CHR22_START + 1}-{CHR22_END} -Oz -o {truth} {vcf} && bcftools index -t {truth}")
-    _prepared(fasta)
+    indexed(fasta)
     region = ("chr22", CHR22_START + 500, CHR22_END - 500)
     return CalledSet("chr22", True, "NA12878", 2, fasta, bam, bam, truth, region, None)
 
@@ -197,11 +187,10 @@ def k12(inputs: Inputs, threads: int) -> CalledSet:
     """Return reads of DH1 at 15x on K-12, mapped by both mappers; 30x of them would take twice as long."""
     fasta = inputs.genome(inputs.data / "genomes" / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
     sample = inputs.genome(inputs.data / "genomes" / "ecoli_DH1.fa.gz")
-    _prepared(fasta)
+    indexed(fasta)
     folder = inputs.work / "errors_K12"
     folder.mkdir(exist_ok=True)
-    with pysam.FastaFile(str(fasta)) as stream:
-        letters = {name: stream.fetch(name).upper() for name in stream.references}
+    letters = letters_of(fasta)
     lengths = {name: len(bases) for name, bases in letters.items()}
     [(contig, length)] = lengths.items()
     truth, confident = folder / "truth.vcf.gz", folder / "confident.bed"
@@ -211,8 +200,8 @@ def k12(inputs: Inputs, threads: int) -> CalledSet:
         options = f"--seed 1 --quals {inputs.qualities} --coverage 15"
         run(python(f"bench.simulate {sample} none {WHOLE_GENOME} {folder / 'reads'} {options}"))
     _aligned(folder / "strain.1delta", contig, confident)
-    peers = marked(folder, "bwa", bwa_command(inputs.bwa_index(fasta), mates, Path("{}"), threads))
-    ours = marked(folder, "quire", quire_command(inputs.quire_index(fasta), mates, Path("{}"), threads))
+    peers = mapped_by_bwa(folder / "bwa.bam", inputs.bwa_index(fasta), mates, threads)
+    ours = mapped_by_quire(folder, inputs, fasta, mates, threads)
     return CalledSet("K-12", False, "HG001", 1, fasta, peers, ours, truth, (contig, MARGIN, length - MARGIN), confident)
 
 
@@ -228,10 +217,11 @@ def simulated(depth: int, first: int, bases: int, seed: int) -> Callable[[Inputs
     """Return a maker of a set of simulated reads with HG001's variants, mapped by bwa mem."""
 
     def make(inputs: Inputs, threads: int) -> CalledSet:
-        fasta = inputs.chromosome_20()
+        fasta = indexed(inputs.chromosome_20())
         region = f"20:{first + 1}-{first + bases}"
         mates = inputs.simulated(fasta, region, seed, f"--coverage {depth}")
-        bam = mapped(inputs, fasta, mates, threads)
+        bam = Path(str(mates[0]).removesuffix("_1.fq.gz") + ".bam")
+        mapped_by_bwa(bam, inputs.bwa_index(fasta), mates, threads)
         inner = ("20", first + MARGIN, first + bases - MARGIN)
         confident = bam.with_suffix(".inner.bed")
         confident.write_text("\t".join(map(str, inner)) + "\n")
@@ -243,15 +233,13 @@ def simulated(depth: int, first: int, bases: int, seed: int) -> Callable[[Inputs
 def duplications(inputs: Inputs, threads: int) -> CalledSet:
     """Return reads of chr20 and chr21 around their centromeres, where segmental duplications lie, mapped by Quire."""
     fasta = inputs.plain("human_20_21", inputs.data / "gatk_haplotypecaller" / "human_g1k_v37.20.21.fasta.gz")
-    _prepared(fasta)
+    indexed(fasta)
     folder = inputs.work / "errors_duplications"
     folder.mkdir(exist_ok=True)
     truth, confident = folder / "truth.vcf.gz", folder / "confident.bed"
     mates = folder / "reads_1.fq.gz", folder / "reads_2.fq.gz"
     if not mates[1].exists():
-        with pysam.FastaFile(str(fasta)) as stream:
-            letters = {name: stream.fetch(name).upper() for name in stream.references}
-        _write_planted(truth, letters, np.random.default_rng(7))
+        _write_planted(truth, letters_of(fasta), np.random.default_rng(7))
         parts = []
         for number, (contig, start, end) in enumerate(DUPLICATED):
             parts.append(folder / f"part{number}")
@@ -259,7 +247,7 @@ def duplications(inputs: Inputs, threads: int) -> CalledSet:
             run(python(f"bench.simulate {fasta} {truth} {contig}:{start + 1}-{end} {parts[-1]} {options}"))
         for mate, path in enumerate(mates, 1):
             run(f"cat {' '.join(f'{part}_{mate}.fq.gz' for part in parts)} > {path}")
-    bam = marked(folder, "quire", quire_command(inputs.quire_index(fasta), mates, Path("{}"), threads))
+    bam = mapped_by_quire(folder, inputs, fasta, mates, threads)
     contig, start, end = DUPLICATED[-1]
     region = contig, start + MARGIN, end - MARGIN
     confident.write_text("\t".join(map(str, region)) + "\n")

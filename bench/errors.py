@@ -37,22 +37,21 @@ from typing import Any, NamedTuple
 
 import pysam
 from quire.reference.regions import Regions, contains
-from quire.report.known_variants import ALL_RECORDS, PASSING_CALLS, CallFilter
+from quire.report.known_variants import ALL_RECORDS, PASSING_CALLS
 from quire.report.truth import CLUSTER_GAP, Comparison, Variant
 from quire.rescore.dragen.tables import DEFAULT, write_tables
 from quire.rescore.job import CallingJob, Output, open_job
 from quire.run.schema import SCHEMAS, complete_settings, read_schema
 
-from bench.callers import GATK
+from bench.calling import GATK, PEERS_CALLS, bcftools_command, call_by_quire
 from bench.common import REPOSITORY, Inputs, arguments, print_setting, run, write_measurement
 from bench.error_evidence import Evidence, Spellings, evidence, is_assembled, spellings
 from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tools
 from bench.errors_page import put_table
-from bench.long_indels import call_by_quire
 
 DRAGEN = "Quire, dragen"
 CALLERS = ("Quire", DRAGEN, "GATK", "bcftools")
-KEEP = dict.fromkeys(CALLERS, PASSING_CALLS) | {"bcftools": CallFilter(20.0, only_passing=False)}
+KEEP = dict.fromkeys(CALLERS, PASSING_CALLS) | {"bcftools": PEERS_CALLS}
 LISTED = REPOSITORY / "docs" / "benchmarks" / "errors.tsv"
 LONGEST_SHOWN = 20
 LEAST_READS, LEAST_HOLDING = 3, 2
@@ -130,11 +129,8 @@ def call_all(one: CalledSet, threads: int) -> dict[str, Path]:
             f"{GATK} HaplotypeCaller -R {fasta} -I {bam} -L {region} -ploidy {one.ploidy} -O {raw} 2> {folder}/gatk.log"
         )
     if not found["bcftools"].exists():
-        run(
-            f"bcftools mpileup -r {region} -f {fasta} {bam} 2> {folder}/mpileup.log"
-            f" | bcftools call -mv --ploidy {one.ploidy} -Oz -o {found['bcftools']}"
-            f" && bcftools index -f -t {found['bcftools']}"
-        )
+        run(bcftools_command(fasta, bam, region, one.ploidy).replace("{}", str(found["bcftools"])))
+        run(f"bcftools index -f -t {found['bcftools']}")
     run(filter_command(raw, found["GATK"], GATK_LIMITS))
     return found
 

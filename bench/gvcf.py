@@ -7,7 +7,6 @@ gVCF is joined under many names, to measure time and memory by number of samples
 """
 
 import json
-import os
 import sys
 from bisect import bisect_right
 from pathlib import Path
@@ -17,6 +16,7 @@ import pysam
 from quire import reference
 from quire.rescore.parameters import BANDS
 
+from bench.calling import GATK
 from bench.common import (
     Timing,
     add_figures,
@@ -31,8 +31,6 @@ from bench.fields import print_fields
 
 CONTIG, START, END = "20", 9_999_999, 10_100_000
 SAMPLE = "NA12878"
-# GATK's jars are in one folder, named by the environment variable GATK_JARS.
-GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
 VARIANT = -1
 COHORTS = (1, 10, 100, 400)
 

@@ -10,8 +10,7 @@ from the same BAM. Calls and truth are compared as genotypes of left-aligned all
 
 import json
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,15 @@ from typing import Any
 import numpy as np
 import pysam
 from quire import reference
-from quire.reference.regions import read_regions
-from quire.report.known_variants import CallFilter, compare_files
+from quire.report.known_variants import PASSING_CALLS, CallFilter
 from quire.report.truth import Comparison, Variant, normalise
 
+from bench.calling import GATK, MARGIN, SAMPLE, call_by_peers, call_by_quire, comparer, letters_of, marked
 from bench.common import (
     Inputs,
     Timing,
     add_figures,
     arguments,
-    calling_settings,
     print_setting,
     print_table,
     python,
@@ -37,16 +35,12 @@ from bench.common import (
     write_measurement,
 )
 
-GATK = f"java -Xmx3g -cp '{os.environ.get('GATK_JARS', 'gatk/lib')}/*' org.broadinstitute.hellbender.Main"
-SAMPLE = "HG001"
 CLASSES = ((100, 200), (200, 500))  # lengths, half-open
 BARS = {("deletion", 100): 63, ("deletion", 200): 56, ("insertion", 100): 50, ("insertion", 200): 35}
 APART = 2000
-MARGIN = 1000  # bases at the region's ends, where depth drops
 NEAR = 50  # bases around a planted indel in which calls are not counted as false
 CLOSEST = 10  # real variants within this distance of a planted one are left out
 LONG = 50  # bases from which on a false indel is listed as long
-PEERS_LOWEST_QUALITY = 20.0
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
@@ -146,58 +140,11 @@ def write_truth(path: Path, real: Path, contig: str, planted: Sequence[Planted],
 
 def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str, given: Any) -> Path:
     """Return the BAM of simulated reads, mapped by Quire, duplicates marked."""
-    bam = folder / "quire.bam"
-    if bam.exists():
-        return bam
-    what = f"{fasta} {folder}/truth.vcf.gz {region} {folder}/reads --seed {given.seed} --quals {inputs.qualities}"
-    run(python(f"bench.simulate {what} --coverage {given.coverage}"))
     mates = Path(f"{folder}/reads_1.fq.gz"), Path(f"{folder}/reads_2.fq.gz")
-    unsorted, temporary = folder / "unsorted.bam", folder / "marked.bam"
-    run(quire_command(index, mates, unsorted, given.threads))
-    run(
-        f"samtools fixmate -m {unsorted} - | samtools sort - 2> {folder}/sort.log | samtools markdup - - "
-        f"| samtools addreplacerg -r ID:1 -r SM:{SAMPLE} -o {temporary} - && samtools index {temporary}"
-    )
-    unsorted.unlink()
-    Path(f"{temporary}.bai").rename(f"{bam}.bai")
-    temporary.rename(bam)
-    return bam
-
-
-def call_by_quire(
-    output: Path, packed: Path, bam: Path, intervals: Sequence[tuple[str, int, int]], threads: int,
-    row: Mapping[str, Any] | None = None, /, **settings: Any,
-) -> Timing:  # fmt: skip
-    """Call in a separate process; `row` holds what differs in the sample's row."""
-    row = {"sample": SAMPLE, "ploidy": 2, "bam": str(bam)} | dict(row or {})
-    code = "from quire.rescore.caller import call_interval as call; "
-    code += "from quire.rescore.job import CallingRequest, Output; "
-    code += f"call(CallingRequest(Output.VARIANTS, {str(packed)!r}, [{row!r}], {list(intervals)!r}, "
-    code += f"{str(output)!r}, {calling_settings(**settings)!r}, {str(output) + '.json'!r}, threads={threads}))"
-    timing = run(f'{sys.executable} -c "{code}"')
-    pysam.tabix_index(str(output), preset="vcf", force=True)
-    return timing
-
-
-def call_by_peers(folder: Path, fasta: Path, bam: Path, region: str, gatk: str) -> dict[str, tuple[Path, Timing]]:
-    """Call by the peers; return each one's VCF and timing."""
-    commands = {
-        "freebayes": f"freebayes -f {fasta} -r {region} {bam} | bcftools view -Oz -o {{}}",
-        "bcftools": f"bcftools mpileup -r {region} -f {fasta} {bam} 2> {folder}/mpileup.log"
-        " | bcftools call -mv --ploidy 2 -Oz -o {}",
-    }
-    if gatk:
-        dictionary = fasta.with_suffix(".dict")
-        if not dictionary.exists():
-            run(f"samtools dict {fasta} -o {dictionary}")
-        commands["GATK"] = f"{gatk} HaplotypeCaller -R {fasta} -I {bam} -L {region} -O {{}} > {folder}/gatk.log 2>&1"
-    results = {}
-    for name, command in commands.items():
-        vcf = folder / f"{name}.vcf.gz"
-        timing = run(command.format(vcf))
-        run(f"bcftools index -f -t {vcf}")
-        results[name] = vcf, timing
-    return results
+    if not mates[1].exists():
+        what = f"{fasta} {folder}/truth.vcf.gz {region} {folder}/reads --seed {given.seed} --quals {inputs.qualities}"
+        run(python(f"bench.simulate {what} --coverage {given.coverage}"))
+    return marked(folder / "quire.bam", quire_command(index, mates, Path("{}"), given.threads))
 
 
 def found_row(name: str, planted: Sequence[Planted], comparison: Comparison, timing: Timing) -> list[Any]:
@@ -250,8 +197,7 @@ def main() -> None:
     fasta = inputs.chromosome_20()
     contig, span = given.region.split(":")
     start, end = int(span.split("-")[0]) - 1, int(span.split("-")[1])
-    with pysam.FastaFile(str(fasta)) as stream:
-        letters = stream.fetch(contig).upper()
+    letters = letters_of(fasta)[contig]
     folder = given.work / f"long_indels_{given.seed}_{given.coverage:g}"
     folder.mkdir(exist_ok=True)
     planted = plant(letters, contig, (start, end), given.each, given.seed)
@@ -267,14 +213,9 @@ def main() -> None:
         results |= call_by_peers(folder, fasta, bam, given.region, given.gatk)
     bed = folder / "inner.bed"
     bed.write_text(f"{contig}\t{start + MARGIN}\t{end - MARGIN}\n")
-    lengths = {contig: len(letters)}
-    rows = []
+    compare, rows = comparer(folder / "truth.vcf.gz", {contig: letters}, bed), []
     for name, (vcf, timing) in results.items():
-        lowest = PEERS_LOWEST_QUALITY if name in ("freebayes", "bcftools") else 0.0
-        comparison = compare_files(
-            folder / "truth.vcf.gz", vcf, SAMPLE, read_regions(bed, lengths), lengths,
-            lambda _, begin, stop: letters[begin:stop], CallFilter(lowest),
-        )  # fmt: skip
+        comparison = compare(vcf, CallFilter(20.0) if name in ("freebayes", "bcftools") else PASSING_CALLS)
         rows.append(found_row(name, planted, comparison, timing))
         if given.list and name == "Quire":
             print_list(planted, comparison)

@@ -20,7 +20,8 @@ from quire.rescore.caller import call_interval
 from quire.rescore.job import CallingRequest, Output
 from quire.run.schema import default_settings
 
-from bench.common import Inputs, add_figures, arguments, bwa_command, print_setting, print_table, run, write_measurement
+from bench.calling import bcftools_command, mapped_by_bwa
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, run, write_measurement
 from bench.simulate import Simulator, haplotype, quality_strings
 
 CONTIG, BASES, MARGIN = "20", 300_000, 1000  # bases of a set's region, and those left out at its ends
@@ -70,12 +71,7 @@ def make_samples(inputs: Inputs, genotypes: Path, first: int, start: int, count:
         mates = folder / "1.fq", folder / "2.fq"
         for path, text in zip(mates, source.draw(0, int(depth * BASES / (2 * READ))), strict=True):
             path.write_bytes(text)
-        run(bwa_command(inputs.bwa_index(fasta), mates, bam.with_suffix(".unsorted"), 1))
-        run(
-            f"samtools fixmate -m {bam.with_suffix('.unsorted')} - | samtools sort - 2> {bam}.log"
-            f" | samtools markdup - - | samtools addreplacerg -r ID:{name} -r SM:{name} -o {bam} -"
-            f" && samtools index {bam}"
-        )
+        mapped_by_bwa(bam, inputs.bwa_index(fasta), mates, 1, sample=name, group=name)
     return Samples(start, folder, bams)
 
 
@@ -119,10 +115,8 @@ def call(samples: Samples, names: Sequence[str], support: int) -> dict[str, Path
     )
     call_interval(request)
     bams = " ".join(str(samples.bams[name]) for name in names)
-    run(
-        f"bcftools mpileup -q 20 -f {samples.folder}/region.fa {bams} 2> {samples.folder}/mpileup.log"
-        f" | bcftools call -mv --ploidy 2 -Oz -o {paths['bcftools']}"
-    )
+    command = bcftools_command(samples.folder / "region.fa", bams, options="-q 20")
+    run(command.replace("{}", str(paths["bcftools"])))
     return paths
 
 

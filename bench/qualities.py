@@ -6,7 +6,7 @@ probability that the genotype is wrong: among records of QUAL 30 or more that ar
 genotype than the truth is an error. Outside the confident regions a record that is not in the truth is left out, but on
 real reads it is an error if bcftools, whose model is another, does not make the call (docs/errors.md).
 
-A monotone function from QUAL to errors is fitted on the sets of `bench.filters.FITTED`; its mean log loss on the others
+A monotone function from QUAL to errors is fitted on the sets of FITTED; its mean log loss on the others
 is compared with that of QUAL itself. docs/images/qualities.svg is drawn from the counts.
 """
 
@@ -23,13 +23,13 @@ from quire.report.drawing import FIRST, SECOND, THIRD, Drawing, Scale
 from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Variant, normalise
 
+from bench.calling import call_by_quire
 from bench.common import REPOSITORY, Inputs, add_figures, arguments, print_setting, write_measurement
 from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tools
 from bench.errors import KEEP, call_all, row_of
 from bench.errors_page import put_table
-from bench.filters import FITTED
-from bench.long_indels import call_by_quire
 
+FITTED = ("chr20", "chr20 15x", "simulated 30x")
 LOWEST = (0, 5, 10, 15, 20, 30, 40, 60, 99)
 """Lower ends of the bins of QUAL and GQ."""
 HIGHEST = 60.0

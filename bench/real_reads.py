@@ -5,41 +5,29 @@ way round; duplicate flags as samtools markdup's on 99.9 %; in the confident 10 
 over 100 kb at least the F1 of the better peer.
 """
 
+import shutil
 from pathlib import Path
 
-import pysam
-from quire.reference.regions import Regions, read_regions
-from quire.report.known_variants import CallFilter, compare_files
+from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Comparison
 
-from bench.common import Inputs, add_figures, arguments, bwa_command, print_setting, print_table, run, write_measurement
+from bench.calling import PEERS_CALLS, call_by_peers, comparer, letters_of, mapped_by_bwa
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, run, write_measurement
 from bench.concordance import compare, primary_records, print_agreement
 
 REGION = ("chr20", 10_000_000, 10_100_000)
 SAMPLE = "NA12878"
-LOWEST_QUALITY = 20.0
 
 
 def peers(inputs: Inputs, fasta: Path, threads: int) -> dict[str, Path]:
     """Make the files of the peers: bwa's marked BAM, and calls of freebayes and bcftools that do not use Quire."""
     folder = inputs.work / "real_reads"
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     mates = [inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2)]
-    bam = folder / "bwa.bam"
-    run(bwa_command(inputs.bwa_index(fasta), mates, folder / "unsorted.bam", threads))
-    run(
-        f"samtools fixmate -m {folder}/unsorted.bam - | samtools sort - 2> {folder}/sort.log"
-        f" | samtools markdup - - | samtools addreplacerg -r ID:1 -r SM:{SAMPLE} -o {bam} - && samtools index {bam}"
-    )
-    region = f"{REGION[0]}:{REGION[1] + 1}-{REGION[2]}"
-    files = {"bwa": bam, "freebayes": folder / "freebayes.vcf.gz", "bcftools": folder / "bcftools.vcf.gz"}
-    run(f"freebayes -f {fasta} -r {region} {bam} | bcftools view -Oz -o {files['freebayes']}")
-    run(
-        f"bcftools mpileup -r {region} -f {fasta} {bam} 2> {folder}/mpileup.log"
-        f" | bcftools call -mv --ploidy 2 -Oz -o {files['bcftools']}"
-    )
-    run(f"bcftools index -f -t {files['freebayes']} && bcftools index -f -t {files['bcftools']}")
-    return files
+    bam = mapped_by_bwa(folder / "bwa.bam", inputs.bwa_index(fasta), mates, threads, sample=SAMPLE)
+    calls = call_by_peers(folder, fasta, bam, f"{REGION[0]}:{REGION[1] + 1}-{REGION[2]}")
+    return {"bwa": bam} | {name: vcf for name, (vcf, _) in calls.items()}
 
 
 def marked_again(inputs: Inputs, bam: Path) -> Path:
@@ -69,31 +57,16 @@ def main() -> None:
     print(f"duplicate flags as samtools markdup's on our alignments: {100 * again.duplicates:.3f} % of reads\n")
     add_figures({"duplicate flags as samtools markdup's on our alignments": round(100 * again.duplicates, 3)})
 
-    with pysam.FastaFile(str(fasta)) as stream:
-        letters = {REGION[0]: stream.fetch(REGION[0]).upper()}
-    lengths = {REGION[0]: len(letters[REGION[0]])}
+    letters = letters_of(fasta)
     whole_bed = given.work / "real_reads" / "whole.bed"
     whole_bed.write_text("\t".join(map(str, REGION)) + "\n")
-    calls = {"quire": (given.demo / "rescore" / "all.vcf.gz", 0.0)}
-    calls |= {name: (files[name], LOWEST_QUALITY) for name in ("freebayes", "bcftools")}
-
-    def compared(vcf: Path, quality: float, regions: Regions) -> Comparison:
-        truth = inputs.demo / "giab_v3.3.2.vcf.gz"
-        return compare_files(
-            truth,
-            vcf,
-            SAMPLE,
-            regions,
-            lengths,
-            lambda contig, start, end: letters[contig][start:end],
-            CallFilter(quality, only_passing=False),
-        )
-
+    calls = {"quire": (given.demo / "rescore" / "all.vcf.gz", ALL_RECORDS)}
+    calls |= {name: (files[name], PEERS_CALLS) for name in ("freebayes", "bcftools")}
     header = ("caller", "SNV F1", "missed", "false", "indel F1", "missed", "false")
     for title, bed in (("100 kb", whole_bed), ("confident 10 kb", inputs.demo / "giab_confident_10kb.bed")):
         print(f"## calls in the {title} against GIAB")
-        regions = read_regions(bed, lengths)
-        found = {name: compared(*vcf, regions) for name, vcf in calls.items()}
+        compared = comparer(inputs.demo / "giab_v3.3.2.vcf.gz", letters, bed, SAMPLE)
+        found = {name: compared(*vcf) for name, vcf in calls.items()}
         print_table(header, [_row(name, comparison) for name, comparison in found.items()], title)
         for kind in ("snv", "indel"):
             ours, *theirs = (comparison.counts[kind].f1 for comparison in found.values())

@@ -9,6 +9,7 @@ from bench.__main__ import MEASUREMENTS
 
 SHARED = {
     "arena_page",
+    "calling",
     "cards",
     "cohort_compare",
     "cohort_haplotypes",
