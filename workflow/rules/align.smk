@@ -21,6 +21,7 @@ rule map_unit:
         LOGS / "map_unit/{sample}.{unit}.log",
     benchmark:
         BENCHMARKS / "map_unit/{sample}.{unit}.tsv"
+    priority: share_of_records
     conda:
         environment("align")
     threads: mapping_threads
@@ -59,6 +60,7 @@ rule finish_sample:
         BENCHMARKS / "finish_sample/{sample}.tsv"
     wildcard_constraints:
         sample=names_of(sample for sample in SAMPLES if sample not in earlier_endings()),
+    priority: share_of_records
     conda:
         "../../envs/align.yaml"
     threads: threads_of_sample(200)

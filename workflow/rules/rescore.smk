@@ -109,6 +109,7 @@ if GVCF:
             LOGS / "rescore_sample/{sample}.log",
         benchmark:
             BENCHMARKS / "rescore_sample/{sample}.tsv"
+        priority: share_of_records
         conda:
             environment("rescore")
         threads: threads_of_sample(75)

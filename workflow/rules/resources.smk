@@ -69,6 +69,19 @@ def threads_of_sample(megabytes, most=16):
     return threads
 
 
+def share_of_records(wildcards):
+    """Return the priority of a job on a unit or sample: its share of all records, below the priority of other rules.
+
+    Snakemake would rather fill the cores with small jobs, and the largest sample would be the last to start.
+    """
+    own = [wildcards.unit] if "unit" in wildcards.keys() else libraries(wildcards.sample)
+    try:
+        every = sum(mapping_disk(None, SimpleNamespace(**row)) for row in UNITS.values())
+        return sum(mapping_disk(None, SimpleNamespace(**UNITS[wildcards.sample, unit])) for unit in own) / (every + 1)
+    except FileNotFoundError:  # of a file that is fetched; Snakemake asks again after it
+        return 0
+
+
 def size(path):
     """Return the megabytes of a file, or of the files in a folder.
 
