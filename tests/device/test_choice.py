@@ -13,6 +13,7 @@ from quire.errors import InputError
 
 from tests.support.fake_probe import Machine, card
 
+LIBRARY = Path(__file__).resolve().parents[2] / "workflow/scripts"
 NO_CUPY = ModuleNotFoundError("No module named 'cupy'", name="cupy")
 NO_PART = ModuleNotFoundError("No module named 'cuda'", name="cuda")
 NO_DEVICE = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
@@ -106,6 +107,17 @@ def test_what_is_in_the_way_is_said(name: str) -> None:
     assert message.startswith(f"device.backend is gpu, but {sentence} Remedy: ")
     assert remedy in message.split("Remedy: ")[1]
     assert "\n" not in message
+
+
+def test_without_a_driver_cupy_is_not_imported() -> None:
+    """The driver's library is looked for first, since CuPy takes long to load."""
+    code = (
+        "import sys; from quire.device import choice, driver_card; driver_card.LIBRARY = 'libabsent.so'; "
+        "print(choice.resolve('auto')[0].reason, 'cupy' in sys.modules)"
+    )
+    variables = {"PYTHONPATH": str(LIBRARY)}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "there is no NVIDIA driver. False\n"
 
 
 def test_a_machine_without_a_card_needs_no_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,9 +248,8 @@ def test_imports_are_light() -> None:
         "import sys; import quire.device.backend, quire.device.choice; "
         "sys.exit(', '.join({'cupy', 'cupy_backends', 'numba', 'pysam', 'pandas'} & set(sys.modules)) or None)"
     )
-    library = Path(__file__).resolve().parents[2] / "workflow/scripts"
     result = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": str(library)}, capture_output=True, text=True
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(LIBRARY)}, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from quire.device.backend import ASKED_FOR, Backend
 from quire.device.card import Card
-from quire.device.driver_card import ask_driver
+from quire.device.driver_card import ask_driver, has_driver
 from quire.device.lease import AllHeld, VisibleCard, lease
 from quire.errors import InputError
 
@@ -28,6 +28,7 @@ OLDEST_CAPABILITY = {12: (7, 0), 13: (7, 5)}
 OLDEST_DRIVER = {12: 525, 13: 580}
 INSTALL = "install requirements-gpu.txt"
 INSTALL_CUDA12 = "install requirements-gpu-cuda12.txt instead of requirements-gpu.txt"
+NO_DRIVER = "there is no NVIDIA driver.", f"install the driver, version {OLDEST_DRIVER[13]} or newer"
 NO_DEVICE = "cudaErrorNoDevice"
 ALL_HELD = "other jobs hold all cards."
 BYTES_OF_CUDA = 1 << 30  # that CUDA takes of a card for each process; half of that on an H200
@@ -44,7 +45,13 @@ class Unusable(Exception):
 
 
 def _load_probe() -> Any:
-    """Return `quire.device.probe`; tests have objects with the same functions."""
+    """Return `quire.device.probe`; tests have objects with the same functions.
+
+    Raises:
+        Unusable: the driver's library is missing. CuPy would take 0.15 s to find that out.
+    """
+    if not has_driver():
+        raise Unusable(*NO_DRIVER)
     from quire.device import probe
 
     return probe
@@ -54,6 +61,8 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
     """Return the visible cards that can run kernels; raise Unusable, with the first obstacle, if there are none."""
     try:
         probe = load_probe()
+    except Unusable:
+        raise
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("cupy", "cupy_backends"):
             obstacle = "CuPy is not installed." if ask_driver()[1] else "the machine shows no NVIDIA card."
@@ -66,7 +75,7 @@ def usable_cards(load_probe: Callable[[], Any] = _load_probe) -> list[VisibleCar
     except RuntimeError as error:
         raise Unusable(f"the NVIDIA driver reports an error ({_line(error)}).", "try nvidia-smi, and restart") from None
     if driver == 0:
-        raise Unusable("there is no NVIDIA driver.", f"install the driver, version {OLDEST_DRIVER[13]} or newer")
+        raise Unusable(*NO_DRIVER)
     if driver // 1000 < runtime:
         raise Unusable(
             f"the NVIDIA driver is too old: it supports CUDA {driver // 1000}.{driver % 1000 // 10}; the installed "

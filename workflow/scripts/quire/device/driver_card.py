@@ -6,6 +6,7 @@
 import ctypes
 
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76  # values of the driver's enumeration CUdevice_attribute
+LIBRARY = "libcuda.so.1"
 NEWER, OLDER = "requirements-gpu.txt", "requirements-gpu-cuda12.txt"
 # For CUDA 13 and CUDA 12: the driver's version, and the oldest compute capability as 10 major + minor.
 CHOICES = ((NEWER, 13000, 75), (OLDER, 12000, 70))
@@ -19,7 +20,16 @@ def requirements_for(driver: int, capabilities: list[int]) -> str | None:
     return None
 
 
-def ask_driver(library: str = "libcuda.so.1") -> tuple[int, list[int]]:
+def has_driver() -> bool:
+    """Return True if the driver's library can be loaded."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        return False
+    return True
+
+
+def ask_driver(library: str = LIBRARY) -> tuple[int, list[int]]:
     """Return the driver's CUDA version and each visible card's capability (10 major + minor); (0, []) without cards."""
     try:
         cuda = ctypes.CDLL(library)
