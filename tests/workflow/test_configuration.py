@@ -646,6 +646,7 @@ SHEETS = {
     "comments": lambda text: "# who: me\n\n" + text.replace("\n", "\n#NA1\tgone\n", 1) + "  \n# the end\n",
     "a header as in PED files": lambda text: "#" + text,
     "byte order mark": lambda text: "\ufeff" + text,
+    "quotes of R and of spreadsheets": lambda text: re.sub(r"[^\t\n]+", r'"\g<0>"', text),
 }
 
 
@@ -815,6 +816,19 @@ def test_csv_is_read_like_tabs(run: Run) -> None:
     assert loaded.metadata["units"][0] == {
         "sample": "NA12878", "unit": "1", "patient": "p", "sex": "", "status": "1", "lane": "2",
     }  # fmt: skip
+
+
+def test_quotes_between_tabs(run: Run) -> None:
+    """A field in quotes, as Excel writes one with a comma, is read without them; other quotes belong to names."""
+    second_unit(run)
+    for name in ('a "b".fq.gz', '"c" d.fq.gz'):
+        shutil.copyfile(run.folder / "other_R1.fastq.gz", run.folder / name)
+    rows = (
+        b'NA12878\t1\t"NA12878_R1.fastq.gz,other_R1.fastq.gz"\nNA12878\t2\t"a ""b"".fq.gz"\nNA12878\t3\t"c" d.fq.gz\n'
+    )
+    replace(run, "units.tsv", b"sample\tunit\tfq1\n" + rows)
+    expected = [["NA12878_R1.fastq.gz", "other_R1.fastq.gz"], ['a "b".fq.gz'], ['"c" d.fq.gz']]
+    assert load(run).units["fq1"].tolist() == expected
 
 
 @pytest.mark.parametrize("other", ["NA12878.lane_1", "NA12878.target"])

@@ -33,6 +33,7 @@ _SAREK = {column: column for column in ("patient", "sex", "status", "sample", "b
 _FASTQ_LIST = {
     "sample": "RGSM", "unit": "RGID", "library": "RGLB", "platform": "RGPL", "fq1": "Read1File", "fq2": "Read2File",
 }  # fmt: skip
+_QUOTED = re.compile('"(?:[^"]|"")*"')
 _NOT_USED = {"Lane", "RGCN", "RGDS", "RGDT", "RGPI", "RGPU", "bai", "crai"}
 
 
@@ -231,12 +232,18 @@ def _read_table(path: str, required: list[str]) -> list[tuple[int, list[str]]]:
 
 
 def _fields(line: str, is_csv: bool, place: str) -> list[str]:
-    """Return the stripped fields of a line; spreadsheets end it with the separators of deleted columns."""
+    """Return the stripped fields of a line; spreadsheets end it with the separators of deleted columns.
+
+    R and spreadsheets quote fields of tab-separated text too, Excel those with commas or quotes. Other quotes between
+    tabs are letters of a name.
+    """
     try:
         fields = next(csv.reader([line], skipinitialspace=True, strict=True), []) if is_csv else line.split("\t")
     except csv.Error as error:
         raise InputError(f"{place}: the row is not CSV ({error}); check its quotes.") from None
     fields = [field.strip() for field in fields]
+    if not is_csv:
+        fields = [field[1:-1].replace('""', '"').strip() if _QUOTED.fullmatch(field) else field for field in fields]
     while fields and not fields[-1]:
         fields.pop()
     return fields
