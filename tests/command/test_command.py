@@ -1,5 +1,6 @@
 """The command `quire`: its subcommands, the arguments of Snakemake, help, completion and exit status."""
 
+import getpass
 import os
 import signal
 import subprocess
@@ -8,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from quire import command
-from quire.command import COMMANDS, function_of
-from quire.command.workflow import with_targets_last
+from quire.command import COMMANDS, files, function_of
+from quire.command.workflow import name_user, with_targets_last
 from quire.run.job import STOPPED
 from quire.version import VERSION
 from snakemake import cli
@@ -38,6 +39,35 @@ def test_the_command_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert capsys.readouterr().out == f"quire {VERSION}\n"
     assert said(monkeypatch, "mapp") == 2
     assert capsys.readouterr().err == "quire: error: 'mapp' is no subcommand; quire --help lists them.\n"
+
+
+def test_init_with_an_installation_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Folders of the template can be written, whatever the permissions of the installation."""
+    installation = tmp_path / "quire"
+    (installation / "config/ploidy").mkdir(parents=True)
+    for name in ("config.yaml", "ploidy/a.bed"):
+        (installation / "config" / name).write_text("a")
+    for folder in ("config/ploidy", "config"):
+        (installation / folder).chmod(0o555)
+    monkeypatch.setattr(files, "ROOT", installation)
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    assert said(monkeypatch, "init") == 0
+    assert capsys.readouterr().out == "copied config\n"
+    assert Path("config/ploidy/a.bed").read_text() == "a"
+    assert all(folder.stat().st_mode & 0o200 for folder in (Path("config"), Path("config/ploidy")))
+
+
+def test_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user whom the system does not know has a name and a home, which Snakemake asks for."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2_000_000_123)
+    name_user()
+    assert getpass.getuser() == "2000000123"
+    assert Path("~").expanduser() != Path("~")
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "report"])

@@ -33,7 +33,7 @@ def init(arguments: list[str]) -> None:
             if Path(name).exists():
                 raise InputError(f"{name}: exists in this folder; start in an empty one, or go on with what is here.")
         for name in names:
-            shutil.copytree(ROOT / name, name, copy_function=shutil.copyfile)
+            _copy_folder(ROOT / name, Path(name))
         print(f"copied {' and '.join(names)}")
 
 
@@ -54,3 +54,13 @@ def check(arguments: list[str]) -> None:
         check_before_jobs(run)
         counts = f"(samples: {len(run.samples)}, units: {len(run.units)})"
         print(f"{path}: the configuration and its sheets are valid {counts}.", *config.advice_lines(run), sep="\n")
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder without its permissions: an installation may be read-only."""
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_dir():
+            _copy_folder(path, target / path.name)
+        else:
+            shutil.copyfile(path, target / path.name)

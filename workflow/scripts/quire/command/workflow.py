@@ -1,6 +1,7 @@
 """`quire run` and `quire report`: Snakemake with Quire's Snakefile."""
 
 import os
+import pwd
 import re
 import shlex
 import signal
@@ -26,6 +27,7 @@ def run(arguments: list[str]) -> NoReturn:
     if arguments in (["--help"], ["-h"]):
         print(text_of("run.txt"), end="")
         sys.exit()
+    name_user()
     with loading():
         from snakemake import cli
     parser = cli.get_argument_parser()
@@ -70,6 +72,15 @@ def run(arguments: list[str]) -> NoReturn:
         if isinstance(ended.code, str):
             print(ended.code, file=sys.stderr)
     sys.exit(STATUS if interrupted else 0)
+
+
+def name_user() -> None:
+    """Name a user whom the system does not know, as in a container with `--user`: Snakemake needs a name and a home."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        os.environ.setdefault("LOGNAME", str(os.getuid()))
+        os.environ.setdefault("HOME", "/nonexistent")  # the folder of caches is then the working directory's
 
 
 def report(arguments: list[str]) -> NoReturn:

@@ -40,7 +40,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
         where = "check the path" if path.is_absolute() else f"relative to {os.getcwd()}"
         raise InputError(
             f"{path}: the configuration does not exist ({where}); name yours with --configfile, or copy "
-            "Quire's folder config/ here and edit it."
+            "Quire's folder config/ here (quire init) and edit it."
         ) from None
     except OSError as error:
         raise InputError(f"{path}: the configuration cannot be read ({error.strerror}).") from None
