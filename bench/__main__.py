@@ -19,7 +19,6 @@ MEASUREMENTS = (
     "finishing",
     "calls",
     "long_indels",
-    "chromosome",
     "gvcf",
     "ploidy_regions",
     "pairhmm_speed",

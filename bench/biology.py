@@ -2,22 +2,14 @@
 
 Each case makes its genome and reads from a seed and runs the workflow on them, FASTQ to report, with kernels that are
 compiled already. It prints one line of JSON: seconds, processor seconds, the largest memory of a job of each rule with
-what the rule asks for (both MiB), what came out, and the error's sentence if the run was refused. `--scale 2` doubles
+what the rule asks for (both MB), what came out, and the error's sentence if the run was refused. `--scale 2` doubles
 the input: time that more than doubles is not linear.
 
-Memory is the proportional set size of a job's processes together, looked at five times a second, or the kernel's
-high-water mark of its largest process if that is more. `asks` is for the threads of this run and no card.
+`bench.watching` tells how memory is measured. `asks` is for the threads of this run and no card.
 """
 
-import ast
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,16 +18,15 @@ from typing import Any
 import numpy as np
 import pysam
 
-from bench.common import REPOSITORY, add_figures, arguments, environment, print_setting, write_measurement
+from bench.common import add_figures, arguments, print_setting, run, write_measurement
+from bench.watching import watched
+from bench.workflow import SNAKEMAKE
 
 BASES = np.frombuffer(b"ACGT", np.uint8)
 COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
 LENGTH = 150
 INSERT, DEVIATION = 350, 40
 QUALITY = "I"
-LOOKS_A_SECOND = 5
-SCRIPT = re.compile(r"/scripts/tmp[^/]*\.(\w+)\.py")
-MIB = 1 << 20
 HEADER = ("input", "s", "processor s", "tightest job", "its memory", "what came out")
 
 Texts = tuple[str, ...]
@@ -322,84 +313,6 @@ def write(case: Case, folder: Path) -> Path:
     return path
 
 
-class Memory(threading.Thread):
-    """Peak memory of a run's jobs by rule, in bytes; `snakemake` is Snakemake itself."""
-
-    def __init__(self, process: int) -> None:
-        super().__init__(daemon=True)
-        self.process = process
-        self.peaks: dict[str, int] = {}
-        self.own_seconds = 0.0  # processor time of Snakemake itself
-        self.ended = threading.Event()
-
-    def run(self) -> None:
-        """Look until `ended` is set."""
-        while not self.ended.wait(1 / LOOKS_A_SECOND):
-            self.look()
-
-    def look(self) -> None:
-        """Look once."""
-        children: dict[int, list[int]] = {}
-        for entry in os.listdir("/proc"):
-            if entry.isdigit():
-                try:
-                    parent = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
-                except (OSError, IndexError):
-                    continue
-                children.setdefault(parent, []).append(int(entry))
-        self._see("snakemake", [self.process])
-        try:
-            fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        except OSError:  # Snakemake has ended
-            return
-        self.own_seconds = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-        waiting = list(children.get(self.process, []))
-        while waiting:
-            process = waiting.pop()
-            if rule := _rule(process):
-                tree = [process]
-                for one in tree:
-                    tree += children.get(one, [])
-                self._see(rule, tree)
-            else:
-                waiting += children.get(process, [])
-
-    def _see(self, rule: str, processes: list[int]) -> None:
-        shares = [_kilobytes(process, "smaps_rollup", "Pss") for process in processes]
-        marks = [_kilobytes(process, "status", "VmHWM") for process in processes]
-        self.peaks[rule] = max(self.peaks.get(rule, 0), 1024 * max(sum(shares), max(marks)))
-
-
-def _rule(process: int) -> str | None:
-    """Return the rule whose script a process runs."""
-    try:
-        words = Path(f"/proc/{process}/cmdline").read_text().split("\0")
-    except OSError:
-        return None
-    found = SCRIPT.search(words[1]) if len(words) > 1 and "python" in words[0] else None
-    return found[1] if found else None
-
-
-def _kilobytes(process: int, file: str, key: str) -> int:
-    """Return a figure of a process from /proc; 0 if it is gone."""
-    try:
-        text = Path(f"/proc/{process}/{file}").read_text()
-    except OSError:
-        return 0
-    found = re.search(rf"^{key}:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def asked(folder: Path) -> dict[str, int]:
-    """Return the largest memory that jobs of each rule asked for, in MiB, from the records of Snakemake."""
-    most: dict[str, int] = {}
-    for path in (folder / "results/benchmarks").rglob("*.tsv"):
-        header, row = (line.split("\t") for line in path.read_text().splitlines()[:2])
-        of = dict(zip(header, row, strict=True))
-        most[of["rule_name"]] = max(most.get(of["rule_name"], 0), ast.literal_eval(of["resources"])["mem_mib"])
-    return most
-
-
 def answer(folder: Path) -> dict[str, int]:
     """Return the counts of the records of all samples and the lines of the VCF."""
     counts = {"records": 0, "mapped": 0, "proper": 0, "duplicates": 0, "MAPQ >= 20": 0}
@@ -422,40 +335,35 @@ def measure(name: str, work: Path, scale: int, threads: int, seed: int) -> dict[
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     configuration = write(CASES[name](Place(folder, scale, np.random.default_rng(seed))), folder)
-    command = [sys.executable, "-m", "snakemake", "-s", str(REPOSITORY / "Snakefile"), "--cores", str(threads)]
-    command += ["--directory", str(folder), "--configfile", str(configuration), "--benchmark-extended"]
-    with (folder / "snakemake.log").open("w") as log:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
-        memory = Memory(process.pid)
-        memory.start()
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-    memory.ended.set()
-    memory.join()
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with watched(folder) as watch:
+        command = f"{SNAKEMAKE} --cores {threads} --directory {folder} --configfile {configuration}"
+        timing = run(f"{command} > {folder}/snakemake.log 2>&1 || echo $? > {folder}/status")
+    is_done = not (folder / "status").exists()
     said = [line for line in (folder / "snakemake.log").read_text().splitlines() if "quire: error: " in line]
-    asks = asked(folder)
+    takes: dict[str, float] = {}
+    asks: dict[str, int] = {}
+    for job in watch.jobs.values():
+        takes[job.rule] = max(takes.get(job.rule, 0.0), job.memory)
+        asks[job.rule] = max(asks.get(job.rule, 0), job.asked["mem_mb"])
     return {
         "case": name,
         "scale": scale,
-        "seconds": round(seconds, 1),
-        "processor seconds": round(usage.ru_utime + usage.ru_stime, 1),
-        "of these Snakemake": round(memory.own_seconds, 1),
+        "seconds": round(timing.seconds, 1),
+        "processor seconds": round(timing.cpu_seconds, 1),
         "jobs": len(list((folder / "results/benchmarks").rglob("*.tsv"))),
-        "MiB": {rule: round(peak / MIB) for rule, peak in sorted(memory.peaks.items())},
-        "asks MiB": asks,
-        "more than asked": [rule for rule, peak in memory.peaks.items() if peak / MIB > asks.get(rule, np.inf)],
-        "status": "done" if process.returncode == 0 else said[-1] if said else f"status {process.returncode}",
-        "answer": answer(folder) if process.returncode == 0 else {},
+        "MB": {rule: round(most) for rule, most in sorted(takes.items())},
+        "asks MB": asks,
+        "more than asked": [rule for rule, most in takes.items() if most > asks[rule]],
+        "status": "done" if is_done else said[-1] if said else f"status {(folder / 'status').read_text().strip()}",
+        "answer": answer(folder) if is_done else {},
     }
 
 
 def row(line: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
     """Return the cells of a case: input, seconds, processor seconds, the tightest job, its memory, what came out."""
-    shares = {rule: peak / line["asks MiB"][rule] for rule, peak in line["MiB"].items() if line["asks MiB"].get(rule)}
+    shares = {rule: most / line["asks MB"][rule] for rule, most in line["MB"].items() if line["asks MB"][rule]}
     tightest = max(shares, key=lambda rule: shares[rule], default="")
-    memory = f"{line['MiB'][tightest]:,} of {line['asks MiB'][tightest]:,} MiB" if tightest else ""
+    memory = f"{line['MB'][tightest]:,} of {line['asks MB'][tightest]:,} MB" if tightest else ""
     found = ", ".join(f"{count:,} {name}" for name, count in line["answer"].items())
     what = str(CASES[line["case"]].__doc__)
     seconds = f"{line['seconds']:.0f}", f"{line['processor seconds']:.0f}"

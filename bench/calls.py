@@ -4,7 +4,6 @@ Quire maps and calls through its workflow; the peers call after bwa mem and samt
 0.998, indel F1 at least 0.98, calling in at most 3 times freebayes' time. The peers' calls count from QUAL 20 on.
 """
 
-import json
 import shutil
 from pathlib import Path
 
@@ -13,43 +12,22 @@ from quire.report.truth import Comparison
 
 from bench.calling import MARGIN, PEERS_CALLS, SAMPLE, call_by_peers, comparer, letters_of, mapped_by_bwa
 from bench.common import (
-    REPOSITORY,
     Inputs,
     Timing,
     arguments,
     print_setting,
     print_table,
-    python,
-    run,
     write_measurement,
 )
+from bench.workflow import configure, run_workflow
 
 
-def write_run(folder: Path, fasta: Path, index: Path, mates: tuple[Path, Path], region_bed: Path) -> Path:
-    """Write sheets and configuration of a run of the workflow; return the configuration file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "samples.tsv").write_text(f"sample\tploidy\n{SAMPLE}\t2\n")
-    fields = [SAMPLE, "lane1", *(str(mate.resolve()) for mate in mates), "ILLUMINA", "library1"]
-    (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\tplatform\tlibrary\n" + "\t".join(fields) + "\n")
-    settings = {
-        "reference": {"fasta": str(fasta.resolve()), "index_directory": str(index.resolve())},
-        "samples": "samples.tsv",
-        "units": "units.tsv",
-        "output": "results",
-        "rescore": {"intervals": str(region_bed.resolve())},
-    }
-    path = folder / "config.yaml"
-    path.write_text(json.dumps(settings, indent=1))  # JSON is YAML
-    return path
-
-
-def run_quire(folder: Path, configuration: Path, threads: int) -> tuple[Path, Timing]:
+def run_quire(configuration: Path, threads: int) -> tuple[Path, Timing]:
     """Run the workflow up to the alignments, then time the rest up to the VCF (Snakemake's start included)."""
-    where = f"-s {REPOSITORY}/Snakefile --configfile {configuration.resolve()} --directory {folder}"
-    snakemake = python(f"snakemake {where} --quiet all --cores {threads}")
-    run(f"{snakemake} results/align/{SAMPLE}.bam results/.compiled/rescore.done")
-    timing = run(f"{snakemake} results/rescore/all.vcf.gz")
-    return folder / "results" / "rescore" / "all.vcf.gz", timing
+    results = configuration.parent / "results"
+    run_workflow(configuration, threads, f"{results}/align/{SAMPLE}.bam {results}/.compiled/rescore.done")
+    vcf = results / "rescore" / "all.vcf.gz"
+    return vcf, run_workflow(configuration, threads, str(vcf))
 
 
 def main() -> None:
@@ -68,10 +46,12 @@ def main() -> None:
     bed.write_text(f"{contig}\t{first - 1}\t{last}\n")
     inner.write_text(f"{contig}\t{first - 1 + MARGIN}\t{last - MARGIN}\n")
 
-    folder = given.work / "calls_quire"
-    shutil.rmtree(folder, ignore_errors=True)
-    configuration = write_run(folder, fasta, given.work / "calls_index", mates, bed)
-    results = {"quire": run_quire(folder, configuration, given.threads)}
+    settings = {
+        "reference": {"index_directory": str((given.work / "calls_index").resolve())},
+        "rescore": {"intervals": str(bed.resolve())},
+    }
+    configuration = configure(given.work / "calls_quire", fasta, {SAMPLE: [mates]}, **settings)
+    results = {"quire": run_quire(configuration, given.threads)}
     peers = given.work / "calls_peers"
     shutil.rmtree(peers, ignore_errors=True)
     peers.mkdir()

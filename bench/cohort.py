@@ -9,7 +9,6 @@ cohort's should be as long as --bases. `python -m bench.cohort --plot FOLDER` dr
 
 import re
 import shutil
-import threading
 from collections import defaultdict
 from pathlib import Path
 
@@ -27,54 +26,12 @@ from bench.common import (
     run,
     write_measurement,
 )
+from bench.watching import peak_memory
 
 CONTIG, START = "20", 1_000_000
-EVERY = 0.2  # seconds between two looks at the memory
 HEADER = ("", "s", "core-seconds", "ms a sample and 1,000 bases", "peak MB", "MB of database", "MB of VCF")
 COLORS = {"quire": "#2b6cb0", "gatk": "#c53030", "bcftools": "#718096", "glnexus": "#b7791f"}
 PLOTS = {"core-seconds": ("time", "core-seconds"), "peak MB": ("memory", "MB")}
-
-
-class TreePeak:
-    """Memory of all processes that this one has started: the largest sum seen, in megabytes."""
-
-    def __init__(self) -> None:
-        self.megabytes = 0.0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-
-    def __enter__(self) -> "TreePeak":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._done.wait(EVERY):
-            self.megabytes = max(self.megabytes, sum(map(_megabytes, _descendants("self"))))
-
-
-def _descendants(process: str) -> list[str]:
-    found = []
-    for path in Path(f"/proc/{process}/task").glob("*/children"):
-        try:
-            children = path.read_text().split()
-        except OSError:  # the thread has ended
-            continue
-        for child in children:
-            found += [child, *_descendants(child)]
-    return found
-
-
-def _megabytes(process: str) -> float:
-    try:
-        text = Path(f"/proc/{process}/smaps_rollup").read_text()
-    except OSError:  # the process has ended
-        return 0.0
-    found = re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
 
 
 def megabytes_of(path: Path | None) -> float:
@@ -87,9 +44,9 @@ def megabytes_of(path: Path | None) -> float:
 
 def measured(work: Work) -> tuple[list[Timing], float]:
     """Run the commands of a program; return the timing of each and the peak memory of all processes."""
-    with TreePeak() as peak:
+    with peak_memory() as most:
         timings = [run(command) for command in work.commands]
-    return timings, peak.megabytes
+    return timings, most[0]
 
 
 def main() -> None:

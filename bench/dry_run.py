@@ -9,46 +9,31 @@ second one is done when both exist, and a third one for Slurm (profiles/slurm).
 
 import gzip
 import re
-import shutil
-import sys
 from pathlib import Path
 
-import yaml
-
 from bench.common import REPOSITORY, add_figures, arguments, print_setting, print_table, run, write_measurement
+from bench.workflow import SNAKEMAKE, Units, configure
 
 SMALL = REPOSITORY / "tests" / "data" / "chr22_40kb"
 SUBMITTED = re.compile(r"^\[.*\] Group job|^rule (?!all|check_gvcfs)\w+:|^Job \d+: Compiling", re.MULTILINE)
 PAIRS = 200
 
 
-def write_cohort(folder: Path, samples: int) -> Path:
-    """Write reads, sheets and configuration of a cohort, and return the configuration."""
-    (folder / "reads").mkdir(parents=True)
-    rows, units = ["sample\tploidy"], ["sample\tunit\tfq1\tfq2\tplatform\tlibrary"]
+def write_reads(folder: Path, samples: int) -> dict[str, Units]:
+    """Write the reads of a cohort; return the units of each sample."""
+    folder.mkdir(parents=True, exist_ok=True)
     mates = [
         b"".join(gzip.decompress((SMALL / f"NA12878_R{mate}.fastq.gz").read_bytes()).splitlines(True)[: 4 * PAIRS])
         for mate in (1, 2)
     ]
+    units: dict[str, Units] = {}
     for number in range(samples):
         name = f"S{number:04}"
-        files = [f"reads/{name}_R{mate}.fastq.gz" for mate in (1, 2)]
+        files = folder / f"{name}_R1.fastq.gz", folder / f"{name}_R2.fastq.gz"
         for path, text in zip(files, mates, strict=True):
-            (folder / path).write_bytes(gzip.compress(text.replace(b"@A00", f"@{number}.A00".encode()), 1))
-        rows.append(f"{name}\t2")
-        units.append("\t".join([name, "lane_1", *files, "ILLUMINA", "library"]))
-    (folder / "samples.tsv").write_text("\n".join(rows) + "\n")
-    (folder / "units.tsv").write_text("\n".join(units) + "\n")
-    config = {
-        "reference": {"fasta": str(SMALL / "genome.fa.gz")},
-        "samples": "samples.tsv",
-        "units": "units.tsv",
-        "output": "out",
-        "device": {"backend": "cpu"},
-        "rescore": {"gvcf": True, "interval_size": 10_000},
-    }
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    return folder / "config.yaml"
+            path.write_bytes(gzip.compress(text.replace(b"@A00", f"@{number}.A00".encode()), 1))
+        units[name] = [files]
+    return units
 
 
 def main() -> None:
@@ -58,12 +43,13 @@ def main() -> None:
     given = parser.parse_args()
     print_setting({})
     folder = (given.work / f"dry_run_{given.samples}").absolute()
-    shutil.rmtree(folder, ignore_errors=True)
-    config = write_cohort(folder, given.samples)
-    snakemake = f"{sys.executable} -m snakemake -s {REPOSITORY}/Snakefile --directory {folder} --configfile {config}"
+    units = write_reads(given.work / "dry_run_reads", given.samples)
+    settings = {"gvcf": True, "interval_size": 10_000}
+    config = configure(folder, SMALL / "genome.fa.gz", units, "cpu", rescore=settings)
+    snakemake = f"{SNAKEMAKE} --directory {folder} --configfile {config}"
     plan, rows = folder / "plan.txt", []
     slurm = f"--workflow-profile {REPOSITORY}/profiles/slurm"
-    known = "out/rescore/pieces.json out/index/page_0/manifest.json"
+    known = f"{folder}/results/rescore/pieces.json {folder}/results/index/page_0/manifest.json"
     for name, options in (("before the index", "--cores 2"), ("after it", "--cores 2"), ("for Slurm", slurm)):
         if name == "after it":
             run(f"{snakemake} --cores 2 {known} > {plan} 2>&1")

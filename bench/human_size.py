@@ -7,11 +7,7 @@ which a first, small run compiles. The memory and processor time of each job are
 Snakemake looks at a job every half second at first, and after 15 s every 30 s: they are at least as stated.
 """
 
-import shutil
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,6 +21,7 @@ from bench.cards import name_card
 from bench.common import add_figures, arguments, print_setting, print_table, write_measurement
 from bench.gpu_mapping import INSERT_DEVIATION, INSERT_MEAN, LENGTH, real_qualities
 from bench.synthetic_genome import write_genome
+from bench.watching import most_used
 from bench.whole_run import cost, draw, jobs, whole_run
 
 PAIRS_A_PART = 1 << 17
@@ -34,7 +31,6 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SMALL = 30_000_000  # bases of the genome of the compiling run
 # The four values of a NovaSeq: lowest quality of each range, and the value that stands for it (phred).
 RANGES, FOUR_VALUES = np.array([0, 3, 18, 30]), np.array([2, 12, 23, 37], np.uint8)
-SECONDS_BETWEEN_LOOKS = 1.0  # at the used space
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
@@ -136,26 +132,6 @@ def write_reads(
                 stream.write(path.read_bytes())
                 path.unlink()
     return mates
-
-
-@contextmanager
-def most_used(folder: Path) -> Iterator[list[int]]:
-    """Yield a list that holds the most bytes by which the used space of a folder's disk grew, when the block ends."""
-    before, most, stop = shutil.disk_usage(folder).used, [0], threading.Event()
-
-    def look() -> None:
-        ended = False
-        while not ended:
-            ended = stop.wait(SECONDS_BETWEEN_LOOKS)
-            most[0] = max(most[0], shutil.disk_usage(folder).used - before)
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield most
-    finally:
-        stop.set()
-        thread.join()
 
 
 def of_jobs(folder: Path) -> list[tuple[str, str, str, str]]:

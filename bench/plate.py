@@ -6,25 +6,15 @@ kernels are compiled before. The peers are bwa, samtools and bcftools, one sampl
 no gVCF.
 """
 
-import json
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pysam
 
 from bench.cards import name_card
-from bench.common import (
-    REPOSITORY,
-    Inputs,
-    add_figures,
-    arguments,
-    print_setting,
-    print_table,
-    run,
-    write_measurement,
-)
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, run, write_measurement
+from bench.workflow import configure, run_workflow
 
 
 def shortened(source: Path, bases: int, path: Path) -> Path:
@@ -32,29 +22,6 @@ def shortened(source: Path, bases: int, path: Path) -> Path:
     with pysam.FastaFile(str(source)) as fasta:
         letters = fasta.fetch(fasta.references[0], 0, bases or None)
     path.write_text(f">small\n{letters}\n")
-    return path
-
-
-def configure(folder: Path, fasta: Path, samples: list[tuple[Path, Path]], backend: str, gvcf: bool) -> Path:
-    """Write configuration and sheets of a plate into a fresh folder."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    names = [f"sample{number}" for number in range(1, len(samples) + 1)]
-    (folder / "samples.tsv").write_text("sample\tploidy\n" + "".join(f"{name}\t2\n" for name in names))
-    rows = [
-        f"{name}\tlane\t{one.resolve()}\t{two.resolve()}\n" for name, (one, two) in zip(names, samples, strict=True)
-    ]
-    (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\n" + "".join(rows))
-    settings = {
-        "reference": {"fasta": str(fasta.resolve())},
-        "samples": str(folder / "samples.tsv"),
-        "units": str(folder / "units.tsv"),
-        "output": str(folder / "results"),
-        "device": {"backend": backend},
-        "rescore": {"gvcf": gvcf},
-    }
-    path = folder / "config.json"
-    path.write_text(json.dumps(settings))
     return path
 
 
@@ -102,16 +69,13 @@ def main() -> None:
     with ThreadPoolExecutor(given.threads) as pool:
         samples = list(pool.map(simulated, range(1, given.samples + 1)))
     for name, some in (("plate_first", samples[:1]), ("plate", samples)):  # the first compiles the kernels
-        folder = (given.work / name).resolve()
-        configuration = configure(folder, fasta, some, given.backend, not given.together)
-        options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
-        command = f"{sys.executable} -m snakemake -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
-        cache = str((given.work / "whole_run_cache").resolve())
-        variables = {"XDG_CACHE_HOME": cache, "PYTHONDONTWRITEBYTECODE": ""}
-        timing = run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", variables)
+        sheet = {f"sample{number}": [mates] for number, mates in enumerate(some, 1)}
+        gvcf = {"gvcf": not given.together}
+        configuration = configure(given.work / name, fasta, sheet, given.backend, rescore=gvcf)
+        timing = run_workflow(configuration, given.threads)
     spent = {
         rule.name: [float(table.read_text().splitlines()[1].split("\t")[0]) for table in rule.glob("*.tsv")]
-        for rule in sorted((folder / "results/benchmarks").iterdir())
+        for rule in sorted((configuration.parent / "results/benchmarks").iterdir())
     }
     print_table(
         ("rule", "jobs", "seconds of all", "of one"),

@@ -1,36 +1,41 @@
 """A whole run as a user starts it, FASTQ.gz to the report through Snakemake, with a table and a picture of its time.
 
-Reads are those of chr20 at 30x as in `bench.chromosome`. The workflow runs into new folders: first with an empty cache
-of compiled kernels (`cold`), then with a full one (`warm`), both with the index built, then with the index of the run
-before, as for a laboratory's next sample (`next`). The time of each job is read from Snakemake's records of its
-outputs, and the waiting times of mapping and finishing from their logs.
+Reads of chr20 at 30x carry the real variants of HG001 and real quality strings. The workflow runs into new folders:
+first with an empty cache of compiled kernels (`cold`), then with a full one (`warm`), both with the index built, then
+with the index of the run before, as for a laboratory's next sample (`next`). The time of each job is read from
+Snakemake's records of its outputs, and the waiting times of mapping and finishing from their logs.
 """
 
 import json
 import shutil
+import subprocess
 import sys
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pysam
 from quire.io.bgzf_cpu import compress_blocks
 from quire.io.files import BGZF_END, open_input
 from quire.report.drawing import Drawing, Scale
 
 from bench.cards import name_card
-from bench.chromosome import simulate
 from bench.common import (
-    REPOSITORY,
     Inputs,
     Timing,
     add_figures,
     arguments,
+    environment,
     print_setting,
     print_table,
+    python,
     run,
     write_measurement,
 )
+from bench.workflow import Units, cache_of, configure, run_workflow
 
+PARTS = 32
+CONTIG = "20"
 SAME_JOB = 0.1  # seconds between the recorded starts of the outputs of one job, at most
 STRETCH = 16 << 20  # bytes of text that a thread compresses at a time
 # The rules that take most of a run's time, named as in the README; others are drawn as `other`.
@@ -48,25 +53,31 @@ STAGES = {
 ON_CARD = ("index_page", "map_unit", "rescore_interval", "rescore_sample")  # rules whose jobs hold a card
 
 
-def configure(
-    folder: Path, fasta: Path, units: list[tuple[Path, Path]], backend: str, index: Path | None = None
-) -> Path:
-    """Write configuration and sheets of a sample of these units into a fresh folder, perhaps with a built index."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "samples.tsv").write_text("sample\tploidy\nsample\t2\n")
-    rows = [f"sample\tlane{number}\t{fq1}\t{fq2}\tILLUMINA\tlibrary\n" for number, (fq1, fq2) in enumerate(units, 1)]
-    (folder / "units.tsv").write_text("sample\tunit\tfq1\tfq2\tplatform\tlibrary\n" + "".join(rows))
-    settings = {
-        "reference": {"fasta": str(fasta)} | ({"index_directory": str(index)} if index else {}),
-        "samples": str(folder / "samples.tsv"),
-        "units": str(folder / "units.tsv"),
-        "output": str(folder / "results"),
-        "device": {"backend": backend},
-    }
-    path = folder / "config.json"
-    path.write_text(json.dumps(settings))
-    return path
+def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> list[tuple[Path, Path]]:
+    """Simulate paired reads of the whole chromosome in parallel; return both gzip files of each unit."""
+    folder = inputs.work / f"chromosome_{coverage:g}_{units}"
+    found = [(folder / f"unit{unit}_1.fq.gz", folder / f"unit{unit}_2.fq.gz") for unit in range(1, units + 1)]
+    if found[-1][1].exists():
+        return found
+    folder.mkdir(parents=True, exist_ok=True)
+    with pysam.FastaFile(str(fasta)) as stream:
+        length = stream.get_reference_length(CONTIG)
+    step = -(-length // PARTS)
+    prefixes, running = [], []
+    for number, first in enumerate(range(1, length + 1, step), start=1):
+        region, prefix = f"{CONTIG}:{first}-{min(first + step - 1, length)}", folder / f"part_{number}"
+        what = f"{fasta} {inputs.truth} {region} {prefix} --seed {number} --quals {inputs.qualities}"
+        command = python(f"bench.simulate {what} --coverage {coverage}").split()
+        prefixes.append(prefix)
+        running.append(subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL))
+    for process, prefix in zip(running, prefixes, strict=True):
+        if process.wait():
+            sys.exit(f"simulating {prefix} failed")
+    for unit, mates in enumerate(found):
+        for mate, path in enumerate(mates, start=1):
+            parts = " ".join(f"{prefix}_{mate}.fq.gz" for prefix in prefixes[unit::units])
+            run(f"cat {parts} > {path}.tmp && mv {path}.tmp {path} && rm {parts}")
+    return found
 
 
 def as_bgzip(path: Path, threads: int) -> Path:
@@ -154,7 +165,7 @@ def logs(folder: Path) -> str:
 def whole_run(
     given: Namespace,
     fasta: Path,
-    units: list[tuple[Path, Path]],
+    units: Units,
     name: str,
     target: str = "",
     index: Path | None = None,
@@ -163,17 +174,9 @@ def whole_run(
 
     `index` is the folder of an earlier run's index; without one, the run builds its own.
     """
-    folder = (given.work / f"whole_run_{name}").resolve()
-    files = [(one.resolve(), two.resolve()) for one, two in units]
-    configuration = configure(folder, fasta.resolve(), files, given.backend, index)
-    options = f"--cores {given.threads} --configfile {configuration} --directory {folder}"
-    command = (
-        f"{sys.executable} -m snakemake {target} -s {REPOSITORY}/Snakefile {options} > {folder}/snakemake.log 2>&1"
-    )
-    cache = str((given.work / "whole_run_cache").resolve())
-    # Users' jobs keep Python's bytecode; where the variable is set, each job would compile Quire's modules again.
-    variables = {"XDG_CACHE_HOME": cache, "PYTHONDONTWRITEBYTECODE": ""}
-    return run(f"{command} || (tail -30 {folder}/snakemake.log >&2; false)", variables), folder
+    kept = {"reference": {"index_directory": str(index)}} if index else {}
+    configuration = configure(given.work / f"whole_run_{name}", fasta, {"sample": units}, given.backend, **kept)
+    return run_workflow(configuration, given.threads, target), configuration.parent
 
 
 def main() -> None:
@@ -198,7 +201,7 @@ def main() -> None:
     if given.repeats > 1:
         units = [(repeated(one, given.repeats), repeated(two, given.repeats)) for one, two in units]
     if "cold" in given.runs:
-        shutil.rmtree(given.work / "whole_run_cache", ignore_errors=True)
+        shutil.rmtree(cache_of(given.work / "whole_run_cold"), ignore_errors=True)
     built = given.work.resolve() / "whole_run_warm/results/index"  # of an earlier call, if `next` is the first run
     for name in given.runs:
         index = built if name == "next" else None

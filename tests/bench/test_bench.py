@@ -25,6 +25,8 @@ SHARED = {
     "pairhmm_regions",
     "read_sets",
     "structural_truth",
+    "watching",
+    "workflow",
 }  # modules, not programs
 MODULES = {path.stem for path in Path(__file__).parents[2].joinpath("bench").glob("[a-z]*.py")}
 
