@@ -5,11 +5,9 @@ Bars on an H200 (chr20 and chr21, matches of 50 bases, one strand): 0.78 s, a hu
 
 --data is the folder of docs/benchmarks.md, or one with only chr20.fa.xz and chr21.fa.xz. Needs only NumPy and CuPy.
 Timing starts with the codes of the query in the host's memory and ends with all matches there. The floor, from the same
-run, is the transfer of codes and matches at the speed of the link. With --mummer the matches are compared with MUMmer's
-output (mummer -maxmatch -n -l 50 chr20.fa chr21.fa).
+run, is the transfer of codes and matches at the speed of the link.
 """
 
-import argparse
 import lzma
 import tempfile
 import time
@@ -162,23 +160,6 @@ def matches_on_host(
         yield Matches(*leaving[0].arrays)
 
 
-def gather(pieces: list[Matches]) -> NDArray[np.int64]:
-    """Join matches into int64[m, 3], sorted by start, axis and length."""
-    whole = np.stack([np.concatenate(arrays) for arrays in zip(*pieces, strict=True)], axis=1)
-    return whole[np.lexsort(whole.T[::-1])]
-
-
-def like_mummer(found: NDArray[np.int64], output: Path, islands: NDArray[np.int64]) -> bool:
-    """Compare matches with MUMmer's output; islands (int64[i, 2]) have a start on the axis and on the contig."""
-    rows = np.loadtxt(output, np.int64, comments=">")
-    wanted = np.stack((rows[:, 1] - 1, rows[:, 0] - 1, rows[:, 2]), axis=1)
-    island = np.searchsorted(islands[:, 0], found[:, 1], side="right") - 1
-    ours = found.copy()
-    ours[:, 1] += islands[island, 1] - islands[island, 0]
-    wanted, ours = (array[np.lexsort(array.T[::-1])] for array in (wanted, ours))
-    return wanted.shape == ours.shape and bool((wanted == ours).all())
-
-
 def from_host(card: Card, axis: MemsCardAxis, staged: Queries, min_length: int, use: Callable[[Matches], None]) -> int:
     """Find the matches of queries in staging memory and copy them to the host; return their number."""
     codes = card.upload_ahead(staged.codes, card.mark()).array()
@@ -196,18 +177,12 @@ def staged_queries(card: Card, queries: Queries) -> Queries:
     return Queries(staged, queries.offsets)
 
 
-def measure_pair(
-    card: Card, axis: MemsCardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int
-) -> NDArray[np.int64]:
-    """Print the times of the pair by step, and floors; return all matches of the forward strand."""
+def measure_pair(card: Card, axis: MemsCardAxis, codes: NDArray[np.uint8], clock: Clock, repeats: int) -> None:
+    """Print the times of the pair by step, and floors."""
     offsets = np.array([0, len(codes)], np.int64)
     staged = staged_queries(card, Queries(codes, offsets))
-    pieces: list[Matches] = []
-    from_host(card, axis, staged, MIN_LENGTH,
-              lambda matches: pieces.append(Matches(*(array.copy() for array in matches))))  # fmt: skip
-    found = gather(pieces)
     whole = partial(from_host, card, axis, staged, MIN_LENGTH, lambda matches: None)
-    seconds = fastest(card, whole, repeats)
+    found, seconds = whole(), fastest(card, whole, repeats)
     uploaded = upload_queries(card, Queries(codes, offsets))
     queries = lay(card, uploaded)
     search = partial(find_all, card, axis, queries, MIN_LENGTH)
@@ -221,7 +196,7 @@ def measure_pair(
         ("turning and packing the other strand", fastest(card, lambda: lay(card, turn(card, uploaded)), repeats)),
         ("matches of the other strand", fastest(card, partial(find_all, card, axis, turned, MIN_LENGTH), repeats)),
     ]  # fmt: skip
-    print(f"{len(found)} matches of {MIN_LENGTH} and more; seeds of {seed_length(MIN_LENGTH)}")
+    print(f"{found} matches of {MIN_LENGTH} and more; seeds of {seed_length(MIN_LENGTH)}")
     print_table(("step", "ms"), [(name, f"{taken * 1e3:.3f}") for name, taken in rows])
     print("kernels of the matches on the card, each waited for:")
     print_table(KERNEL_HEADER, kernel_times(card, search))
@@ -229,11 +204,10 @@ def measure_pair(
     launch, reads = reader_of_blocks(card, axis.pages[0], 1 << 24)
     launch()
     read = clock(card, launch) / reads
-    print(f"{len(found) / seconds / 1e6:.1f} M matches/s, 24 bytes a match to the host; link {link / 1e9:.1f} GB/s: "
-          f"{(len(codes) + 24 * len(found)) / link * 1e3:.2f} ms; random reads {1e-9 / read:.1f} G/s")  # fmt: skip
+    print(f"{found / seconds / 1e6:.1f} M matches/s, 24 bytes a match to the host; link {link / 1e9:.1f} GB/s: "
+          f"{(len(codes) + 24 * found) / link * 1e3:.2f} ms; random reads {1e-9 / read:.1f} G/s")  # fmt: skip
     print_table(("bar (H200)", "s at most", "measured", "reached"),
                 [(name, bar, f"{seconds:.4f}", "yes" if seconds <= bar else "NO") for name, bar in BARS])  # fmt: skip
-    return found
 
 
 def measure_shapes(card: Card, codes: NDArray[np.uint8], repeats: int) -> None:
@@ -254,7 +228,7 @@ def measure_shapes(card: Card, codes: NDArray[np.uint8], repeats: int) -> None:
     print_table(("shape", "l", "seeds of", "matches", "host to host, ms", "M matches/s", "on the card, ms"), rows)
 
 
-def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Clock, repeats: int, shapes: bool) -> None:
+def measure(card: Card, data: Path, work: Path, clock: Clock, repeats: int) -> None:
     """Run all measurements."""
     with tempfile.TemporaryDirectory(dir=work) as temporary:
         folder = Path(temporary)
@@ -263,28 +237,21 @@ def measure(card: Card, data: Path, work: Path, mummer: Path | None, clock: Cloc
         axis = indexed(card, fasta, folder)
         opened = reference.Reference.open(folder / "reference")
         reference_codes = unpack(opened.text, 0, opened.axis_length)
-        islands = np.stack((opened.island_axis[:-1], opened.island_start), axis=1)
     codes = codes_of(read_chromosome(data, "21"))
-    found = measure_pair(card, axis, codes, clock, repeats)
-    if mummer is not None:
-        print(f"the same matches as MUMmer's: {'yes' if like_mummer(found, mummer, islands) else 'NO'}")
+    measure_pair(card, axis, codes, clock, repeats)
     del axis
     print(f"memory of the card a match of `limit`: {bytes_per_match(1)} bytes")
-    if shapes:
-        measure_shapes(card, reference_codes, repeats)
+    measure_shapes(card, reference_codes, repeats)
 
 
 def main() -> None:
     """Measure on the first free card."""
-    parser = arguments(__doc__)
-    parser.add_argument("--mummer", type=Path, help="MUMmer's output, to compare with")
-    parser.add_argument("--shapes", action=argparse.BooleanOptionalAction, default=True, help="MUMmerGPU's shapes too")
-    given = parser.parse_args()
+    given = arguments(__doc__).parse_args()
     print_setting(())
     given.work.mkdir(parents=True, exist_ok=True)
     with first_card() as card:
         if card is not None:
-            measure(card, given.data, given.work, given.mummer, seconds_by_events, REPEATS, given.shapes)
+            measure(card, given.data, given.work, seconds_by_events, REPEATS)
             write_measurement()
 
 

@@ -9,9 +9,7 @@ step. The cycles are the larger of two limits: instruction issue by a scheduler,
 among the resident warps. Needs only NumPy and CuPy.
 """
 
-import cProfile
 import os
-import pstats
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -133,16 +131,7 @@ def _row(
             f"{cells / 1e12:.3f}", f"{cells / predicted.cells:.2f}", f"{slots:.0%}")  # fmt: skip
 
 
-def print_host_profile(card: Card, batch: PairHmmBatch, threads: int) -> None:
-    """Print a profile of the host's main thread during a call, including its waits for the card and other threads."""
-    profile = cProfile.Profile()
-    card.synchronize()
-    profile.runcall(log10_likelihoods, card, batch, threads)
-    pstats.Stats(profile).sort_stats("tottime").print_stats(25)
-    pstats.Stats(profile).sort_stats("cumtime").print_stats("quire", 25)
-
-
-def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int, host_profile: bool) -> float:
+def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int) -> float:
     """Print the times of the parts of a call for repeated regions; return cells per second of whole calls."""
     batch = repeated(batch, times)
     cells = cells_of(batch)
@@ -166,15 +155,12 @@ def measure_regions(card: Card, batch: PairHmmBatch, times: int, threads: int, h
         rows.append((name, f"{seconds * 1e3:.1f}", f"{cells / seconds / 1e12:.3f}"))
     print(f"## real regions, {times} times: {len(batch.tasks)} tasks, {cells / 1e9:.1f} G cells")
     print_table(("part", "ms", "T cells/s"), rows)
-    if host_profile:
-        print_host_profile(card, batch, threads)
     return speeds[parts[2][0]]
 
 
 def measure(
     card: Card, hertz: float, clock: Clock, cells: float, reads: Sequence[int] = READS,
     haplotypes: Sequence[int] = HAPLOTYPES, regions: Path | None = None, times: int = 128, threads: int = 8,
-    host_profile: bool = False,
 ) -> None:  # fmt: skip
     """Print the table of lengths, and the bars."""
     machine = Machine(card.multiprocessors, hertz)
@@ -187,7 +173,7 @@ def measure(
         bars.append((f"{shape.lanes} x {shape.rows} against gpuPairHMM's {name}", bar, float(row[7])))
     bars.append(("best of the table (aim)", 3.5, max(float(row[7]) for row in rows)))
     if regions is not None:
-        speed = measure_regions(card, join_batches(read_regions(regions)), times, threads, host_profile)
+        speed = measure_regions(card, join_batches(read_regions(regions)), times, threads)
         bars.append((f"{regions.name}, whole calls", 1.0, speed / 1e12))
     lines = [(name, bar, f"{got:.2f}", "yes" if got >= bar else "NO") for name, bar, got in bars]
     print_table(("bar (H200), T cells/s", "at least", "measured", "reached"), lines)
@@ -201,7 +187,6 @@ def main() -> None:
     parser.add_argument("--haplotypes", type=int, nargs="+", default=HAPLOTYPES, help="bases")
     parser.add_argument("--regions", type=Path, help="a file of GATK's PairHMM regions (1m.in)")
     parser.add_argument("--times", type=int, default=128, help="number of repetitions of the regions")
-    parser.add_argument("--host-profile", action="store_true", help="print a profile of the host during a whole call")
     given = parser.parse_args()
     print_setting(())
     regions = given.regions or (given.data / "kernel_vectors" / "1m.in" if given.data else None)
@@ -209,7 +194,7 @@ def main() -> None:
         if card is not None:
             start = time.perf_counter()
             measure(card, clock_rate(), seconds_by_events, given.cells, given.reads, given.haplotypes, regions,
-                    given.times, given.threads, given.host_profile)  # fmt: skip
+                    given.times, given.threads)  # fmt: skip
             print(f"# {time.perf_counter() - start:.0f} s")
             write_measurement()
 

@@ -4,23 +4,19 @@ Bar on an H200: 1 T cells/s, score and path, at 100 kb x 100 kb (aim 2). The flo
 units for the operations of a cell.
 
 The target is a copy of a random query with 1 % edits, a third of them gaps of up to 19 bases. Before the timing, the
-path is checked to give the score. Needs only NumPy and CuPy; parasail is timed on one core at the smaller sizes if it
-is installed.
+path is checked to give the score. Needs only NumPy and CuPy. `bench.pairwise` compares one core with parasail.
 """
 
 import os
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from statistics import median
-from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 from quire.algorithms.pairwise import Mode, Pair, PairwiseAlignment, gpu, pair_of
-from quire.algorithms.pairwise.gpu import CardMatrix, upload_together
-from quire.algorithms.pairwise.shapes import SCORE_SHAPES, VALUE_SHAPE, StripShape
+from quire.algorithms.pairwise.gpu import upload_together
+from quire.algorithms.pairwise.shapes import StripShape
 from quire.algorithms.pairwise.structs import WORDS_AROUND, JobTables
 from quire.algorithms.scoring import BWA_MEM
 from quire.device.card import Card
@@ -40,15 +36,8 @@ from bench.cards import (
 from bench.common import arguments, print_setting, print_table, write_measurement
 
 SIZES = (1_000, 2_000, 4_000, 8_192, 16_384, 32_768, 100_000, 300_000, 1_000_000)
-PARTS_OF = (8_192, 32_768, 100_000, 400_000)
-PARTS = {"sequences and first borders": (CardMatrix, "__init__"), "matrix or tiles": (CardMatrix, "launch"),
-         "largest of kept rows": (CardMatrix, "peaks"), "tiles planned": (gpu, "_compute_tiles"),
-         "path": (gpu, "follow")}  # fmt: skip
-PARTS_HEADER = ("bases", "mode", "whole call, ms", *PARTS, "rest")
-LARGEST_LOCAL, LARGEST_PARASAIL = 300_000, 8_192
+LARGEST_LOCAL = 300_000
 BARS = (("bar", 100_000, 1e12), ("aim", 100_000, 2e12))
-SHAPES_OF, LONGEST_VALUES, IN_A_ROW = (8_192, 32_768, 100_000, 400_000), 40_000, 8
-SHAPES_HEADER = ("bases", "mode", "columns a lane", "kept", "ms", "G cells/s")
 ARITHMETIC_LANES = 64  # per cycle and multiprocessor
 OPERATIONS = {Mode.GLOBAL: 5.0, Mode.LOCAL: 6.5}  # arithmetic operations per cell of a sweep, counted in sm_90's code
 EDITS = 0.01
@@ -89,15 +78,9 @@ def rescored(pair: Pair, found: PairwiseAlignment) -> int:
     return score
 
 
-def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[StripShape, Callable[[], object]]:
-    """Return the shape of the kernel that sweeps a matrix, and a function that prepares borders and launches it.
-
-    A given shape selects its kernel, which may keep the values of all cells.
-    """
-    with ExitStack() as stack:
-        if shape is not None:
-            stack.enter_context(mock.patch.object(gpu, "SCORE_SHAPES", (shape,)))
-        shape, matrix = gpu.matrix_on_card(card, pair)
+def sweep(card: Card, pair: Pair) -> tuple[StripShape, Callable[[], object]]:
+    """Return the shape of the kernel that sweeps a matrix, and a function that prepares borders and launches it."""
+    shape, matrix = gpu.matrix_on_card(card, pair)
     rows, columns = len(pair.query), len(pair.target)
     values = card.empty(shape.values_size(rows, columns) if shape.values else 0, np.uint32)
     job, strips = matrix.sweep(shape), shape.strips(columns)
@@ -109,30 +92,6 @@ def sweep(card: Card, pair: Pair, shape: StripShape | None = None) -> tuple[Stri
         matrix.launch(shape, JobTables(before, jobs, 1, ticket), strips, matrix.words, values, pair.mode == Mode.LOCAL)
 
     return shape, launch
-
-
-def seconds_of_sweep(card: Card, clock: Clock, pair: Pair, shape: StripShape) -> float:
-    """Return the seconds per sweep of several in a row: the host prepares one while the card computes another."""
-    _, launch = sweep(card, pair, shape)
-
-    def launch_all() -> None:
-        for _ in range(IN_A_ROW):
-            launch()
-
-    launch_all()
-    return median(clock(card, launch_all) for _ in range(3)) / IN_A_ROW
-
-
-def measure_shapes(card: Card, clock: Clock, length: int) -> list[tuple[object, ...]]:
-    """Return rows of SHAPES_HEADER: the sweep with each shape."""
-    rows = []
-    for mode in (Mode.GLOBAL, Mode.LOCAL):
-        pair = pair_of(*related(length), BWA_MEM, mode)
-        for shape in (*SCORE_SHAPES, *((VALUE_SHAPE,) if length <= LONGEST_VALUES else ())):
-            seconds = seconds_of_sweep(card, clock, pair, shape)
-            rows.append((length, mode.name.lower(), shape.columns, "all" if shape.values else "borders",
-                         f"{seconds * 1e3:.3f}", f"{length * len(pair.target) / seconds / 1e9:.4g}"))  # fmt: skip
-    return rows
 
 
 def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode) -> tuple[tuple[object, ...], float]:
@@ -151,64 +110,6 @@ def measure_size(card: Card, hertz: float, clock: Clock, length: int, mode: Mode
             f"{cells / seconds / floor:.2f}", f"{speed / 1e9:.4g}"), speed  # fmt: skip
 
 
-@contextmanager
-def _parts_timed(card: Card, spent: dict[str, float]) -> Iterator[None]:
-    """Add up milliseconds of PARTS, each synchronized and without its nested parts."""
-    running: list[float] = []  # per active part: time of its nested parts
-
-    def timed(name: str, part: Callable[..., object]) -> Callable[..., object]:
-        def call(*given: object, **named: object) -> object:
-            card.synchronize()
-            start = time.perf_counter()
-            running.append(0.0)
-            result = part(*given, **named)
-            card.synchronize()
-            whole, within = (time.perf_counter() - start) * 1e3, running.pop()
-            spent[name] += whole - within
-            if running:
-                running[-1] += whole
-            return result
-
-        return call
-
-    with ExitStack() as stack:
-        for name, (owner, attribute) in PARTS.items():
-            part = getattr(owner, attribute)
-            stack.enter_context(mock.patch.object(owner, attribute, timed(name, part)))
-        yield
-
-
-def measure_parts(card: Card, length: int, mode: Mode) -> tuple[object, ...]:
-    """Return a row of PARTS_HEADER: milliseconds of a call, and of the parts of a call with synchronization."""
-    pair = pair_of(*related(length), BWA_MEM, mode)
-    alone = fastest(card, lambda: gpu.align(card, pair), 5) * 1e3
-    spent: dict[str, float] = defaultdict(float)
-    with _parts_timed(card, spent):
-        start = time.perf_counter()
-        gpu.align(card, pair)
-        whole = (time.perf_counter() - start) * 1e3
-    parts = [spent[name] for name in PARTS]
-    return length, mode.name.lower(), *(f"{ms:.3f}" for ms in (alone, *parts, whole - sum(parts)))
-
-
-def measure_parasail(length: int) -> tuple[object, ...] | None:
-    """Return size and G cells/s of parasail on one core; None if it is not installed."""
-    try:
-        import parasail
-    except ImportError:
-        return None
-    pair = pair_of(*related(length), BWA_MEM, Mode.GLOBAL)
-    texts = ["".join("ACGTN"[code] for code in np.minimum(codes, 4)) for codes in (pair.query, pair.target)]
-    matrix = parasail.matrix_create("ACGT", BWA_MEM.match, BWA_MEM.mismatch)
-    prices = -BWA_MEM.gap_open, -BWA_MEM.gap_extend
-    row: list[object] = [length]
-    for function in (parasail.nw_striped_sat, parasail.nw_trace_striped_sat):
-        start = time.perf_counter()
-        function(*texts, *prices, matrix)
-        row.append(f"{length * len(texts[1]) / (time.perf_counter() - start) / 1e9:.3g}")
-    return tuple(row)
-
-
 def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZES) -> None:
     """Print the tables, and the bars."""
     print(f"## G cells/s; {hertz / 1e9:.2f} GHz")
@@ -220,23 +121,9 @@ def measure(card: Card, hertz: float, clock: Clock, sizes: tuple[int, ...] = SIZ
                 rows.append(row)
                 reached[length] = min(speed, reached.get(length, speed))
     print_table(HEADER, rows)
-    print("## sweeps by shape")
-    print_table(SHAPES_HEADER, [row for length in SHAPES_OF if length <= sizes[-1]
-                                for row in measure_shapes(card, clock, length)])  # fmt: skip
-    print("## parts of a call, each waited for, ms")
-    parts = [
-        measure_parts(card, length, mode)
-        for length in PARTS_OF if length <= sizes[-1]
-        for mode in (Mode.GLOBAL, Mode.LOCAL)
-    ]  # fmt: skip
-    print_table(PARTS_HEADER, parts)
     pair = pair_of(*related(sizes[-1]), BWA_MEM, Mode.GLOBAL)
     print(f"## the kernels of a whole call, {sizes[-1]} bases")
     print_table(KERNEL_HEADER, kernel_times(card, lambda: gpu.align(card, pair)))
-    peers = [row for row in map(measure_parasail, sizes) if row is not None and int(str(row[0])) <= LARGEST_PARASAIL]
-    if peers:
-        print("## parasail on one core")
-        print_table(("bases", "score, G cells/s", "with path"), peers)
     lines = [
         (name, length, f"{bar / 1e9:.0f}", f"{reached[length] / 1e9:.0f}", "yes" if reached[length] >= bar else "NO")
         for name, length, bar in BARS

@@ -17,10 +17,8 @@ work = Path(sys.argv[1])
 query = letters[100:250] + "N" + letters[251:300] + "N" * 30 + letters[500:552]
 for name, sequence in (("20", "N" * 25 + letters[:300] + "N" * 40 + letters[300:]), ("21", query)):
     (work / f"chr{name}.fa.xz").write_bytes(lzma.compress(f">{name}\\n{sequence}\\n".encode()))
-# mummer -maxmatch -n -l 50
-(work / "mummer.txt").write_text("> 21\\n     126         1       150\\n     566       231        52\\n")
 gpu_mems.SHAPES = [(10, 500, 36, 20)]
-gpu_mems.measure(EmulatedCard(), work, work, work / "mummer.txt", clock, 1, True)
+gpu_mems.measure(EmulatedCard(), work, work, clock, 1)
 """
 
 
@@ -28,6 +26,5 @@ gpu_mems.measure(EmulatedCard(), work, work, work / "mummer.txt", clock, 1, True
 def test_it_measures(tmp_path) -> None:
     lines = printed(SCRIPT, tmp_path)
     assert "2 matches of 50 and more; seeds of 35" in lines
-    assert "the same matches as MUMmer's: yes" in lines
     assert any(line.startswith("| copMEM2, 2.7 s | 0.135 | ") for line in lines)
     assert lines[-2].startswith("| 20 queries of 36, reference of 467 | 10 | 10 | ")

@@ -10,7 +10,6 @@ pytestmark = pytest.mark.full
 SCRIPT = """
 from bench import gpu_pairwise
 gpu_pairwise.REPEATS = 1
-gpu_pairwise.PARTS_OF = (30,)
 gpu_pairwise.BARS = (("bar", 50, 1e12),)
 gpu_pairwise.measure(EmulatedCard(), 1e9, clock, (20, 50))
 """
@@ -21,6 +20,5 @@ def test_it_measures(tmp_path) -> None:
     lines = printed(SCRIPT, tmp_path)
     assert lines[0] == "## G cells/s; 1.00 GHz"
     assert len([line for line in lines if line.startswith(("| 20 | global", "| 50 | local"))]) == 2
-    assert len([line for line in lines if line.startswith(("| 30 | global |", "| 30 | local |"))]) == 2
     assert any(line.startswith("| fill | 2 |") for line in lines)
     assert any(line.startswith("| bar | 50 | 1000 | 0 | NO") for line in lines)
