@@ -1,12 +1,9 @@
 """Compare a joint VCF with a peer's: sites, alleles and genotypes, and why the others differ.
 
-    python -m bench.cohort_compare OURS.vcf.gz PEER.vcf.gz [--truth GT.vcf.gz]
-
 Genotypes are compared as sets of spelled alleles, so that the order of alternates and of phased alleles does not
-matter. With --truth also print the share of true genotypes that each VCF has.
+matter.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -186,30 +183,3 @@ def print_comparison(comparison: Comparison, name: str) -> None:
     for title, counter in (("sites", comparison.sites), ("genotypes", comparison.genotypes)):
         print_table([f"{name}: {title}", "number"], [list(item) for item in counter.most_common()], name)
     print("\n".join(comparison.examples))
-
-
-def main() -> None:
-    """Compare two files."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ours", type=Path)
-    parser.add_argument("peer", type=Path)
-    parser.add_argument(
-        "--truth", type=Path, help="VCF of bench.cohort_samples, whose samples begin with those compared"
-    )
-    given = parser.parse_args()
-    ours, peers = dict(sites_of(given.ours)), dict(sites_of(given.peer))
-    print_comparison(compare(ours, peers), given.peer.name)
-    if given.truth:
-        samples = len(next(iter(ours.values())).genotypes)
-        last = max(ours)
-        truth = {
-            position: site._replace(genotypes=site.genotypes[:samples])
-            for position, site in sites_of(given.truth)
-            if position <= last
-        }
-        rows = [[path.name, *true_share(found, truth)] for path, found in ((given.ours, ours), (given.peer, peers))]
-        print_table(["", "true variant genotypes", "found", "REF called variant"], rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,10 +8,15 @@ before Quire counted: records, flagstat, records again, then flagstat, stats and
 
 import json
 import shutil
+import sys
 from pathlib import Path
+
+from quire.finish.counts.outputs import CountsOutputs
+from quire.reference import Reference
 
 from bench.common import Timing, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from tests.support import peer_counts
+from tests.support.count_files import count_file
 
 
 def fastest(command: str, repeats: int) -> Timing:
@@ -19,8 +24,18 @@ def fastest(command: str, repeats: int) -> Timing:
     return min((run(command) for _ in range(repeats)), key=lambda timing: timing.cpu_seconds)
 
 
+def count(bam: str, reference: str, folder: str, threads: str) -> None:
+    """Write the counts of one finished BAM to a folder, in this process."""
+    names = (Path(folder) / name for name in ("counts.json", "windows.bed.gz", "low.bed.gz"))
+    opened = Reference.open(Path(reference))
+    count_file("S", Path(bam), opened, int(threads), CountsOutputs(*names, low_depth=10))
+
+
 def main() -> None:
     """Measure and compare."""
+    if sys.argv[1:2] == ["--count"]:
+        count(*sys.argv[2:])
+        return
     parser = arguments(__doc__, needs_data=False)
     parser.add_argument("--bam", type=Path, required=True, help="sorted, marked and indexed")
     parser.add_argument("--fasta", type=Path, required=True, help="plain or bgzip, with its index")
@@ -31,7 +46,7 @@ def main() -> None:
     folder = options.work / "counts"
     folder.mkdir(parents=True, exist_ok=True)
     bam, more = options.bam, f"-@ {options.threads - 1}" if options.threads > 1 else ""
-    ours = python(f"bench.count_once {bam} {options.reference} {folder} --threads {options.threads}")
+    ours = python(f"bench.counts --count {bam} {options.reference} {folder} {options.threads}")
     run(ours)  # compiles
     commands = {
         "Quire, every count": ours,
@@ -57,7 +72,7 @@ def main() -> None:
     print(f"differs from CollectGcBiasMetrics: {differences or 'nothing'}")
     add_figures({"figures that differ from Picard's GC bias": len(differences)})
     marked, metrics = peer_counts.picard_mark_duplicates(bam, folder)
-    run(python(f"bench.count_once {marked} {options.reference} {folder}"))
+    run(python(f"bench.counts --count {marked} {options.reference} {folder} 1"))
     figures = json.loads((folder / "counts.json").read_text())
     print(f"differs from MarkDuplicates: {peer_counts.duplication_differences(figures, metrics) or 'nothing'}")
     shutil.rmtree(folder)

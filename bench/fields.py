@@ -1,9 +1,5 @@
-"""Agreement of the fields of two VCFs, key by key, over the records that both have with the same alleles.
+"""Agreement of the fields of two VCFs, key by key, over the records that both have with the same alleles."""
 
-python -m bench.fields OURS.vcf.gz PEER.vcf.gz
-"""
-
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,17 +98,3 @@ def print_fields(ours: Path, peer: Path, examples: int = 3) -> None:
             [key, found.both, found.equal, share, found.ours, found.peers, "; ".join(found.examples[:examples])]
         )
     print_table(["field", "in both", "equal", "share", "ours alone", "peer's alone", "position, ours, peer's"], rows)
-
-
-def main() -> None:
-    """Parse the command line and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ours", type=Path)
-    parser.add_argument("peer", type=Path)
-    parser.add_argument("--examples", type=int, default=3, help="of values that differ, for each field")
-    given = parser.parse_args()
-    print_fields(given.ours, given.peer, given.examples)
-
-
-if __name__ == "__main__":
-    main()

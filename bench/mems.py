@@ -9,9 +9,13 @@ third of the time of `mummer -maxmatch`.
 
 import json
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from quire.index import SearchInputs
+from quire.mems.search import MemsOutputs, MemsSettings, find_mems
 
 from bench.common import Inputs, Timing, arguments, print_setting, print_table, python, run, write_measurement
 
@@ -118,8 +122,19 @@ def chromosomes(inputs: Inputs) -> Case:
 
 def quire(case: Case, index: Path, threads: int, output: Path) -> str:
     """Return the command of Quire's search in an index of the reference."""
-    options = f"--min-length {case.min_length} --strands {case.strands} --unique {case.unique} --threads {threads}"
-    return python(f"bench.find_mems {index} {case.queries} {output} {options} 2> {output}.log")
+    options = f"{case.min_length} {case.strands} {case.unique} {threads}"
+    return python(f"bench.mems --search {index} {case.queries} {output} {options} 2> {output}.log")
+
+
+def search(index: str, queries: str, output: str, min_length: str, strands: str, unique: str, threads: str) -> None:
+    """Run one search in this process; a summary (.json) is written next to the output."""
+    folder, matches = Path(index), Path(output)
+    pages = sorted(folder.glob("page_*"), key=lambda path: int(path.name.split("_")[1]))
+    find_mems(
+        SearchInputs(folder / "reference", pages, None, Path(queries)),
+        MemsOutputs(matches, matches.with_suffix(".json")),
+        MemsSettings("bench", int(min_length), strands, unique, int(threads), "cpu"),
+    )
 
 
 def mummer(case: Case, output: Path) -> str:
@@ -172,6 +187,9 @@ def main() -> None:
     parser = arguments(__doc__, threads=1)
     parser.add_argument("--copmem", type=Path, help="copMEM2's program, to be timed too")
     parser.add_argument("--only", default="", help="cases whose name contains this")
+    if sys.argv[1:2] == ["--search"]:
+        search(*sys.argv[2:])
+        return
     given = parser.parse_args()
     print_setting(("mummer",))
     inputs = Inputs(given.data, given.work)

@@ -17,11 +17,11 @@ from bench.common import (
     arguments,
     print_setting,
     print_table,
-    python,
     quire_command,
     run,
     write_measurement,
 )
+from bench.simulate import WHOLE_GENOME
 
 PAGE_SIZES = (300_000, 1_000_000, 1 << 30)
 BATCHES = (1_000, 100_000)
@@ -51,9 +51,7 @@ def sets_of_reads(inputs: Inputs) -> dict[str, tuple[Path, Sequence[Path]]]:
     demo = inputs.plain("demo", inputs.demo / "hg19.chr20.masked.fa.gz")
     ecoli = inputs.plain("ecoli", inputs.data / "genomes" / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
     yeast = inputs.plain("yeast", inputs.data / "yeast_100k" / "genome.fa.gz")
-    ecoli_reads = tuple(inputs.work / f"ecoli_{mate}.fq" for mate in (1, 2))
-    if not ecoli_reads[1].exists():
-        run(python(f"bench.plain_reads {ecoli} {inputs.work / 'ecoli'} --pairs {ECOLI_PAIRS}"))
+    ecoli_reads = inputs.simulated(ecoli, WHOLE_GENOME, 1, f"--pairs {ECOLI_PAIRS}", has_variants=False)
     return {
         "demo": (demo, [inputs.demo / f"NA12878_R{mate}.fastq.gz" for mate in (1, 2)]),
         "ecoli": (ecoli, ecoli_reads),
