@@ -1,7 +1,7 @@
 """Calls on 3 Mb of chr20 at 30x, simulated with the real variants of HG001: Quire against freebayes and bcftools.
 
-Quire maps and calls through its workflow; the peers call after bwa mem and samtools markdup. Bars: SNV F1 at least
-0.998, indel F1 at least 0.98, calling in at most 3 times freebayes' time. The peers' calls count from QUAL 20 on.
+Quire maps and calls through its workflow; the peers call after bwa mem and samtools markdup. The peers' calls count
+from QUAL 20 on.
 """
 
 import shutil

@@ -1,8 +1,5 @@
 """Complete search by pieces, differences, read length and genome: reads per second of one core, or of a card.
 
-Bars on an H200, 100 bases, k = 3, chr20: 406,000 reads/s (1,000 times a core of `bwa aln -N`) and 3.3 M (100 times a
-core of Yara). On the CPU, per core: 20 times `bwa aln -N`, and as fast as Yara.
-
 --index is a folder with `reference` and the pages of its index (`page_0`, ...); with a card, missing pages are built. A
 card needs only NumPy and CuPy. Reads are drawn from the axis on both strands: 1 % of their bases are substituted, one
 in ten has an insertion or deletion of one base. Times on the CPU are processor seconds of the search alone. Times on a

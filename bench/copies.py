@@ -1,9 +1,9 @@
 """Copy numbers planted into a real chromosome: Quire, CNVkit, cnvpytor and delly cnv call them from the same BAM.
 
 The reads (`bench.copies_truth`) have a bias for GC content. A call is right if it has the planted copy number and its
-span and the planted one have 80 % of either in common; half of either and the direction alone are counted too. Bars: F1
-.95, and 5 s for what copy numbers take beside the evidence, which the structural variants need anyway. With --real,
-spans are counted in real reads of a yeast.
+span and the planted one have 80 % of either in common; half of either and the direction alone are counted too. The time
+of copy numbers alone is that beside the evidence, which the structural variants need anyway. With --real, spans are
+counted in real reads of a yeast.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """Indexing on a card: suffix array and transform of real and hard texts, and the index of a genome of human size.
 
-Bars on an H200: 2 Gbases/s for chr20 and 21 (94.6 Mb, packed page in device memory to arrays in device memory), 0.1
-Gbases/s for hard texts, 30 s from the FASTA of 3.1 Gb to its index on a memory disk (--work).
+The sorts go from a packed page in device memory to arrays there, and the index of 3.1 Gb from FASTA to a memory disk
+(--work).
 
 --data is the folder of docs/benchmarks.md, or one with only its two FASTA files. Needs only NumPy and CuPy. Every
 suffix array is checked on the card. The floor is the time of the sort of the keys in the same run, plus the time to

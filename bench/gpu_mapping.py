@@ -1,9 +1,8 @@
 """Mapping speed on a card: from resident reads to resident alignments, and from FASTQ in memory to an unsorted BAM.
 
-Bars on an H200, 2 x 150: 10 M reads/s resident on chr20 (here with chr21) and 7 M on a genome of 3.1 Gb; 3 M reads/s
-from FASTQ to BAM with 16 cores, without start-up. Reads are drawn from the axis with substitutions and short gaps. The
-share placed right is printed next to the speed, since a fast mapper that loses reads is useless. The resident part
-needs only NumPy and CuPy; the files need the packages of `quire.align`.
+Reads are drawn from the axis with substitutions and short gaps. The share placed right is printed next to the speed,
+since a fast mapper that loses reads is useless. The resident part needs only NumPy and CuPy; the files need the
+packages of `quire.align`.
 """
 
 import gzip

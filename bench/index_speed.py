@@ -1,4 +1,4 @@
-"""Reference and index of chr20: time and memory, first and warm. Bars: at most 20 s and 1.5 GB for the index."""
+"""Reference and index of chr20: time and memory, first and warm."""
 
 import tempfile
 

@@ -3,8 +3,7 @@
 The searches are pairs of genomes, the shapes of queries of MUMmerGPU's paper (Trapnell and Schatz 2009, table 2, with
 fewer queries), and hard cases: a genome against itself, one with Ns and lower case, a reference of one letter. Times
 are processor times of whole programs that write their output. MUMmer's include building its suffix tree, which it does
-not keep; Quire's do not include building the index, which is timed separately. Bar: chr20 and chr21 at 50 bases in a
-third of the time of `mummer -maxmatch`.
+not keep; Quire's do not include building the index, which is timed separately.
 """
 
 import json

@@ -1,8 +1,8 @@
 """PairHMM on real regions on one core: Quire, also compiled for AVX2 only, against Intel's GKL.
 
-Bar: at least twice GKL's cells per second with either. GKL uses AVX-512 if the processor has it. To measure it without,
-a copy of its library is patched so that its AVX-512 functions jump to those for AVX. Its classes and library come from
-Debian's packages libgkl-java and libgkl-jni; a JDK of version 11 or later runs them.
+GKL uses AVX-512 if the processor has it. To measure it without, a copy of its library is patched so that its AVX-512
+functions jump to those for AVX. Its classes and library come from Debian's packages libgkl-java and libgkl-jni; a JDK
+of version 11 or later runs them.
 """
 
 import os

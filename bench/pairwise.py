@@ -1,8 +1,8 @@
 """Speed of one large alignment on one core, score and path, against the fastest score of parasail's functions.
 
-Bar: from 10 kb on at least the best cells per second of parasail's score-only functions; up to 20 kb its functions with
-traceback are timed too. The pairs are random sequences, and a part of chr20 with a copy that has 1 % edits; or random
-sequences with copies that have the requested differences (a third each of substitutions, insertions and deletions).
+Up to 20 kb parasail's functions with traceback are timed too. The pairs are random sequences, and a part of chr20 with
+a copy that has 1 % edits; or random sequences with copies that have the requested differences (a third each of
+substitutions, insertions and deletions).
 """
 
 import os

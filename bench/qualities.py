@@ -6,8 +6,7 @@ probability that the genotype is wrong: among records of QUAL 30 or more that ar
 genotype than the truth is an error. Outside the confident regions a record that is not in the truth is left out, but on
 real reads it is an error if bcftools, whose model is another, does not make the call (docs/errors.md).
 
-A monotone function from QUAL to errors is fitted on the sets of FITTED; its mean log loss on the others
-is compared with that of QUAL itself. docs/images/qualities.svg is drawn from the counts.
+docs/images/qualities.svg is drawn from the counts.
 """
 
 import math
@@ -16,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pysam
 from quire.reference.regions import contains
 from quire.report.drawing import FIRST, SECOND, THIRD, Drawing, Scale
@@ -24,12 +22,11 @@ from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Variant, normalise
 
 from bench.calling import call_by_quire
-from bench.common import REPOSITORY, Inputs, add_figures, arguments, print_setting, write_measurement
+from bench.common import REPOSITORY, Inputs, arguments, print_setting, write_measurement
 from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tools
 from bench.errors import KEEP, call_all, row_of
 from bench.errors_page import put_table
 
-FITTED = ("chr20", "chr20 15x", "simulated 30x")
 LOWEST = (0, 5, 10, 15, 20, 30, 40, 60, 99)
 """Lower ends of the bins of QUAL and GQ."""
 HIGHEST = 60.0
@@ -109,35 +106,6 @@ def _probability(phred: float) -> float:
     return 10 ** (-min(phred, HIGHEST) / 10)
 
 
-def monotone(calls: Sequence[Judged]) -> tuple[list[float], list[float]]:
-    """Return ascending Phred values and the error rate from each on, by pooling adjacent violators.
-
-    Half an error in one call more is added to each rate, so that none is 0.
-    """
-    blocks: list[tuple[float, float, float]] = []  # lowest value, errors, calls
-    for call in sorted(calls):
-        blocks.append((call.phred, float(call.is_error), 1.0))
-        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] <= blocks[-1][1] * blocks[-2][2]:
-            _, errors, count = blocks.pop()
-            low, errors_before, before = blocks.pop()
-            blocks.append((low, errors_before + errors, before + count))
-    return [low for low, _, _ in blocks], [(errors + 0.5) / (count + 1) for _, errors, count in blocks]
-
-
-def log_losses(fitted: Sequence[Judged], held_out: Sequence[Judged]) -> tuple[float, float]:
-    """Return the mean log loss of Phred values on held-out calls, and that of rates fitted on other calls."""
-    lows, rates = monotone(fitted)
-    after = [rates[max(0, bisect_right(lows, call.phred) - 1)] for call in held_out]
-    before = [_probability(call.phred) for call in held_out]
-    losses = [
-        float(
-            np.mean([-math.log(p if call.is_error else 1 - p + 1e-12) for p, call in zip(own, held_out, strict=True)])
-        )
-        for own in (before, after)
-    ]
-    return losses[0], losses[1]
-
-
 def phred(probability: float) -> float:
     """Return a probability as a Phred value."""
     return -10 * math.log10(probability)
@@ -185,15 +153,6 @@ def main() -> None:
             if what == "QUAL":
                 curves.append((f"QUAL, {group}", bins))
         put_table(what, ("reads", what, "calls", "errors", "predicted errors"), rows)
-        fitted, held_out = (
-            [call for name in MAKERS if (name in FITTED) is inside for call in found[name][kind]]
-            for inside in (True, False)
-        )
-        before, after = log_losses(fitted, held_out)
-        add_figures(
-            {f"{what}, log loss, held out": round(before, 5), f"{what}, log loss, recalibrated": round(after, 5)}
-        )
-        print(f"{what}: mean log loss on the held-out sets {before:.5f}, recalibrated on the others {after:.5f}")
     curves.append(("GQ, all", bins_of([call for _, calls in found.values() for call in calls])))
     draw(curves, given.plot)
     write_measurement()

@@ -2,9 +2,8 @@
 
 The variants (`bench.structural_truth`) have the published spectrum of kinds, sizes and contexts. truvari compares the
 calls that pass with the truth, by position and size (--pctseq 0), each call once; a duplication may be called as an
-insertion. Bars: F1 of deletions and duplications 1.1 times that of the best peer, of insertions 1.5 times, precision
-.95, and 20 s on 16 cores. With --real, all call real reads instead, and calls that no other program has are counted.
-Manta is left out if its `configManta.py`, or the Python 2 that it needs, is not on the PATH.
+insertion. With --real, all call real reads instead, and calls that no other program has are counted. Manta is left out
+if its `configManta.py`, or the Python 2 that it needs, is not on the PATH.
 """
 
 import json

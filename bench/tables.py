@@ -9,7 +9,7 @@ compares both documents with this program's output.
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -128,6 +128,15 @@ def find_rows(lines: Sequence[dict[str, Any]], groups: Iterable[Group]) -> list[
                 raise LookupError(f"no measurement of bench.{group.module or BY_HAND} has {bar.figure!r}, {bar.case!r}")
             rows.append(Row(group, bar, found[-1]["figures"][bar.figure], found[-1]))
     return rows
+
+
+def verdicts(line: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each bar of a run."""
+    for group in (group for groups in read_bars().values() for group in groups):
+        for bar in group.bars:
+            if _is_of(line, group, bar):
+                value = line["figures"][bar.figure]
+                yield f"{bar.what}: {bar.shown(value)} (bar {bar.text()}, {'met' if bar.holds(value) else 'missed'})"
 
 
 def document(lines: Sequence[dict[str, Any]]) -> str:

@@ -6,7 +6,6 @@ mixed with certain pairs, so that the insert sizes stay the same. The mean over 
 show which program finds more places; the first mapping alone is a single random draw.
 """
 
-import argparse
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,11 +17,8 @@ import pysam
 from bench.common import (
     Inputs,
     arguments,
-    bwa_command,
     print_setting,
     print_table,
-    quire_command,
-    run,
     write_measurement,
 )
 from bench.place import is_right
@@ -54,21 +50,11 @@ def main() -> None:
         options += NATURAL_DIVERGENCE
     region = WHOLE_GENOME if given.genome else given.region
     mates = inputs.simulated(fasta, region, given.seed, options, not given.genome)[: SETS[given.set].mates]
-    drawn = _map(given, inputs, fasta, mates, given.work / "ties_drawn")
+    drawn = inputs.mapped(fasta, mates, "ties_drawn", given.threads)
     uncertain = set().union(*map(_uncertain, drawn))
     copied = _write_copies(mates, uncertain, given.copies, given.work / "ties")
-    _print(drawn, _map(given, inputs, fasta, copied, given.work / "ties_copied"), uncertain, given.copies)
+    _print(drawn, inputs.mapped(fasta, copied, "ties_copied", given.threads), uncertain, given.copies)
     write_measurement()
-
-
-def _map(
-    given: argparse.Namespace, inputs: Inputs, fasta: Path, mates: Sequence[Path], prefix: Path
-) -> tuple[Path, Path]:
-    """Map a set with both programs; return the BAM files of Quire and bwa mem."""
-    ours, theirs = Path(f"{prefix}.quire.bam"), Path(f"{prefix}.bwa.bam")
-    run(quire_command(inputs.quire_index(fasta), mates, ours, given.threads))
-    run(bwa_command(inputs.bwa_index(fasta), mates, theirs, given.threads))
-    return ours, theirs
 
 
 def _primary(bam: Path) -> Iterator[pysam.AlignedSegment]:

@@ -1,6 +1,5 @@
 """The parts of docs/errors.md: evidence for a variant, filters, tables, and qualities against errors."""
 
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from quire.report.truth import Variant, spell
 from bench.error_evidence import evidence, spellings
 from bench.errors import GATK_LIMITS, filter_command
 from bench.errors_page import put_table
-from bench.qualities import Judged, bins_of, draw, log_losses, monotone
+from bench.qualities import Judged, bins_of, draw
 
 UNIQUE = "".join("ACGT"[code] for code in np.random.default_rng(5).integers(0, 4, 400))
 
@@ -85,20 +84,6 @@ def test_a_table_replaces_the_one_of_its_name(tmp_path: Path) -> None:
         put_table("three", ("x",), [(3,)], page)
 
 
-@given(st.lists(st.tuples(st.integers(0, 99), st.booleans()), min_size=1, max_size=40))
-def test_fitted_error_rates_fall_with_the_phred_value(calls: list[tuple[int, bool]]) -> None:
-    judged = [Judged(float(value), is_error) for value, is_error in calls]
-    lows, rates = monotone(judged)
-    assert lows[0] == min(lows)
-    assert lows == sorted(lows)
-    own = sorted(judged)
-    starts = [next(i for i, call in enumerate(own) if call.phred >= low) for low in lows]
-    errors = [[call.is_error for call in own[a:b]] for a, b in itertools.pairwise([*starts, len(own)])]
-    shares = [sum(block) / len(block) for block in errors if block]
-    assert shares == sorted(shares, reverse=True)
-    assert all(0 < rate < 1 for rate in rates)
-
-
 def test_bins_count_predicted_and_observed_errors() -> None:
     calls = [Judged(30.0, False), Judged(39.9, True), Judged(3.0, True), Judged(500.0, False)]
     low, middle, high = bins_of(calls)
@@ -107,11 +92,8 @@ def test_bins_count_predicted_and_observed_errors() -> None:
     assert high == (99, 1, 0, pytest.approx(10**-6))
 
 
-def test_recalibration_helps_where_values_lie(tmp_path: Path) -> None:
+def test_the_plot_tells_calls_and_errors(tmp_path: Path) -> None:
     """Every tenth call of Phred 60 is an error."""
     calls = [Judged(60.0, number % 10 == 0) for number in range(1000)]
-    before, after = log_losses(calls, calls)
-    assert before == pytest.approx(0.1 * 6 * np.log(10), rel=1e-3)
-    assert after == pytest.approx(-0.1 * np.log(0.1) - 0.9 * np.log(0.9), rel=1e-2)
     draw([("QUAL", bins_of(calls))], tmp_path / "plot.svg")
     assert "QUAL from 60: 100 errors in 1000 calls" in (tmp_path / "plot.svg").read_text()

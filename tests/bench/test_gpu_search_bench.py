@@ -10,8 +10,9 @@ from tests.support.measurements import printed
 pytestmark = pytest.mark.full
 
 SCRIPT = """
-from bench import gpu_search
+from bench import common, gpu_search
 gpu_search.measure(EmulatedCard(), 1e-5, 50, clock, [64, 448])
+print([name for name in common._run.figures if "G visits/s: measured" in name])
 """
 
 
@@ -20,7 +21,7 @@ def test_it_measures(tmp_path) -> None:
     lines = printed(SCRIPT, tmp_path)
     assert lines[0].startswith("distance 64: 0.000 GB, 19968 rows; 50 queries of 32, 0 without a hit")
     assert [line.split(" | ")[0] for line in lines if line.startswith(("| 64 ", "| 448 "))] == ["| 64", "| 448"]
-    assert lines[-2].startswith("| distance 448, G visits/s | 24 | ")
+    assert lines[-1] == str([f"distance {which}, G visits/s: measured" for which in ("448", "<= 192")])
 
 
 @pytest.mark.parametrize("sampling_distance", [64, 192, 448, 960])
