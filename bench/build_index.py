@@ -4,10 +4,26 @@ import argparse
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 from quire import index, reference
+from quire.device.card import Card
 from quire.device.choice import use_backend
 from quire.errors import QuireError
+from quire.reference import Reference
+
+PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
+
+
+def build(
+    fasta: Path, folder: Path, page_size: int, parameters: dict[str, int], card: Card | None, *more: Any
+) -> Reference:
+    """Build reference and index in a folder; return the opened reference. `more` are backend and threads."""
+    reference.build(fasta, folder / "reference", page_size)
+    opened = Reference.open(folder / "reference")
+    for number in range(len(opened.pages)):
+        index.build(opened, number, folder / f"page_{number}", parameters, card, *more)
+    return opened
 
 
 def main() -> None:
@@ -17,21 +33,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="gets reference/ and page_0/, page_1/, ...")
     parser.add_argument("--page-size", type=int, default=1 << 30)
     parser.add_argument("--backend", choices=("auto", "gpu", "cpu"), default="cpu")
-    parser.add_argument("--memory", default="auto", help="of the card, such as 4GB")
-    parser.add_argument("--sampling-distance", type=int, default=64)
-    parser.add_argument("--sa-sampling", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    parameters = {"sampling_distance": arguments.sampling_distance, "sa_sampling": arguments.sa_sampling}
+    given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     try:
-        reference.build(arguments.fasta, arguments.folder / "reference", arguments.page_size)
-        opened = reference.Reference.open(arguments.folder / "reference")
-        with use_backend(arguments.backend, arguments.memory) as (_, open_card):
+        with use_backend(given.backend) as (_, open_card):
             card = open_card() if open_card else None
-            for number in range(len(opened.pages)):
-                folder = arguments.folder / f"page_{number}"
-                index.build(opened, number, folder, parameters, card, arguments.backend, arguments.threads)
+            build(given.fasta, given.folder, given.page_size, PARAMETERS, card, given.backend, given.threads)
     except QuireError as error:
         sys.exit(f"quire: error: {error}")
 

@@ -17,16 +17,16 @@ from quire import index
 from quire.algorithms.complete import Axis, Ends, shortest_read
 from quire.algorithms.fm_index import FmIndex
 from quire.index import open_page
-from quire.ragged import offsets_from_lengths, pack_bytes
 from quire.reads import ReadBatch
 from quire.reference import Reference
 
+from bench.build_index import PARAMETERS
 from bench.common import add_figures, print_setting, print_table, write_measurement
+from bench.gpu_mapping import batch_of, codes_at
 from tests.support.complete_cases import cut_into
 
 SUBSTITUTIONS, GAPPED = 0.01, 0.1
 ROOM = 1 << 24
-PARAMETERS = {"sampling_distance": 64, "sa_sampling": 1}
 
 
 def draw_reads(axis: Reference, count: int, length: int, seed: int = 1) -> ReadBatch:
@@ -37,15 +37,12 @@ def draw_reads(axis: Reference, count: int, length: int, seed: int = 1) -> ReadB
     gapped = generator.random(count) < GAPPED
     place, shift = generator.integers(1, length - 1, count), np.where(generator.random(count) < 0.5, 1, -1)
     positions += np.where(gapped[:, None] & (np.arange(length) >= place[:, None]), shift[:, None], 0)
-    codes = (axis.text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
+    codes = codes_at(axis, positions)
     changed = generator.random(codes.shape, np.float32) < SUBSTITUTIONS
     codes[changed] = (codes[changed] + generator.integers(1, 4, int(changed.sum()), np.uint8)) & 3
     turned = generator.random(count) < 0.5
     codes[turned] = 3 - codes[turned, ::-1]
-    names, name_offsets = pack_bytes([b"%d" % number for number in range(count)])
-    bases = np.ascontiguousarray(codes).reshape(-1)
-    offsets = offsets_from_lengths([length] * count)
-    return ReadBatch(names, name_offsets, bases, np.full(len(bases), 30, np.uint8), offsets, 0)
+    return batch_of(codes)
 
 
 def digest_of(parts: list[Ends]) -> str:

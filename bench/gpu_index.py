@@ -30,6 +30,7 @@ from bench.synthetic_genome import write_genome
 CHROMOSOMES = "gatk_haplotypecaller/human_g1k_v37.20.21.fasta.gz"
 ECOLI = "genomes/ecoli_K12_MG1655_from_bwa_pac.fa.gz"
 WORDS_PER_BLOCK = 4
+PAGE_SIZE = 1 << 30  # of the synthetic genome's reference
 # Bytes per base in addition to the sort: its key is written; the sorted index is read and the position written; the
 # position is read to find groups, with 32 bytes of text; it is read again to write its rank, in a sector of 32 bytes;
 # and a third time, with 32 bytes of text, to write the transform's quarter of a byte. Text in the second-level cache
@@ -133,9 +134,7 @@ def axis_of(fasta: Path, folder: Path) -> np.ndarray:
     return unpack(opened.text, 0, opened.axis_length)
 
 
-def measure(
-    card: Card, data: Path, work: Path, genome_bases: int, processes: int, page_size: int, repeats: int
-) -> None:
+def measure(card: Card, data: Path, work: Path, genome_bases: int, processes: int, repeats: int) -> None:
     """Run all measurements."""
 
     def find(name: str) -> Path:
@@ -153,14 +152,13 @@ def measure(
         print(f"synthetic genome written in {time.perf_counter() - start:.0f} s")
         for sa_sampling in (1, 4):
             parameters = {"sampling_distance": 64, "sa_sampling": sa_sampling}
-            measure_index(card, fasta, folder / f"sampling_{sa_sampling}", page_size, parameters)
+            measure_index(card, fasta, folder / f"sampling_{sa_sampling}", PAGE_SIZE, parameters)
 
 
 def main() -> None:
     """Measure on the first free card."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--genome-bases", type=int, default=3_100_000_000, help="of the synthetic genome; 0: none")
-    parser.add_argument("--page-size", type=int, default=1 << 30, help="of the synthetic genome's reference")
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S")
     print_setting(())
@@ -168,7 +166,7 @@ def main() -> None:
     with first_card() as card:
         if card is None:
             return
-        measure(card, given.data, given.work, given.genome_bases, given.threads, given.page_size, REPEATS)
+        measure(card, given.data, given.work, given.genome_bases, given.threads, REPEATS)
     write_measurement()
 
 

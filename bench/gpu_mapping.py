@@ -14,7 +14,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from quire import index, reference
 from quire.algorithms.extension.gpu import MOST_BYTES
 from quire.algorithms.fm_index import FmIndex
 from quire.algorithms.fm_index.gpu import CardPages
@@ -29,6 +28,8 @@ from quire.reads.gpu import orient
 from quire.reference import Reference
 from quire.reference.gpu import upload_reference
 
+from bench.build_index import PARAMETERS
+from bench.build_index import build as build_index
 from bench.cards import KERNEL_HEADER, fastest, first_card, kernel_times
 from bench.common import REPOSITORY, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from bench.gpu_index import CHROMOSOMES
@@ -62,16 +63,16 @@ def draw_pairs(axis: Reference, pairs: int, seed: int) -> tuple[list[np.ndarray]
     mates, origins = [], []
     for reverse in (swapped, ~swapped):
         left = np.where(reverse, lefts[1], lefts[0])
-        pieces = _codes_at(axis.text, left - np.where(reverse, SPARE, 0), LENGTH + SPARE)
+        begins = left - np.where(reverse, SPARE, 0)
+        pieces = codes_at(axis, begins[:, None] + np.arange(LENGTH + SPARE))
         mates.append(_altered(generator, np.where(reverse[:, None], 3 - pieces[:, ::-1], pieces)))
         origins.append(left)
     return mates, np.stack(origins)
 
 
-def _codes_at(text: np.ndarray, starts: np.ndarray, length: int) -> np.ndarray:
-    """Return the codes uint8[n, length] of the packed axis from each start on."""
-    positions = starts[:, None] + np.arange(length)
-    return (text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
+def codes_at(axis: Reference, positions: np.ndarray) -> np.ndarray:
+    """Return the codes (uint8) at positions of an axis, in an array of any shape."""
+    return (axis.text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
 
 
 def _altered(generator: np.random.Generator, codes: np.ndarray) -> np.ndarray:
@@ -147,36 +148,38 @@ def real_qualities() -> np.ndarray:
 def _write_part(task: tuple[Path, list[Path], int, int, int]) -> None:
     """Write pairs [begin, begin + count) at their places in both files."""
     reference_folder, paths, begin, count, seed = task
-    letters = np.frombuffer(b"ACGT", np.uint8)
     mates, _ = draw_pairs(Reference.open(reference_folder, verify=False), count, seed)
     generator, strings = np.random.default_rng([seed, 9]), real_qualities()
-    numbers = np.arange(begin, begin + count)
-    digits = (numbers[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
     for path, codes in zip(paths, mates, strict=True):
-        record = np.full((count, 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
-        record[:, 0] = ord("@")
-        record[:, 1:11] = digits
-        record[:, 12 : 12 + LENGTH] = letters[codes]
-        record[:, 13 + LENGTH] = ord("+")
-        # Two pieces of real strings, since the reads are longer than real reads.
-        ends = strings[generator.integers(0, len(strings), count)], strings[generator.integers(0, len(strings), count)]
-        record[:, 15 + LENGTH : 15 + 2 * LENGTH] = np.hstack(ends)[:, -LENGTH:]
+        record = fastq_records(begin, codes, quality_values(generator, strings, count))
         with path.open("r+b") as stream:
             stream.seek(begin * record.shape[1])
             stream.write(record.tobytes())
+
+
+def quality_values(generator: np.random.Generator, strings: np.ndarray, count: int) -> np.ndarray:
+    """Return text of qualities (uint8[count, LENGTH]) from two pieces of real strings each, which are shorter."""
+    return np.hstack([strings[generator.integers(0, len(strings), count)] for _ in range(2)])[:, -LENGTH:]
+
+
+def fastq_records(begin: int, codes: np.ndarray, qualities: np.ndarray) -> np.ndarray:
+    """Return the text (uint8[reads, bytes]) of reads that are named by their numbers from `begin` on."""
+    numbers = np.arange(begin, begin + len(codes))
+    record = np.full((len(codes), 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
+    record[:, 0] = ord("@")
+    record[:, 1:11] = (numbers[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
+    record[:, 12 : 12 + LENGTH] = np.frombuffer(b"ACGT", np.uint8)[codes]
+    record[:, 13 + LENGTH] = ord("+")
+    record[:, 15 + LENGTH : 15 + 2 * LENGTH] = qualities
+    return record
 
 
 def build(
     card: Card, fasta: Path, folder: Path, page_size: int, parameters: dict[str, int]
 ) -> tuple[Reference, list[FmIndex]]:
     """Build reference and index of a FASTA on the card."""
-    reference.build(fasta, folder / "reference", page_size)
-    axis = Reference.open(folder / "reference", verify=False)
-    indexes = []
-    for number in range(len(axis.pages)):
-        index.build(axis, number, folder / f"page_{number}", parameters, card)
-        indexes.append(open_page(folder / f"page_{number}", axis, verify=False))
-    return axis, indexes
+    axis = build_index(fasta, folder, page_size, parameters, card)
+    return axis, [open_page(folder / f"page_{number}", axis, verify=False) for number in range(len(axis.pages))]
 
 
 def map_files(index: Path, work: Path, pairs: int, threads: int, repeats: int) -> list[float]:
@@ -192,11 +195,8 @@ def main() -> None:
     """Measure on the first available card."""
     parser = arguments(__doc__, threads=16)
     parser.add_argument("--bases", type=int, default=3_100_000_000, help="of the large genome; 0 leaves it out")
-    parser.add_argument("--page-size", type=int, default=1 << 30, help="bases of a page")
-    parser.add_argument("--sampling-distance", type=int, default=64, help="bases of an occurrence block")
     parser.add_argument("--pairs", type=int, default=PAIRS_A_BATCH, help="of the resident batch")
     parser.add_argument("--file-pairs", type=int, default=20_000_000, help="of the FASTQ files; 0 leaves them out")
-    parser.add_argument("--repeats", type=int, default=2, help="runs with the FASTQ files")
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", datefmt="%H:%M:%S")
     print_setting(peers=())
@@ -208,17 +208,16 @@ def main() -> None:
         if given.bases:
             genomes.append(("synthetic", given.work / "synthetic.fa"))
             write_genome(genomes[1][1], given.bases, 1, given.threads)
-        parameters = {"sampling_distance": given.sampling_distance, "sa_sampling": 1}
         rows = []
         for name, fasta in genomes:
-            axis, indexes = build(card, fasta, given.work / name, given.page_size, parameters)
+            axis, indexes = build(card, fasta, given.work / name, 1 << 30, PARAMETERS)
             rows.append([name, *map_resident(card, axis, indexes, given.pairs, repeats=5)])
         print_table(("genome", "bases", "pages", "reads", "ms", "M reads/s", "ns a read", "placed", "right"), rows)
     if given.file_pairs:
         index = given.work / "chr20+21"
         # The first run of few reads compiles kernels that are not cached; the second one measures the start-up.
         seconds = map_files(index, given.work, FEW_PAIRS, given.threads, 2)
-        seconds += map_files(index, given.work, given.file_pairs, given.threads, given.repeats)
+        seconds += map_files(index, given.work, given.file_pairs, given.threads, 2)
         reads, start_up = 2 * given.file_pairs / 1e6, seconds[1]
         rows = [(f"{reads:.0f}", f"{taken:.2f}", f"{start_up:.2f}", f"{reads / (taken - start_up):.2f}",
                  f"{reads / taken:.2f}") for taken in seconds[2:]]  # fmt: skip

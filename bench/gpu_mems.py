@@ -38,6 +38,7 @@ from quire.ragged import offsets_from_lengths
 from quire.sequence.codes import code_table
 from quire.sequence.packing import BASES_PER_WORD, pack, unpack
 
+from bench.build_index import PARAMETERS, build
 from bench.cards import (
     KERNEL_HEADER,
     REPEATS,
@@ -82,10 +83,7 @@ def codes_of(fasta: bytes) -> NDArray[np.uint8]:
 def indexed(card: Card, fasta: Path, folder: Path) -> MemsCardAxis:
     """Build reference and index of a FASTA on the card, as one page."""
     start = time.perf_counter()
-    reference.build(fasta, folder / "reference", 1 << 30)
-    opened = reference.Reference.open(folder / "reference")
-    parameters = {"sampling_distance": 64, "sa_sampling": 1}
-    index.build(opened, 0, folder / "page_0", parameters, card)
+    opened = build(fasta, folder, 1 << 30, PARAMETERS, card)
     page = index.open_page(folder / "page_0", opened)
     print(f"{fasta.name}: packed and indexed in {time.perf_counter() - start:.1f} s, {opened.axis_length} bases")
     text = upload_reference(card, reference_text(opened))

@@ -19,14 +19,21 @@ from quire.reference import Reference
 
 from bench.cards import name_card
 from bench.common import add_figures, arguments, print_setting, print_table, write_measurement
-from bench.gpu_mapping import INSERT_DEVIATION, INSERT_MEAN, LENGTH, real_qualities
+from bench.gpu_mapping import (
+    INSERT_DEVIATION,
+    INSERT_MEAN,
+    LENGTH,
+    codes_at,
+    fastq_records,
+    quality_values,
+    real_qualities,
+)
 from bench.synthetic_genome import write_genome
 from bench.watching import most_used
 from bench.whole_run import cost, draw, jobs, whole_run
 
 PAIRS_A_PART = 1 << 17
 SITES_A_VARIANT = 1000
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SMALL = 30_000_000  # bases of the genome of the compiling run
 # The four values of a NovaSeq: lowest quality of each range, and the value that stands for it (phred).
@@ -54,7 +61,7 @@ def sample_codes(axis: Reference, positions: np.ndarray, haplotypes: np.ndarray)
         positions: int64[n, length], axis positions.
         haplotypes: 0 or 1, int64[n, 1].
     """
-    codes = (axis.text.view(np.uint8)[positions >> 2] >> (2 * (positions & 3)).astype(np.uint8)) & 3
+    codes = codes_at(axis, positions)
     mixed = mix(positions.astype(np.uint64))
     where = np.nonzero(mixed % np.uint64(SITES_A_VARIANT) == 0)
     hashed = (mixed[where] // np.uint64(SITES_A_VARIANT)).astype(np.int64)
@@ -89,25 +96,16 @@ def _part(task: tuple[Path, Path, int, int, int, bool]) -> list[Path]:
     island = np.searchsorted(islands, starts, side="right") - 1
     starts = np.minimum(starts, islands[island + 1] - inserts).clip(islands[island])
     haplotypes, swapped = generator.integers(0, 2, (count, 1)), generator.random(count) < 0.5
-    digits = (np.arange(begin, begin + count)[:, None] // 10 ** np.arange(9, -1, -1)) % 10 + ord("0")
     paths = []
     for mate, reverse in enumerate((swapped, ~swapped), start=1):
         left = np.where(reverse, starts + inserts - LENGTH, starts)
         codes = sample_codes(axis, left[:, None] + np.arange(LENGTH), haplotypes)
         codes = np.where(reverse[:, None], 3 - codes[:, ::-1], codes)
-        # Two pieces of real strings, since the reads are longer than real reads.
-        pieces = [strings[generator.integers(0, len(strings), count)] for _ in range(2)]
-        qualities = np.hstack(pieces)[:, -LENGTH:]
+        qualities = quality_values(generator, strings, count)
         wrong = generator.random(codes.shape, np.float32) < 10.0 ** ((33.0 - qualities) / 10)
         codes[wrong] = (codes[wrong] + generator.integers(1, 4, int(wrong.sum()), np.uint8)) & 3
-        record = np.full((count, 12 + LENGTH + 3 + LENGTH + 1), ord("\n"), np.uint8)
-        record[:, 0] = ord("@")
-        record[:, 1:11] = digits
-        record[:, 12 : 12 + LENGTH] = LETTERS[codes]
-        record[:, 13 + LENGTH] = ord("+")
-        record[:, 15 + LENGTH : 15 + 2 * LENGTH] = qualities
         paths.append(Path(f"{prefix}_{begin}_{mate}.gz"))
-        paths[-1].write_bytes(igzip(record.tobytes()))
+        paths[-1].write_bytes(igzip(fastq_records(begin, codes, qualities).tobytes()))
     return paths
 
 

@@ -4,7 +4,6 @@
 job's too: two processes of Snakemake.
 """
 
-import json
 from argparse import Namespace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from bench.synthetic_genome import write_genome
 from bench.watching import MEGABYTE, Watch, watched
 from bench.workflow import Units, configure, run_workflow
 
+PROCESSES = 2  # that draw genome and reads
 HEADER = ("rule", "threads", "asks, MB", "takes, MB", "not in files, MB", "ratio", "disk, asks, MB", "disk, takes, MB")
 
 
@@ -46,7 +46,7 @@ def inputs_of(given: Namespace) -> tuple[Path, Units]:
         with open_input(given.data / source) as text:
             fasta.write_bytes(text.read())
     elif not fasta.exists():
-        write_genome(fasta, int(float(name) * MEGABYTE), 1, given.processes)
+        write_genome(fasta, int(float(name) * MEGABYTE), 1, PROCESSES)
     if name == "yeast":
         first = sorted((given.data / "yeast_100k").glob("*_R1.fastq.gz"))
         return fasta, [(path, path.with_name(path.name.replace("_R1.", "_R2."))) for path in first]
@@ -56,7 +56,7 @@ def inputs_of(given: Namespace) -> tuple[Path, Units]:
     pairs = int(reference.Reference.open(packed, verify=False).axis_length * given.coverage / (2 * LENGTH))
     mates = [folder / f"{given.coverage:g}x_{mate}.fq.gz" for mate in (1, 2)]
     if not mates[1].exists():
-        drawn = write_reads(packed, folder / "drawn", pairs, given.processes, not given.forty_values)
+        drawn = write_reads(packed, folder / "drawn", pairs, PROCESSES, not given.forty_values)
         for path, final in zip(drawn, mates, strict=True):
             path.rename(final)
     return fasta, [(mates[0], mates[1])]
@@ -69,21 +69,17 @@ def main() -> None:
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--forty-values", action="store_true", help="quality values as drawn instead of four")
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="cpu")
-    parser.add_argument("--settings", default="{}", help="more of the configuration, as JSON")
-    parser.add_argument("--target", default="", help="a target of the Snakefile, such as align")
-    parser.add_argument("--processes", type=int, default=2, help="processes that draw genome and reads")
     given = parser.parse_args()
     given.work = given.work.resolve()
     print_setting(())
     name_card(given.backend)
     fasta, units = inputs_of(given)
     folder = given.work / f"job_memory_run_{given.genome}"
-    configuration = configure(folder, fasta, {"sample": units}, given.backend, **json.loads(given.settings))
+    configuration = configure(folder, fasta, {"sample": units}, given.backend)
     with watched(folder) as watch:
-        run_workflow(configuration, given.threads, given.target)
+        run_workflow(configuration, given.threads)
     print_table(HEADER, rows_of(watch))
-    more = [given.settings] if given.settings != "{}" else []
-    write_measurement(", ".join([given.genome, f"{given.coverage:g}x", f"{given.threads} threads", *more]))
+    write_measurement(", ".join([given.genome, f"{given.coverage:g}x", f"{given.threads} threads"]))
 
 
 if __name__ == "__main__":

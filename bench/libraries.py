@@ -56,7 +56,7 @@ def main() -> None:
     for name, at in (("right", 1), ("right at MAPQ 20", 3), ("properly paired", 7)):
         lowest = min(float(row[at]) - float(row[at + 1]) for row in rows)
         add_figures({f"{name} less bwa's, lowest of the libraries": round(lowest, 5)})
-    highest = max(float(row[5]) / float(row[6]) for row in rows)
+    highest = max(float(row[5]) / (float(row[6]) or 1e-9) for row in rows)
     add_figures({"wrong at MAPQ 20 over bwa's, highest of the libraries": round(highest, 2)})
     write_measurement()
 

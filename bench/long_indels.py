@@ -7,7 +7,6 @@ from the same BAM. Calls and truth are compared as genotypes of left-aligned all
 (`quire.report.truth`). Calls that were not planted count as false.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -186,10 +185,8 @@ def main() -> None:
     parser.add_argument("--coverage", type=float, default=30)
     parser.add_argument("--each", type=int, default=70, help="indels planted of each class")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--index", type=Path, help="folder of an existing Quire index of chr20")
     parser.add_argument("--no-peers", action="store_true", help="call by Quire alone")
     parser.add_argument("--gatk", default=GATK if "GATK_JARS" in os.environ else "", help="command of GATK")
-    parser.add_argument("--list", action="store_true", help="print the indels that Quire misses and its false calls")
     given = parser.parse_args()
     print_setting()
     inputs = Inputs(given.data, given.work)
@@ -201,7 +198,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     planted = plant(letters, contig, (start, end), given.each, given.seed)
     write_truth(folder / "truth.vcf.gz", inputs.truth, contig, planted, given.seed)
-    bam = aligned(inputs, folder, fasta, given.index or inputs.quire_index(fasta), given.region, given)
+    bam = aligned(inputs, folder, fasta, inputs.quire_index(fasta), given.region, given)
     packed = given.work / "long_indels_reference"
     if not packed.exists():
         reference.build(fasta, packed, 1 << 30)
@@ -216,8 +213,6 @@ def main() -> None:
     for name, (vcf, timing) in results.items():
         comparison = compare(vcf, CallFilter(20.0) if name in ("freebayes", "bcftools") else PASSING_CALLS)
         rows.append(found_row(name, planted, comparison, timing))
-        if given.list and name == "Quire":
-            print_list(planted, comparison)
     header = ["caller", *(f"{kind}s from {low}" for kind, low in GROUPS), "heterozygous", "homozygous"]
     header += [f"insertions from {low}, {source}" for low, _ in CLASSES for source in ("random", "copy")]
     header += [
@@ -233,17 +228,6 @@ def main() -> None:
         {f"Quire, {name}": int(str(cell).split("/")[0]) for name, cell in zip(header[1:5], rows[0][1:5], strict=True)}
     )
     write_measurement(f"seed {given.seed}")
-
-
-def print_list(planted: Sequence[Planted], comparison: Comparison) -> None:
-    """Print the planted indels that were missed, and the false calls elsewhere."""
-    missed = {variant for _, variant in comparison.missed}
-    for one in planted:
-        if one.variant in missed:
-            what = {"position": one.variant.position + 1, "copies": one.copies, "length": one.length}
-            print("missed", one.kind, one.source, json.dumps(what))
-    for variant in false_elsewhere(planted, comparison):
-        print("false", variant.position + 1, variant.reference[:30], variant.alternate[:30])
 
 
 if __name__ == "__main__":

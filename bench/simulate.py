@@ -223,7 +223,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--shadow", type=float, default=0, help="share of the pairs that are FR with inserts of 300")
     parser.add_argument("--errors", type=float, default=0.0, help="random errors beside those that qualities tell of")
     parser.add_argument("--divergence", type=float, default=0.0, help="share of the sample's bases that are changed")
-    parser.add_argument("--vcf-contig", help="the contig's name in the VCF, if it is another")
     given = parser.parse_args()
     if given.adapters and given.orientation != "FR":
         parser.error("--adapters goes with --orientation FR alone")
@@ -281,7 +280,7 @@ def _simulator(
     variants: list[pysam.VariantRecord] = []
     if arguments.variants != "none":
         with pysam.VariantFile(arguments.variants) as stream:
-            variants = list(stream.fetch(arguments.vcf_contig or contig, start, end))
+            variants = list(stream.fetch(contig, start, end))
     haplotypes = [haplotype(number, variants, reference, start) for number in (0, 1)]
     if arguments.divergence:
         haplotypes = [diverge(item, arguments.divergence, generator) for item in haplotypes]

@@ -6,7 +6,6 @@ and runs of N. Contigs have the proportions of human chromosomes and are made in
 processes gives the same bytes.
 """
 
-import argparse
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,18 +162,3 @@ def write_genome(path: Path, bases: int, seed: int, processes: int) -> None:
     with path.open("wb") as stream, ProcessPoolExecutor(processes) as pool:
         for record in pool.map(_record, tasks):
             stream.write(record)
-
-
-def main() -> None:
-    """Parse the command line and write the genome."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("fasta", type=Path)
-    parser.add_argument("--bases", type=int, default=3_100_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=2)
-    given = parser.parse_args()
-    write_genome(given.fasta, given.bases, given.seed, given.processes)
-
-
-if __name__ == "__main__":
-    main()

@@ -94,19 +94,6 @@ def as_bgzip(path: Path, threads: int) -> Path:
     return packed
 
 
-def repeated(path: Path, times: int) -> Path:
-    """Return a file that repeats the same reads, like a larger lane; gzip members may follow each other."""
-    longer = path.with_name(f"{times}_times_{path.name}")
-    temporary = longer.with_suffix(".tmp")
-    if not longer.exists():
-        with temporary.open("wb") as out:
-            for _ in range(times):
-                with path.open("rb") as once:
-                    shutil.copyfileobj(once, out, STRETCH)
-        temporary.rename(longer)
-    return longer
-
-
 def jobs(folder: Path) -> list[tuple[str, float, float]]:
     """Return rule, start and end (seconds from the first start) of each job that Snakemake recorded in a folder."""
     records = [json.loads(path.read_text()) for path in (folder / ".snakemake/metadata").iterdir()]
@@ -186,7 +173,6 @@ def main() -> None:
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
     parser.add_argument("--bgzip", action="store_true", help="reads in bgzip files instead of plain gzip")
     parser.add_argument("--units", type=int, default=1, help="lanes that the reads are in, each mapped by a job")
-    parser.add_argument("--repeats", type=int, default=1, help="how many times over each lane has its reads")
     parser.add_argument("--runs", nargs="+", choices=("cold", "warm", "next"), default=("cold", "warm"))
     parser.add_argument("--target", default="", help="a target of the Snakefile, such as align")
     parser.add_argument("--picture", type=Path, help="draw the last run into this file (SVG)")
@@ -198,8 +184,6 @@ def main() -> None:
     units = simulate(inputs, fasta, given.coverage, given.units)
     if given.bgzip:
         units = [(as_bgzip(one, given.threads), as_bgzip(two, given.threads)) for one, two in units]
-    if given.repeats > 1:
-        units = [(repeated(one, given.repeats), repeated(two, given.repeats)) for one, two in units]
     if "cold" in given.runs:
         shutil.rmtree(cache_of(given.work / "whole_run_cold"), ignore_errors=True)
     built = given.work.resolve() / "whole_run_warm/results/index"  # of an earlier call, if `next` is the first run

@@ -25,6 +25,7 @@ SHARED = {
     "pairhmm_regions",
     "read_sets",
     "structural_truth",
+    "synthetic_genome",
     "watching",
     "workflow",
 }  # modules, not programs

@@ -38,7 +38,8 @@ def emulated(_requested: str, _memory: str = "auto"):
 def test_every_table_is_printed(data: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cards, "use_backend", emulated)
     monkeypatch.setattr(gpu_index, "REPEATS", 1)
-    options = f"--data {data} --work {data}/work --threads 1 --genome-bases 30000 --page-size 16384"
+    monkeypatch.setattr(gpu_index, "PAGE_SIZE", 16384)
+    options = f"--data {data} --work {data}/work --threads 1 --genome-bases 30000"
     monkeypatch.setattr("sys.argv", ["gpu_index", *options.split()])
     gpu_index.main()
     printed = capsys.readouterr().out
@@ -52,10 +53,10 @@ def test_every_table_is_printed(data: Path, capsys: pytest.CaptureFixture, monke
 def test_an_index_is_built_on_any_backend(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build_index, "use_backend", emulated)
     fasta = data / Path(gpu_index.ECOLI).name
-    monkeypatch.setattr("sys.argv", ["build_index", str(fasta), str(data / "index"), "--sa-sampling", "4"])
+    monkeypatch.setattr("sys.argv", ["build_index", str(fasta), str(data / "index")])
     build_index.main()
     opened = open_page(data / "index" / "page_0", Reference.open(data / "index" / "reference"))
-    assert (opened.C[4] - 1, opened.sa_sampling, len(opened.suffix_array)) == (150, 4, 38)
+    assert (opened.C[4] - 1, opened.sa_sampling, len(opened.suffix_array)) == (150, 1, 151)
 
 
 def test_a_wrong_suffix_array_is_seen() -> None:
