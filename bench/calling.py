@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,22 @@ def letters_of(fasta: Path) -> dict[str, str]:
     """Return the upper-case letters of each contig."""
     with pysam.FastaFile(str(fasta)) as stream:
         return {name: stream.fetch(name).upper() for name in stream.references}
+
+
+def write_truth(path: Path, lengths: Mapping[str, int], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write phased variants (contig, start, end, alleles, genotype) as indexed VCF."""
+    header = pysam.VariantHeader()
+    for name, length in lengths.items():
+        header.add_line(f"##contig=<ID={name},length={length}>")
+    header.add_line('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
+    header.add_sample(SAMPLE)
+    with pysam.VariantFile(str(path), "wz", header=header) as out:
+        for contig, start, end, alleles, genotype in rows:
+            record = out.new_record(contig=contig, start=start, stop=end, alleles=alleles)
+            record.samples[0]["GT"] = genotype
+            record.samples[0].phased = True
+            out.write(record)
+    pysam.tabix_index(str(path), preset="vcf", force=True)
 
 
 def comparer(truth: Path, letters: Mapping[str, str], bed: Path, sample: str = SAMPLE) -> Compare:

@@ -25,6 +25,7 @@ from bench.common import (
     read_lines,
     run,
     write_measurement,
+    write_svg,
 )
 from bench.watching import peak_memory
 
@@ -129,10 +130,7 @@ def draw(folder: Path) -> None:
             )
         drawing.legend([(name, name) for name in curves])
         title = f"{unit} by number of samples, {region}"
-        whole = drawing.svg(title).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-        (folder / f"cohort_{stem}.svg").write_text(
-            whole.replace(">", f"><title>{title}</title><style>{style}</style>", 1)
-        )
+        write_svg(folder / f"cohort_{stem}.svg", drawing.svg(title), title, style)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ CONTIG, START = "20", 1_000_000
 STRETCH = 20  # mean windows of BLOCK_CUT bases that are taken from a template in a row
 UNREAD, UNREAD_STRETCH = 0.002, 3  # share of windows without reads, and windows of such a stretch
 PHASED_WITHIN = 60  # bases between the records of one phase set
-FALSE_PLACES, FALSE_SHARES = 4, (0.3, 0.9)  # places of a false record, and the beta distribution of their shares
+FALSE_SHARES = 0.3, 0.9  # beta distribution of the shares of samples that have a false record
 SPANNED = "*"
 
 

@@ -206,6 +206,12 @@ def write_measurement(case: str = "") -> None:
         print(*verdicts(line), sep="\n", flush=True)
 
 
+def write_svg(path: Path, drawing: str, title: str, style: str) -> None:
+    """Write a picture of `quire.report.drawing`, which is made for a page, as a file of its own."""
+    whole = drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    path.write_text(whole.replace(">", f"><title>{title}</title><style>{style}</style>", 1))
+
+
 def read_lines(path: Path = MEASUREMENTS) -> list[dict[str, Any]]:
     """Return the measurements in the order in which they were appended."""
     return [json.loads(line) for line in path.read_text().splitlines()]

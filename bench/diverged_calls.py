@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import pysam
 from quire.report.truth import TruthCounts, Variant, normalise
 
-from bench.calling import MARGIN, SAMPLE, call_by_quire, comparer, letters_of, marked
+from bench.calling import MARGIN, call_by_quire, comparer, letters_of, marked, write_truth
 from bench.common import (
     Inputs,
     add_figures,
@@ -105,26 +104,15 @@ def _joined(rows: list[tuple[int, str, str, int, int]], letters: str) -> Iterato
         i = j
 
 
-def write_truth(
+def write_variants(
     path: Path,
     lengths: dict[str, int],
     variants: dict[str, list[Variant]],
     genotype: Callable[[], tuple[int, int]] = lambda: (1, 1),
 ) -> None:
     """Write phased variants, homozygous by default, as indexed VCF."""
-    header = pysam.VariantHeader()
-    for name, length in lengths.items():
-        header.add_line(f"##contig=<ID={name},length={length}>")
-    header.add_line('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
-    header.add_sample(SAMPLE)
-    with pysam.VariantFile(str(path), "w", header=header) as out:
-        for name, ones in variants.items():
-            for one in ones:
-                record = out.new_record(contig=name, start=one.position, stop=one.end, alleles=one[1:])
-                record.samples[0]["GT"] = genotype()
-                record.samples[0].phased = True
-                out.write(record)
-    pysam.tabix_index(str(path), preset="vcf", force=True)
+    rows = ((name, one.position, one.end, one[1:], genotype()) for name, ones in variants.items() for one in ones)
+    write_truth(path, lengths, rows)
 
 
 def main() -> None:
@@ -177,12 +165,12 @@ def _sample(
         return truth, mates
     if given.sample:
         sample = inputs.genome(given.sample)
-        write_truth(truth, lengths, of_strain(fasta, sample, folder, letters))
+        write_variants(truth, lengths, of_strain(fasta, sample, folder, letters))
         run(python(f"bench.simulate {sample} none {WHOLE_GENOME} {prefix} {options}"))
     else:
         generator = np.random.default_rng(given.seed)
         planted = {name: plant(bases, name, given.divergence, generator) for name, bases in letters.items()}
-        write_truth(truth, lengths, planted)
+        write_variants(truth, lengths, planted)
         run(python(f"bench.simulate {fasta} {truth} {WHOLE_GENOME} {prefix} {options}"))
     return truth, mates
 

@@ -23,7 +23,7 @@ from quire.report.truth import Comparison, Variant
 
 from bench.calling import MARGIN, comparer, indexed, letters_of, mapped_by_bwa, marked
 from bench.common import Inputs, python, quire_command, run
-from bench.diverged_calls import of_strain, plant, write_truth
+from bench.diverged_calls import of_strain, plant, write_variants
 from bench.simulate import WHOLE_GENOME
 
 CHR20_DEPTH = 84
@@ -196,7 +196,7 @@ def k12(inputs: Inputs, threads: int) -> CalledSet:
     truth, confident = folder / "truth.vcf.gz", folder / "confident.bed"
     mates = folder / "reads_1.fq.gz", folder / "reads_2.fq.gz"
     if not mates[1].exists():
-        write_truth(truth, lengths, of_strain(fasta, sample, folder, letters))
+        write_variants(truth, lengths, of_strain(fasta, sample, folder, letters))
         options = f"--seed 1 --quals {inputs.qualities} --coverage 15"
         run(python(f"bench.simulate {sample} none {WHOLE_GENOME} {folder / 'reads'} {options}"))
     _aligned(folder / "strain.1delta", contig, confident)
@@ -262,7 +262,7 @@ def _write_planted(path: Path, letters: dict[str, str], generator: np.random.Gen
         for one in plant(letters[contig][start:end], contig, PLANTED, generator):
             planted[contig].append(one._replace(position=one.position + start))
     genotypes = [(0, 1), (1, 0), (1, 1)]
-    write_truth(path, lengths, planted, lambda: genotypes[int(generator.integers(3))])
+    write_variants(path, lengths, planted, lambda: genotypes[int(generator.integers(3))])
 
 
 MAKERS: dict[str, Callable[[Inputs, int], CalledSet]] = {

@@ -30,7 +30,7 @@ docs/errors.md.
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,14 +44,14 @@ from quire.rescore.job import CallingJob, Output, open_job
 from quire.run.schema import SCHEMAS, complete_settings, read_schema
 
 from bench.calling import GATK, PEERS_CALLS, bcftools_command, call_by_quire
-from bench.common import REPOSITORY, Inputs, arguments, print_setting, run, write_measurement
+from bench.common import REPOSITORY, Inputs, arguments, print_setting, print_table, run, write_measurement
 from bench.error_evidence import Evidence, Spellings, evidence, is_assembled, spellings
 from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tools
-from bench.errors_page import put_table
 
 DRAGEN = "Quire, dragen"
 CALLERS = ("Quire", DRAGEN, "GATK", "bcftools")
 KEEP = dict.fromkeys(CALLERS, PASSING_CALLS) | {"bcftools": PEERS_CALLS}
+PAGE = REPOSITORY / "docs" / "errors.md"
 LISTED = REPOSITORY / "docs" / "benchmarks" / "errors.tsv"
 LONGEST_SHOWN = 20
 LEAST_READS, LEAST_HOLDING = 3, 2
@@ -254,6 +254,22 @@ def write_list(path: Path, errors: Mapping[str, list[Error]]) -> None:
 
 def _short(allele: str) -> str:
     return allele if len(allele) <= LONGEST_SHOWN else f"{len(allele)} bases"
+
+
+def put_table(name: str, header: Sequence[str], rows: Sequence[Sequence[object]], page: Path = PAGE) -> None:
+    """Print a table, add its figures to the run, and put it into the page at its name.
+
+    Raises:
+        ValueError: the page has no place of this name.
+    """
+    print_table(header, rows, name)
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, _, rest = page.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{page} has no table {name!r}")
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in (header, ["---"] * len(header), *rows)]
+    page.write_text(f"{before}{begin}{chr(10).join(lines)}\n{end}{after}")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from quire import reference
 from quire.report.known_variants import PASSING_CALLS, CallFilter
 from quire.report.truth import Comparison, Variant, normalise
 
-from bench.calling import GATK, MARGIN, SAMPLE, call_by_peers, call_by_quire, comparer, letters_of, marked
+from bench.calling import GATK, MARGIN, call_by_peers, call_by_quire, comparer, letters_of, marked, write_truth
 from bench.common import (
     Inputs,
     Timing,
@@ -112,14 +112,11 @@ def copied(generator: np.random.Generator, letters: str, length: int) -> str:
             return bases if generator.random() < 0.5 else bases.translate(COMPLEMENT)[::-1]
 
 
-def write_truth(path: Path, real: Path, contig: str, planted: Sequence[Planted], seed: int) -> None:
+def write_variants(path: Path, real: Path, contig: str, planted: Sequence[Planted], seed: int) -> None:
     """Write the real variants of a contig and the planted ones, phased, as indexed VCF."""
     generator = np.random.default_rng(seed + 1)
     with pysam.VariantFile(str(real)) as stream:
-        header = pysam.VariantHeader()
-        header.add_line(f"##contig=<ID={contig},length={stream.header.contigs[contig].length}>")
-        header.add_line('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
-        header.add_sample(SAMPLE)
+        lengths = {contig: stream.header.contigs[contig].length}
         lines = [(r.start, r.stop, r.alleles, tuple(r.samples[0].allele_indices or ())) for r in stream.fetch(contig)]
     starts = np.array([one.variant.position for one in planted])
     ends = np.array([one.variant.end for one in planted])
@@ -127,13 +124,7 @@ def write_truth(path: Path, real: Path, contig: str, planted: Sequence[Planted],
     for one in planted:
         genotype = (1, 1) if one.copies == 2 else ((0, 1), (1, 0))[int(generator.integers(2))]
         kept.append((one.variant.position, one.variant.end, tuple(one.variant[1:]), genotype))
-    with pysam.VariantFile(str(path), "wz", header=header) as out:
-        for start, end, alleles, genotype in sorted(kept, key=lambda line: line[:2]):
-            record = out.new_record(contig=contig, start=start, stop=end, alleles=alleles)
-            record.samples[0]["GT"] = genotype
-            record.samples[0].phased = True
-            out.write(record)
-    pysam.tabix_index(str(path), preset="vcf", force=True)
+    write_truth(path, lengths, ((contig, *line) for line in sorted(kept, key=lambda line: line[:2])))
 
 
 def aligned(inputs: Inputs, folder: Path, fasta: Path, index: Path, region: str, given: Any) -> Path:
@@ -197,7 +188,7 @@ def main() -> None:
     folder = given.work / f"long_indels_{given.seed}_{given.coverage:g}"
     folder.mkdir(exist_ok=True)
     planted = plant(letters, contig, (start, end), given.each, given.seed)
-    write_truth(folder / "truth.vcf.gz", inputs.truth, contig, planted, given.seed)
+    write_variants(folder / "truth.vcf.gz", inputs.truth, contig, planted, given.seed)
     bam = aligned(inputs, folder, fasta, inputs.quire_index(fasta), given.region, given)
     packed = given.work / "long_indels_reference"
     if not packed.exists():

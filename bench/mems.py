@@ -1,15 +1,13 @@
 """Maximal exact matches on the CPU compared with MUMmer (and copMEM2) in the same run: output and processor time.
 
-The searches are pairs of genomes, the shapes of queries of MUMmerGPU's paper (Trapnell and Schatz 2009, table 2, with
-fewer queries), and hard cases: a genome against itself, one with Ns and lower case, a reference of one letter. Times
-are processor times of whole programs that write their output. MUMmer's include building its suffix tree, which it does
-not keep; Quire's do not include building the index, which is timed separately.
+The searches are those of two strains of E. coli, and of chr21 in chr20; tests compare hard cases with MUMmer, and
+`bench.gpu_mems` has the shapes of queries of MUMmerGPU's paper. Times are processor times of whole programs that write
+their output. MUMmer's include building its suffix tree, which it does not keep; Quire's do not include building the
+index, which is timed separately.
 """
 
 import json
-import random
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,14 +18,6 @@ from bench.common import Inputs, Timing, arguments, print_setting, print_table, 
 
 MUMMER = {"none": "-maxmatch", "reference": "-mumreference", "both": "-mum"}
 MUMMER_STRANDS = {"forward": "", "reverse": "-r", "both": "-b"}
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
-# Name, min_length, bases of the reference, bases of a query and their standard deviation, queries.
-SHAPES = (
-    ("HSILL", 14, 16_000_000, 29, 0, 50_000),
-    ("CBRIGG", 100, 13_000_000, 700, 80, 30_000),
-    ("LMONO", 20, 2_900_000, 120, 20, 100_000),
-    ("SSUIS", 10, 2_000_000, 36, 0, 50_000),
-)
 
 
 class Case(NamedTuple):
@@ -41,70 +31,13 @@ class Case(NamedTuple):
     unique: str = "none"
 
 
-def sequence_of(fasta: Path) -> str:
-    """Return all letters of a FASTA in upper case."""
-    lines = fasta.read_text().splitlines()
-    return "".join(line for line in lines if not line.startswith(">")).upper()
-
-
-def write_fasta(path: Path, records: Sequence[tuple[str, str]]) -> Path:
-    """Write a FASTA unless it exists."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
-    return path
-
-
-def mutated(fasta: Path, path: Path) -> Path:
-    """Write a genome with 1 % of its letters replaced (some by N), removed or doubled, and stretches in lower case."""
-    rng, records = random.Random(1), []
-    for record in fasta.read_text().split(">")[1:]:
-        header, _, lines = record.partition("\n")
-        letters = list(lines.replace("\n", "").upper())
-        for place in rng.sample(range(len(letters)), len(letters) // 100):
-            letters[place] = rng.choice(("A", "C", "G", "T", "N", "", "AC"))
-        for start in range(0, len(letters), 10_000):
-            letters[start : start + 3_000] = map(str.lower, letters[start : start + 3_000])
-        records.append((header.split()[0], "".join(letters)))
-    return write_fasta(path, records)
-
-
-def shape(letters: str, number: int, path: Path, name: str) -> tuple[Path, Path]:
-    """Write the reference and the queries of a shape of the paper: pieces of both strands with 1 % errors."""
-    _, _, bases, length, deviation, count = SHAPES[number]
-    rng, reads = random.Random(number), []
-    reference = letters[:bases]
-    for read in range(count):
-        size = max(int(rng.gauss(length, deviation)), length // 2)
-        start = rng.randrange(len(reference) - size)
-        piece = list(reference[start : start + size])
-        for place in range(size):
-            if rng.random() < 0.01:
-                piece[place] = rng.choice("ACGT")
-        drawn = "".join(piece)
-        reads.append((f"r{read}", drawn.translate(COMPLEMENT)[::-1] if rng.random() < 0.5 else drawn))
-    folder = path / name
-    return write_fasta(folder / "reference.fa", [(name, reference)]), write_fasta(folder / "queries.fa", reads)
-
-
 def cases(inputs: Inputs) -> list[Case]:
     """Return all searches."""
-    work, genomes = inputs.work / "mems", inputs.data / "genomes"
+    genomes = inputs.data / "genomes"
     coli = inputs.plain("ecoli_K12", genomes / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
     other = inputs.plain("ecoli_DH1", genomes / "ecoli_DH1.fa.gz")
-    yeast = inputs.plain("yeast", inputs.data / "yeast_100k" / "genome.fa.gz")
     found = [Case(f"E. coli K-12 and DH1, {unique}", coli, other, length, unique=unique)
              for length in (20, 50) for unique in MUMMER]  # fmt: skip
-    found += [Case("E. coli and itself", coli, coli, 50)]
-    changed = mutated(yeast, work / "yeast_mutated.fa")
-    found += [Case(f"yeast and mutated, {unique}", yeast, changed, 20, unique=unique) for unique in MUMMER]
-    twenty = inputs.chromosome_20()
-    letters = {"HSILL": sequence_of(twenty).replace("N", ""), "CBRIGG": sequence_of(yeast)}
-    for number, (name, length, *_) in enumerate(SHAPES):
-        made = shape(letters.get(name, sequence_of(coli)), number, work, name)
-        found += [Case(f"{name}'s shape", *made, length, "forward")]
-    one = write_fasta(work / "one_letter" / "reference.fa", [("A", 100_000 * "A")])
-    found += [Case("one letter and itself", one, one, 20, "forward")]
     return [*found, chromosomes(inputs)]
 
 

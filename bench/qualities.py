@@ -22,10 +22,9 @@ from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Variant, normalise
 
 from bench.calling import call_by_quire
-from bench.common import REPOSITORY, Inputs, arguments, print_setting, write_measurement
+from bench.common import REPOSITORY, Inputs, arguments, print_setting, write_measurement, write_svg
 from bench.error_sets import MAKERS, CalledSet, compare_with_truth, require_tools
-from bench.errors import KEEP, call_all, row_of
-from bench.errors_page import put_table
+from bench.errors import KEEP, call_all, put_table, row_of
 
 LOWEST = (0, 5, 10, 15, 20, 30, 40, 60, 99)
 """Lower ends of the bins of QUAL and GQ."""
@@ -130,8 +129,7 @@ def draw(curves: Sequence[tuple[str, Sequence[Bin]]], path: Path = PLOT) -> None
         drawing.points(points, color)
     drawing.legend([(color, name) for color, (name, _) in zip(colors, curves, strict=False)])
     title = "Observed against predicted errors by bin of QUAL and GQ"
-    whole = drawing.svg(title).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    path.write_text(whole.replace(">", f"><title>{title}</title><style>{STYLE}</style>", 1))
+    write_svg(path, drawing.svg(title), title, STYLE)
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from bench.common import (
     run,
     write_measurement,
 )
-from bench.long_indels import Planted, plant, write_truth
+from bench.long_indels import Planted, plant, write_variants
 
 SHARE = 0.01
 SHORTEST_PIECE = 35
@@ -108,7 +108,7 @@ def main() -> None:
         letters = stream.fetch(contig).upper()
     planted = plant(letters, contig, (begin, end), INDELS_OF_CLASS, 1, INDEL_CLASSES)
     truth, reads = given.work / "split_truth.vcf.gz", given.work / "split_indels"
-    write_truth(truth, inputs.truth, contig, planted, 1)
+    write_variants(truth, inputs.truth, contig, planted, 1)
     what = f"{fasta} {truth} {contig}:{begin + 1}-{end} {reads} --seed 1 --quals {inputs.qualities}"
     run(python(f"bench.simulate {what} --coverage {COVERAGE}"))
     mates = Path(f"{reads}_1.fq.gz"), Path(f"{reads}_2.fq.gz")

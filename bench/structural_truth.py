@@ -1,10 +1,9 @@
-"""Structural variants planted into a real chromosome: Quire, delly and lumpy call them from the same BAM.
+"""Structural variants planted into a real chromosome, and reads of it, for `bench.structural`.
 
 The variants have the published spectrum of kinds, sizes and contexts (Chaisson et al. 2019,
 doi:10.1038/s41467-018-08148-z): many of 50 to 300 bases, whole Alu and L1 elements of the chromosome itself, deletions
 between two Alus, gain and loss of tandem repeats, and segmental duplications; with tandem duplications, inversions and
-reciprocal translocations with a second chromosome. The real small variants of HG001 are planted too. truvari compares
-the calls with the truth by position and size (--pctseq 0), and a duplication may be called as an insertion.
+reciprocal translocations with a second chromosome. The real small variants of HG001 are planted too.
 """
 
 import re
@@ -19,16 +18,10 @@ import numpy as np
 import pysam
 from isal import igzip
 
-from bench.common import (
-    Inputs,
-)
+from bench.common import Inputs
 from bench.simulate import COMPLEMENT, PAIRS_AT_A_TIME, Haplotype, Simulator, quality_strings
 
 SAMPLE = "HG001"
-PEERS = {
-    "delly": "dpkg-query -W -f '${Version}' delly",
-    "lumpy": "dpkg-query -W -f '${Version}' lumpy-sv",
-}
 ALU_HEAD, ALU_TAIL = b"GGCTCACGCCTGTAATCCCAGCA", b"GAGACTCCGTCTCAAAA"
 L1_TAIL = b"GCACATGTATACATATGTAACTAACCTGCAC"  # the end of an L1 before its poly-A
 SHARES = {"DEL": 0.43, "INS": 0.37, "DUP": 0.13, "INV": 0.05, "BND": 0.02}

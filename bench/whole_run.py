@@ -31,6 +31,7 @@ from bench.common import (
     python,
     run,
     write_measurement,
+    write_svg,
 )
 from bench.workflow import Units, cache_of, configure, run_workflow
 
@@ -135,10 +136,10 @@ def draw(rows: list[tuple[str, float, float]], seconds: float, title: str, path:
             for rule, s, e in rows
         ]
     )
-    style = "<style>text{font:11px sans-serif}.a{fill:#2b6cb0;fill-opacity:.75}.x{fill:none;stroke:#444}</style>"
-    whole = drawing.svg(title).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    whole = whole.replace('viewBox="0 0 400', 'viewBox="-80 0 480', 1)  # the names of stages are longer than numbers
-    path.write_text(whole.replace(">", f"><title>{title}</title>{style}", 1))
+    style = "text{font:11px sans-serif}.a{fill:#2b6cb0;fill-opacity:.75}.x{fill:none;stroke:#444}"
+    # The names of stages are longer than numbers.
+    wider = drawing.svg(title).replace('viewBox="0 0 400', 'viewBox="-80 0 480', 1)
+    write_svg(path, wider, title, style)
 
 
 def logs(folder: Path) -> str:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from quire.report.truth import Variant, spell
 
 from bench.error_evidence import evidence, spellings
-from bench.errors import GATK_LIMITS, filter_command
-from bench.errors_page import put_table
+from bench.errors import GATK_LIMITS, filter_command, put_table
 from bench.qualities import Judged, bins_of, draw
 
 UNIQUE = "".join("ACGT"[code] for code in np.random.default_rng(5).integers(0, 4, 400))
