@@ -148,10 +148,7 @@ def main() -> None:
     same = totals.pop("same")
     reads = same.pop("reads")
     print(f"{reads} reads with a hit on an alternate contig; the same as the peer's:")
-    print_table(
-        ("what", "share"),
-        [(name, f"{count / reads:.4f}") for name, count in same.items()],
-    )
+    print_table(("what", "share"), [(name, f"{count / reads:.4f}") for name, count in same.items()])
     print_table(
         ("gravest difference", "reads", "share"),
         [(name, classes[name], f"{classes[name] / reads:.4f}") for name in CLASSES],

@@ -11,14 +11,7 @@ from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Comparison
 
 from bench.calling import MARGIN, PEERS_CALLS, SAMPLE, call_by_peers, comparer, letters_of, mapped_by_bwa
-from bench.common import (
-    Inputs,
-    Timing,
-    arguments,
-    print_setting,
-    print_table,
-    write_measurement,
-)
+from bench.common import Inputs, Timing, arguments, print_setting, print_table, write_measurement
 from bench.workflow import configure, run_workflow
 
 

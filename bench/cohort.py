@@ -17,16 +17,7 @@ from quire.report.drawing import Drawing, Scale
 
 from bench.cohort_compare import compare, print_comparison, sites_of, true_share
 from bench.cohort_peers import PROGRAMS, Task, Work, plain_reference, versions
-from bench.common import (
-    Timing,
-    arguments,
-    print_setting,
-    print_table,
-    read_lines,
-    run,
-    write_measurement,
-    write_svg,
-)
+from bench.common import Timing, arguments, print_setting, print_table, read_lines, run, write_measurement, write_svg
 from bench.watching import peak_memory
 
 CONTIG, START = "20", 1_000_000

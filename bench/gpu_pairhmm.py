@@ -16,15 +16,7 @@ from typing import NamedTuple
 
 from quire.algorithms.pairhmm import PairHmmBatch
 from quire.algorithms.pairhmm.gpu import log10_likelihoods
-from quire.algorithms.pairhmm.items_gpu import (
-    FLOAT32,
-    LONGEST_ITEM,
-    SHAPES,
-    SOURCE,
-    ReadShape,
-    plan,
-    score,
-)
+from quire.algorithms.pairhmm.items_gpu import FLOAT32, LONGEST_ITEM, SHAPES, SOURCE, ReadShape, plan, score
 from quire.device.card import Card
 
 from bench.cards import (

@@ -7,14 +7,7 @@ that is not within 5 % of the simulated one.
 
 from quire.io.files import read_json
 
-from bench.common import (
-    Inputs,
-    add_figures,
-    arguments,
-    print_setting,
-    print_table,
-    write_measurement,
-)
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, write_measurement
 from bench.place import Placement, place
 from bench.simulate import SHADOW
 

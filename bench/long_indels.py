@@ -67,12 +67,7 @@ class Planted:
 
 
 def plant(
-    letters: str,
-    contig: str,
-    span: tuple[int, int],
-    each: int,
-    seed: int,
-    classes: Sequence[tuple[int, int]] = CLASSES,
+    letters: str, contig: str, span: tuple[int, int], each: int, seed: int, classes: Sequence[tuple[int, int]] = CLASSES
 ) -> list[Planted]:
     """Draw `each` indels of every class of lengths into a span of a contig, in order."""
     generator = np.random.default_rng(seed)

@@ -22,10 +22,7 @@ LIBRARIES = Path("/usr/lib/jni")
 LIBRARY = "libgkl_pairhmm.so"
 JUMP = b"\xe9"  # x86: relative jump, followed by 32 bits
 HARNESS = REPOSITORY / "bench" / "GklPairHmm.java"
-PROCESSORS = {
-    "this processor": {},
-    "AVX2 only": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"},
-}
+PROCESSORS = {"this processor": {}, "AVX2 only": {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma"}}
 """Environment variables that set the processor for which Numba compiles."""
 LARGEST_DIFFERENCE = 1e-5  # mean per answer; GKL rounds in float32
 

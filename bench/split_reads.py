@@ -13,16 +13,7 @@ from pathlib import Path
 import pysam
 from isal import igzip
 
-from bench.common import (
-    Inputs,
-    add_figures,
-    arguments,
-    print_setting,
-    print_table,
-    python,
-    run,
-    write_measurement,
-)
+from bench.common import Inputs, add_figures, arguments, print_setting, print_table, python, run, write_measurement
 from bench.long_indels import Planted, plant, write_variants
 
 SHARE = 0.01

@@ -14,13 +14,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 
-from bench.common import (
-    Inputs,
-    arguments,
-    print_setting,
-    print_table,
-    write_measurement,
-)
+from bench.common import Inputs, arguments, print_setting, print_table, write_measurement
 from bench.place import is_right
 from bench.placement import NATURAL_DIVERGENCE
 from bench.read_sets import SETS

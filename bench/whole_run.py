@@ -151,12 +151,7 @@ def logs(folder: Path) -> str:
 
 
 def whole_run(
-    given: Namespace,
-    fasta: Path,
-    units: Units,
-    name: str,
-    target: str = "",
-    index: Path | None = None,
+    given: Namespace, fasta: Path, units: Units, name: str, target: str = "", index: Path | None = None
 ) -> tuple[Timing, Path]:
     """Run the workflow into a fresh folder, up to a target if one is named; return its timing and the folder.
 
