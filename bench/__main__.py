@@ -13,7 +13,6 @@ MEASUREMENTS = (
     "ties",
     "libraries",
     "read_lengths",
-    "read_ends",
     "split_reads",
     "alternate",
     "finishing",

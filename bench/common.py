@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -293,13 +292,9 @@ class Inputs:
 
 
 def bwa_command(fasta: Path, mates: Sequence[Path], output: Path, threads: int) -> str:
-    """Return the command of bwa mem to an unsorted BAM at level 1; pysam replaces samtools if that is missing."""
+    """Return the command of bwa mem to an unsorted BAM at level 1."""
     files = " ".join(map(str, mates))
-    view = f"samtools view -1 -o {output} -"
-    if not shutil.which("samtools"):
-        catch = "import pysam, sys; pysam.view(*sys.argv[1:], catch_stdout=False)"
-        view = f'{sys.executable} -c "{catch}" -1 -o {output} -'
-    return f"bwa mem -t {threads} {fasta} {files} 2> {output}.log | {view}"
+    return f"bwa mem -t {threads} {fasta} {files} 2> {output}.log | samtools view -1 -o {output} -"
 
 
 def quire_command(

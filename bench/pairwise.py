@@ -1,8 +1,7 @@
 """Speed of one large alignment on one core, score and path, against the fastest score of parasail's functions.
 
 Up to 20 kb parasail's functions with traceback are timed too. The pairs are random sequences, and a part of chr20 with
-a copy that has 1 % edits; or random sequences with copies that have the requested differences (a third each of
-substitutions, insertions and deletions).
+a copy that has 1 % edits.
 """
 
 import os
@@ -36,15 +35,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bases of both sequences")
     parser.add_argument("--modes", nargs="+", choices=[mode.name.lower() for mode in Mode], default=["local"])
     parser.add_argument("--passes", type=int, default=3, help="the fastest counts")
-    parser.add_argument("--differences", type=float, nargs="+", default=[], help="in a hundred bases, of pairs alone")
-    parser.add_argument("--seeds", type=int, default=1, help="of pairs with differences")
     given = parser.parse_args()
     print_setting(())
     print(f"# parasail {parasail.__version__}, AVX2 {parasail.can_use_avx2()}; scores of bwa mem", flush=True)
     rows = []
     for size in given.sizes:
-        pairs = _diverged(size, given.differences, given.seeds) if given.differences else _pairs(given.data, size)
-        for kind, (query, target) in pairs.items():
+        for kind, (query, target) in _pairs(given.data, size).items():
             for mode in given.modes:
                 rows.append(_measure(kind, pair_of(query, target, BWA_MEM, Mode[mode.upper()]), given.passes))
                 print("#", *rows[-1], flush=True)
@@ -66,17 +62,6 @@ def _pairs(data: Path, size: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     chromosome = np.concatenate([piece.codes for piece in read_fasta(fasta)])
     known = chromosome[chromosome < AMBIGUOUS][:size]
     return {"random": (one, other), "chr20, 1 % edits": (_edited(known, random, 0.01), known)}
-
-
-def _diverged(size: int, differences: list[float], seeds: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return random sequences and copies with the given differences per hundred bases."""
-    pairs = {}
-    for percent in differences:
-        for seed in range(seeds):
-            random = np.random.default_rng([size, int(10 * percent), seed])
-            target = random.integers(0, 4, size).astype(np.uint8)
-            pairs[f"{percent:g} %, {seed}"] = _edited(target, random, percent / 100), target
-    return pairs
 
 
 def _edited(codes: np.ndarray, random: np.random.Generator, share: float) -> np.ndarray:

@@ -11,8 +11,8 @@ The rules are those of fastp (Chen et al. 2018, doi:10.1093/bioinformatics/bty56
   most 5 differences in the first 50. Offsets at which the second mate begins within the first are tried first, from the
   left, then offsets at which it begins before the first. The first match determines the insert, from the first base of
   one mate to the first base of the other. Bases of either mate beyond it are adapter if the overlap is longer than a
-  third of the first mate. (fastp compares only the second half, which is the same for mates of equal length; `python -m
-  bench.read_ends` compares both.)
+  third of the first mate. (fastp compares only the second half, which is the same for mates of equal length;
+  docs/mapping.md has a comparison of both.)
 """
 
 from dataclasses import dataclass, field
