@@ -20,7 +20,7 @@ def gzipped(path: Path, text: str) -> str:
 
 @pytest.mark.full
 def test_reads_and_contigs_at_their_worst(tmp_path: Path) -> None:
-    place = Place(tmp_path, 1, np.random.default_rng(1))
+    place = Place(1, np.random.default_rng(1))
     genome, unit = place.genome(30_000), place.genome(300)
     contigs = {
         "c": genome,
@@ -69,7 +69,7 @@ def test_reads_and_contigs_at_their_worst(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_read_that_is_too_long_is_one_sentence(tmp_path: Path) -> None:
-    place = Place(tmp_path, 1, np.random.default_rng(1))
+    place = Place(1, np.random.default_rng(1))
     genome = place.genome(70_000)
     (tmp_path / "genome.fa").write_text(f">c\n{genome}\n")
     text = place.pairs(genome, 10)[0] + record("long", genome[:65_535])
