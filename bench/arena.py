@@ -44,7 +44,7 @@ from bench.common import (
 )
 from bench.complete_search import draw_reads
 from bench.place import place
-from bench.read_sets import SETS
+from bench.simulate import SETS
 
 FEW = 10  # number of pairs for the measurement of the start-up
 LENGTH, LEAST = 100, 50  # bases of a read of `complete`, of a match of `mems`
@@ -301,7 +301,7 @@ def main() -> None:
     parser.add_argument("--contests", nargs="+", choices=CONTESTS, default=list(CONTESTS))
     parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), metavar="PEER", help="peers that run")
     parser.add_argument("--repeats", type=int, default=2, help="runs of each program, of which the fastest counts")
-    parser.add_argument("--reads", choices=SETS, default="2x150", metavar="SET", help="of mapping (bench.read_sets)")
+    parser.add_argument("--reads", choices=SETS, default="2x150", metavar="SET", help="of mapping (bench.simulate)")
     parser.add_argument("--pairs", type=int, default=500_000, help="of mapping")
     parser.add_argument("--searched-reads", type=int, default=100_000, help="of complete")
     parser.add_argument("--compared-reads", type=int, default=2_000, help="whose places are compared, of complete")

@@ -89,6 +89,13 @@ def call_by_peers(folder: Path, fasta: Path, bam: Path, region: str, gatk: str =
     return results
 
 
+def interval_of(region: str) -> Interval:
+    """Return contig and 0-based span of a region `contig:first-last`."""
+    contig, _, span = region.rpartition(":")
+    first, last = map(int, span.split("-"))
+    return contig, first - 1, last
+
+
 def letters_of(fasta: Path) -> dict[str, str]:
     """Return the upper-case letters of each contig."""
     with pysam.FastaFile(str(fasta)) as stream:

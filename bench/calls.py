@@ -10,7 +10,7 @@ from pathlib import Path
 from quire.report.known_variants import ALL_RECORDS
 from quire.report.truth import Comparison
 
-from bench.calling import MARGIN, PEERS_CALLS, SAMPLE, call_by_peers, comparer, letters_of, mapped_by_bwa
+from bench.calling import MARGIN, PEERS_CALLS, SAMPLE, call_by_peers, comparer, interval_of, letters_of, mapped_by_bwa
 from bench.common import Inputs, Timing, arguments, print_setting, print_table, write_measurement
 from bench.workflow import configure, run_workflow
 
@@ -33,11 +33,10 @@ def main() -> None:
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
     mates = inputs.simulated(fasta, given.region, 1, f"--coverage {given.coverage}")
-    contig, span = given.region.split(":")
-    first, last = map(int, span.split("-"))
+    contig, start, end = interval_of(given.region)
     bed, inner = given.work / "calls.bed", given.work / "calls.inner.bed"
-    bed.write_text(f"{contig}\t{first - 1}\t{last}\n")
-    inner.write_text(f"{contig}\t{first - 1 + MARGIN}\t{last - MARGIN}\n")
+    bed.write_text(f"{contig}\t{start}\t{end}\n")
+    inner.write_text(f"{contig}\t{start + MARGIN}\t{end - MARGIN}\n")
 
     settings = {
         "reference": {"index_directory": str((given.work / "calls_index").resolve())},

@@ -19,7 +19,17 @@ from quire import reference
 from quire.report.known_variants import PASSING_CALLS, CallFilter
 from quire.report.truth import Comparison, Variant, normalise
 
-from bench.calling import GATK, MARGIN, call_by_peers, call_by_quire, comparer, letters_of, marked, write_truth
+from bench.calling import (
+    GATK,
+    MARGIN,
+    call_by_peers,
+    call_by_quire,
+    comparer,
+    interval_of,
+    letters_of,
+    marked,
+    write_truth,
+)
 from bench.common import (
     Inputs,
     Timing,
@@ -177,8 +187,7 @@ def main() -> None:
     print_setting()
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
-    contig, span = given.region.split(":")
-    start, end = int(span.split("-")[0]) - 1, int(span.split("-")[1])
+    contig, start, end = interval_of(given.region)
     letters = letters_of(fasta)[contig]
     folder = given.work / f"long_indels_{given.seed}_{given.coverage:g}"
     folder.mkdir(exist_ok=True)

@@ -1,15 +1,13 @@
 """Placement on chr20 with the real variants of HG001, pooled over seeds: Quire against bwa mem.
 
 The fragments of the last seed are about as short as a read and run into adapters. With --sets other kinds of reads are
-mapped (bench.read_sets), with a row of the table for each. With --genome they are drawn from every contig of
+mapped (bench.simulate), with a row of the table for each. With --genome they are drawn from every contig of
 another FASTA, whose sample differs from it by NATURAL_DIVERGENCE. bwa's records of a set are kept and reused. With
 --jobs sets and seeds are simulated and mapped in parallel, and a set's row is printed when its last seed ends.
 """
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pysam
@@ -27,8 +25,7 @@ from bench.common import (
     write_measurement,
 )
 from bench.place import Placement, place, print_placement
-from bench.read_sets import SETS
-from bench.simulate import WHOLE_GENOME
+from bench.simulate import SETS, WHOLE_GENOME
 
 NATURAL_DIVERGENCE = " --divergence 0.001"  # for sets without their own divergence, if the genome has no known variants
 HEADER = (
@@ -82,47 +79,30 @@ def main() -> None:
 
 def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
     """Print a row for each set, pooled over the seeds, as soon as its last seed has been placed."""
+    pysam.FastaFile(str(fasta)).close()  # writes its .fai once, before parallel simulations would
+    if given.jobs > 1:
+        compile_stage("align", given.jobs)  # once, before parallel jobs would each compile the kernels
+    indexes = inputs.quire_index(fasta), inputs.bwa_index(fasta)
+    region, seeds = (
+        WHOLE_GENOME if given.genome else given.region,
+        range(given.first_seed, given.first_seed + given.seeds),
+    )
+    work = [(name, _simulation(name, given), seed) for name in given.sets for seed in seeds]
     pooled = {name: (Placement(), Placement()) for name in given.sets}
-    seeds_left = Counter(dict.fromkeys(given.sets, given.seeds))
     rows: list[tuple[object, ...]] = []
-
-    placed: dict[Future[tuple[Placement, Placement]], str] = {}
-
-    def gather(finished: Iterable[Future[tuple[Placement, Placement]]]) -> None:
-        for future in finished:
-            name, (ours, theirs) = placed.pop(future), future.result()
-            pooled[name] = (pooled[name][0] + ours, pooled[name][1] + theirs)
-            seeds_left[name] -= 1
-            if not seeds_left[name]:
+    with ProcessPoolExecutor(given.jobs) as pool:
+        simulated = {  # 1x and 2x sets may share pairs
+            (options, seed): pool.submit(inputs.simulated, fasta, region, seed, options, not given.genome)
+            for options, seed in dict.fromkeys((options, seed) for _, options, seed in work)
+        }
+        mates = [simulated[options, seed].result()[: SETS[name].mates] for name, options, seed in work]
+        placed = [pool.submit(_place_mates, pair, indexes, given.threads) for pair in mates]
+        for (name, _, seed), future in zip(work, placed, strict=True):
+            pooled[name] = (pooled[name][0] + future.result()[0], pooled[name][1] + future.result()[1])
+            if seed == seeds[-1]:
                 rows.append(_row(name, *pooled[name]))
                 print_table(HEADER, rows[-1:])
-
-    pysam.FastaFile(str(fasta)).close()  # writes its .fai once, before parallel simulations would
-    work = [(name, seed) for name in given.sets for seed in range(given.first_seed, given.first_seed + given.seeds)]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        indexes = [pool.submit(inputs.bwa_index, fasta), pool.submit(_quire_index, inputs, fasta, given.jobs)]
-        # As many simulations are ahead of mapping as there are jobs, so that no job waits and the first rows come
-        # early.
-        simulated: dict[tuple[str, int], Future[tuple[Path, Path]]] = {}  # 1x and 2x sets may share pairs
-
-        def simulate(name: str, seed: int) -> None:
-            options = _simulation(name, given)
-            if (options, seed) not in simulated:
-                region = WHOLE_GENOME if given.genome else given.region
-                arguments = fasta, region, seed, options, not given.genome
-                simulated[options, seed] = pool.submit(inputs.simulated, *arguments)
-
-        for item in work[: given.jobs]:
-            simulate(*item)
-        for number, (name, seed) in enumerate(work):
-            mates = simulated[_simulation(name, given), seed].result()[: SETS[name].mates]
-            index_paths = indexes[1].result(), indexes[0].result()
-            placed[pool.submit(_place_mates, mates, index_paths, given.threads)] = name
-            gather([future for future in placed if future.done()])
-            for item in work[number + given.jobs : number + given.jobs + 1]:
-                simulate(*item)
-        gather(as_completed([*placed]))
-    print_table(HEADER, sorted(rows, key=lambda row: given.sets.index(str(row[0]))))
+    print_table(HEADER, rows)
     both = pooled.values()
     for at in (0, 20):
         lowest = min(ours.share_right(at) - theirs.share_right(at) for ours, theirs in both)
@@ -130,13 +110,6 @@ def _place_sets(given: argparse.Namespace, inputs: Inputs, fasta: Path) -> None:
     for at in (20, 60):
         highest = max(ours.share_wrong(at) / (theirs.share_wrong(at) or 1e-9) for ours, theirs in both)
         add_figures({f"wrong at MAPQ {at} over bwa's, highest of the sets": round(highest, 2)})
-
-
-def _quire_index(inputs: Inputs, fasta: Path, jobs: int) -> Path:
-    """Build Quire's index, and compile mapping's kernels once, before parallel jobs would each compile them."""
-    if jobs > 1:
-        compile_stage("align", jobs)
-    return inputs.quire_index(fasta)
 
 
 def _simulation(name: str, given: argparse.Namespace) -> str:

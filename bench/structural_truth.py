@@ -18,6 +18,7 @@ import numpy as np
 import pysam
 from isal import igzip
 
+from bench.calling import interval_of
 from bench.common import Inputs
 from bench.simulate import COMPLEMENT, PAIRS_AT_A_TIME, Haplotype, Simulator, quality_strings
 
@@ -356,18 +357,12 @@ def write_truth(
     pysam.tabix_index(str(path), preset="vcf", force=True)
 
 
-def parse_region(text: str) -> tuple[str, int, int]:
-    """Return contig and 0-based span."""
-    contig, first, last = re.fullmatch(r"(.+):(\d+)-(\d+)", text).groups()  # type: ignore[union-attr]
-    return contig, int(first) - 1, int(last)
-
-
 def simulated(folder: Path, fasta: Path, inputs: Inputs, given: Any) -> Path:
     """Plant the variants, and write truth and reads; return the truth."""
     truth = folder / "truth.vcf.gz"
     if truth.exists() and Path(f"{folder}/reads_2.fq.gz").exists():
         return truth
-    span, partner = parse_region(given.region), parse_region(given.partner)
+    span, partner = interval_of(given.region), interval_of(given.partner)
     with pysam.FastaFile(str(fasta)) as stream:
         letters, other = (stream.fetch(*one).upper().encode() for one in (span, partner))
         contigs = [(one[0], stream.get_reference_length(one[0])) for one in (span, partner)]

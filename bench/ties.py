@@ -1,6 +1,6 @@
 """Expected number of correctly placed reads where equally good places are chosen at random: Quire and bwa mem.
 
-Both map the reads of a set (bench.read_sets). Pairs with a read that either program places wrong or below MAPQ 10 are
+Both map the reads of a set (bench.simulate). Pairs with a read that either program places wrong or below MAPQ 10 are
 mapped again --copies times, under other names and in another order, on which the programs' choices depend. They are
 mixed with certain pairs, so that the insert sizes stay the same. The mean over the copies and its standard deviation
 show which program finds more places; the first mapping alone is a single random draw.
@@ -17,8 +17,7 @@ import pysam
 from bench.common import Inputs, arguments, print_setting, print_table, write_measurement
 from bench.place import is_right
 from bench.placement import NATURAL_DIVERGENCE
-from bench.read_sets import SETS
-from bench.simulate import WHOLE_GENOME
+from bench.simulate import SETS, WHOLE_GENOME
 
 CERTAIN = 10  # least MAPQ
 MOST_CERTAIN_PAIRS = 30_000

@@ -8,8 +8,6 @@ Snakemake's records of its outputs, and the waiting times of mapping and finishi
 
 import json
 import shutil
-import subprocess
-import sys
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,10 +23,8 @@ from bench.common import (
     Timing,
     add_figures,
     arguments,
-    environment,
     print_setting,
     print_table,
-    python,
     run,
     write_measurement,
     write_svg,
@@ -54,7 +50,7 @@ STAGES = {
 ON_CARD = ("index_page", "map_unit", "rescore_interval", "rescore_sample")  # rules whose jobs hold a card
 
 
-def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> list[tuple[Path, Path]]:
+def simulate(inputs: Inputs, fasta: Path, coverage: float, threads: int, units: int = 1) -> Units:
     """Simulate paired reads of the whole chromosome in parallel; return both gzip files of each unit."""
     folder = inputs.work / f"chromosome_{coverage:g}_{units}"
     found = [(folder / f"unit{unit}_1.fq.gz", folder / f"unit{unit}_2.fq.gz") for unit in range(1, units + 1)]
@@ -64,20 +60,14 @@ def simulate(inputs: Inputs, fasta: Path, coverage: float, units: int = 1) -> li
     with pysam.FastaFile(str(fasta)) as stream:
         length = stream.get_reference_length(CONTIG)
     step = -(-length // PARTS)
-    prefixes, running = [], []
-    for number, first in enumerate(range(1, length + 1, step), start=1):
-        region, prefix = f"{CONTIG}:{first}-{min(first + step - 1, length)}", folder / f"part_{number}"
-        what = f"{fasta} {inputs.truth} {region} {prefix} --seed {number} --quals {inputs.qualities}"
-        command = python(f"bench.simulate {what} --coverage {coverage}").split()
-        prefixes.append(prefix)
-        running.append(subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL))
-    for process, prefix in zip(running, prefixes, strict=True):
-        if process.wait():
-            sys.exit(f"simulating {prefix} failed")
+    regions = [f"{CONTIG}:{first}-{min(first + step - 1, length)}" for first in range(1, length + 1, step)]
+    with ThreadPoolExecutor(threads) as pool:
+        options = f"--coverage {coverage}"
+        parts = list(pool.map(lambda n: inputs.simulated(fasta, regions[n], n + 1, options), range(len(regions))))
     for unit, mates in enumerate(found):
-        for mate, path in enumerate(mates, start=1):
-            parts = " ".join(f"{prefix}_{mate}.fq.gz" for prefix in prefixes[unit::units])
-            run(f"cat {parts} > {path}.tmp && mv {path}.tmp {path} && rm {parts}")
+        for mate, path in enumerate(mates):
+            texts = " ".join(str(part[mate]) for part in parts[unit::units])
+            run(f"cat {texts} > {path}.tmp && mv {path}.tmp {path} && rm {texts}")
     return found
 
 
@@ -177,7 +167,7 @@ def main() -> None:
     on_card = name_card(given.backend)
     inputs = Inputs(given.data, given.work)
     fasta = inputs.chromosome_20()
-    units = simulate(inputs, fasta, given.coverage, given.units)
+    units = simulate(inputs, fasta, given.coverage, given.threads, given.units)
     if given.bgzip:
         units = [(as_bgzip(one, given.threads), as_bgzip(two, given.threads)) for one, two in units]
     if "cold" in given.runs:

@@ -7,8 +7,8 @@ import pysam
 import pytest
 
 from bench.cohort_compare import Site, compare, sites_of, true_share
-from bench.cohort_haplotypes import Panel, laid_out, shuffled
-from bench.cohort_text import BLOCK_CUT, Blocks, Places, write_lines
+from bench.cohort_samples import Panel, laid_out, shuffled
+from bench.cohort_templates import BLOCK_CUT, Blocks, Places, write_lines
 
 
 def covered(lines: list[str]) -> list[tuple[int, int, str]]:
