@@ -52,3 +52,15 @@ def test_a_bar_without_a_figure_is_an_error() -> None:
     group = tables.Group("Speed", [tables.Bar("time", "run: s", "<= 3 s", 1)], "python -m bench.speed")
     with pytest.raises(LookupError, match=r"bench\.speed"):
         tables.find_rows([], [group])
+
+
+def test_a_run_says_which_bars_it_meets() -> None:
+    """Only those of its module, case and figures."""
+    line = {
+        "command": "python -m bench.plate --samples 2",
+        "case": "32 samples of 30000 bases, cpu",
+        "figures": {"s": 31},
+    }
+    [told] = tables.verdicts(line)
+    assert told == "without a card: 31.0 s (bar ≤ 30 s, missed)"
+    assert not list(tables.verdicts(line | {"case": "2 samples"}))
