@@ -53,9 +53,9 @@ def main() -> None:
     parser.add_argument("--largest", type=int, help="pairs of reads of the last sample, if not the same")
     parser.add_argument("--backend", choices=("auto", "cpu", "gpu"), default="auto")
     parser.add_argument("--together", action="store_true", help="call all samples at once, without gVCFs")
-    parser.add_argument("--peers", action="store_true", help="also time the peers")
+    parser.add_argument("--with-peers", action="store_true", help="also time the peers")
     given = parser.parse_args()
-    print_setting(("bwa", "samtools", "bcftools") if given.peers else ())
+    print_setting(("bwa", "samtools", "bcftools") if given.with_peers else ())
     name_card(given.backend)
     inputs = Inputs(given.data, given.work)
     genome = inputs.plain("K12", given.data / "genomes" / "ecoli_K12_MG1655_from_bwa_pac.fa.gz")
@@ -81,7 +81,7 @@ def main() -> None:
         ("rule", "jobs", "seconds of all", "of one"),
         [(rule, len(own), f"{sum(own):.1f}", f"{sum(own) / len(own):.2f}") for rule, own in spent.items() if own],
     )
-    if given.peers:
+    if given.with_peers:
         peers = run(peers_command(given.work / "peers", fasta, samples, given.threads))
         add_figures({"peers' s": round(peers.seconds, 2), "ratio": round(peers.seconds / timing.seconds, 2)})
         print(f"peers: {peers.seconds:.2f} s, {peers.seconds / timing.seconds:.2f} times Quire's")
@@ -95,7 +95,7 @@ def main() -> None:
     print(", ".join(f"{what}: {value:.2f}" for what, value in figures.items()))
     together = ", called at once" if given.together else ""
     largest = f", one of {given.largest} pairs" if given.largest else ""
-    write_measurement(f"{given.samples} samples of {given.bases} bases, {given.backend}{together}{largest}")
+    write_measurement(f"{given.samples} samples of {given.bases or 'all'} bases, {given.backend}{together}{largest}")
 
 
 if __name__ == "__main__":
