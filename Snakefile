@@ -95,6 +95,7 @@ onstart:
                 [os.getcwd(), OUTPUT, workflow.main_snakefile, *given.configfiles, *(given.config_args or [])]
             )
         watch(logger)
+        refuse_unrecorded_results()
         print_lines(configuration.advice_lines(RUN))
         write_json_atomic(KEPT_SETTINGS, NAMED_SETTINGS)
         local = {str(path) for job in jobs for path in job.input if not path.is_storage}

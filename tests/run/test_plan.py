@@ -1,11 +1,13 @@
-"""The table at the end of a dry run, from jobs as Snakemake has them."""
+"""What changed since the last run, from jobs as Snakemake has them."""
 
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from quire.errors import InputError
 from quire.io.files import write_json_atomic
-from quire.run.plan import lines_of_plan
+from quire.run.plan import lines_of_plan, refuse_unrecorded
 
 
 class Job(SimpleNamespace):
@@ -53,3 +55,21 @@ def test_a_new_sample_is_estimated_from_the_others(tmp_path: Path) -> None:
         "Nothing is indexed, mapped, sorted, called or genotyped.",
         "How long it takes is not known: no such job ran before.",
     ]
+
+
+def test_results_without_records_are_refused_for_other_settings(tmp_path: Path) -> None:
+    """Not for settings that no answer depends on, for samples that are new, nor for an index that others made."""
+    kept = tmp_path / "results/.checks/settings.json"
+    before = {"align.umi": "none", "device.backend": "cpu", "sheet, A": "A, 2", "output": "results"}
+    without: Any = SimpleNamespace(no_metadata=True)
+    jobs = {job(tmp_path, "finish_sample", "A"): without}
+    refuse_unrecorded(jobs, kept, {})  # no earlier run
+    kept.parent.mkdir(parents=True)
+    write_json_atomic(kept, before)
+    same = {**before, "device.backend": "gpu", "sheet, B": "B, 2", "output": "elsewhere", "align.new": "1"}
+    refuse_unrecorded(jobs, kept, same)
+    for other in ({**same, "align.umi": "name"}, {name: value for name, value in same.items() if name != "sheet, A"}):
+        with pytest.raises(InputError, match="was made with other settings"):
+            refuse_unrecorded(jobs, kept, other)
+        refuse_unrecorded({job(tmp_path, "index_page", "0"): without}, kept, other)
+        refuse_unrecorded({job(tmp_path, "finish_sample", "A"): SimpleNamespace(no_metadata=False)}, kept, other)

@@ -15,6 +15,7 @@ from bench.soak import Soak, digests, one_round
 from tests.workflow.runs import SMALL, Run, errors_of
 from tests.workflow.test_interruptions import log_of
 from tests.workflow.test_road import records
+from tests.workflow.test_targets import planned
 
 pytestmark = pytest.mark.full
 
@@ -89,3 +90,28 @@ def test_an_older_file_in_the_place_of_an_input(continued: Callable[[], Run]) ->
     write_json_atomic(kept, states | {reads: [states[reads][0] - 1, states[reads][1]]})
     (error,) = errors_of(run.snakemake().stdout)
     assert error.startswith(f"quire: error: {reads}: was replaced since the last run by a file that is older")
+
+
+def test_other_settings_without_the_records_of_snakemake(continued: Callable[[], Run]) -> None:
+    """Results that Snakemake would keep are refused; with their own settings they can be recorded again."""
+    run = continued()
+    shutil.rmtree(run.folder / ".snakemake")
+    run.config["rescore"] = {"minimum_quality": 1000}
+    run.write()
+    for arguments in ([], ["--dry-run"], ["--forcerun", "write_report"]):
+        result = run.snakemake(*arguments)
+        assert result.returncode == 1
+        (said,) = errors_of(result.stdout)
+        assert "was made with other settings (rescore.minimum_quality: 30 → 1000), and .snakemake of this" in said
+
+    del run.config["rescore"]
+    run.write()
+    vcf = (run.output / "rescore/all.vcf.gz").read_bytes()
+    assert run.snakemake().returncode == 0
+    assert run.snakemake("--forceall", "--touch").returncode == 0
+    assert (run.output / "rescore/all.vcf.gz").read_bytes() == vcf
+    run.config["rescore"] = {"minimum_quality": 1000}
+    run.write()
+    again = planned(run.snakemake("--dry-run").stdout)
+    assert "rescore_interval" in again
+    assert not {"map_unit", "finish_sample"} & again.keys()

@@ -20,6 +20,7 @@ WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW / "scripts"))
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake.settings.enums import RerunTrigger
 from snakemake.settings.types import DeploymentMethod
 
 from quire import sources
@@ -47,7 +48,7 @@ from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server
 from quire.run.schema import CALLER_KEYS, JOINT_KEYS, texts
 from quire.run.sheets import leftover_lines
-from quire.run.plan import lines_of_plan, named_settings
+from quire.run.plan import lines_of_plan, named_settings, refuse_unrecorded
 from quire.run.short_log import shorten, watch
 from quire.run.slurm import require_slurm, watch_slurm
 
@@ -67,6 +68,8 @@ if workflow.is_main_process and not workflow.modifier.skip_configfile:
     runs_no_job = not {"--unlock", "--lint", "--report"}.isdisjoint(sys.argv)
     block_ctrl_c_in_jobs()
     shorten(logger, lambda: workflow.dryrun or runs_no_job, NOTHING_TO_BE_DONE_MSG, lambda: plan_of_dry_run())
+    # A filter, since Snakemake calls no handler of a workflow before this message, and drops what a formatter raises.
+    logger.addFilter(lambda record: record.msg != NOTHING_TO_BE_DONE_MSG or refuse_unrecorded_results() or True)
 
 
 with ends_in_a_sentence():

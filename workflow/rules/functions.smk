@@ -11,6 +11,15 @@ def plan_of_dry_run():
     )
 
 
+def refuse_unrecorded_results():
+    """End the run if Snakemake would keep results that were made with other settings."""
+    dag = workflow.dag
+    jobs = {job: dag.reason(job) for job in dag.jobs if not dag.needrun(job)}
+    if RerunTrigger.PARAMS in workflow.rerun_triggers:
+        with ends_in_a_sentence():
+            refuse_unrecorded(jobs, KEPT_SETTINGS, NAMED_SETTINGS)
+
+
 def page_manifests(wildcards):
     """Return the manifests of all pages of the index; their number comes from the packed reference."""
     checkpoints.pack_reference.get()

@@ -1,4 +1,7 @@
-"""The table at the end of a dry run: changes, jobs that run again, and the time that the same jobs took before."""
+"""What changed since the last run: the table at the end of a dry run, and results that Snakemake would wrongly keep.
+
+The table has the changes, the jobs that run again, and the time that the same jobs took before.
+"""
 
 import re
 from collections import defaultdict
@@ -8,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from quire.errors import QuireError
+from quire.errors import InputError, QuireError
 from quire.io.files import read_json
 
 # What the longest jobs do, in the order of a run, and the rules that do it or decide what is done.
@@ -20,6 +23,12 @@ _STAGES = {
     "genotyped": {"joint_genotype"},
 }
 _MOST_CHANGES = 20  # lines
+_SHARED = {"pack_reference", "index_page", "compile_kernels"}  # by runs in several folders
+# Values that no answer depends on, by the beginning of their names. The FASTA is compared with its index.
+_NEUTRAL = (
+    "output", "samples", "units", "container", "device.", "index.", "reference.fasta", "reference.index_directory",
+    "reference.page_size", "align.reads_per_batch", "rescore.interval_size",
+)  # fmt: skip
 _DIGEST = re.compile("'?[0-9a-f]{32,}'?")  # of the sources of a rule, as Snakemake keeps it
 
 
@@ -65,6 +74,35 @@ def lines_of_plan(jobs: Mapping[Any, Any], cores: int, kept: Path, now: Mapping[
     return [*lines, f"It takes about {total:,.0f} s on {cores} cores" + (f", and {new} new jobs." if new else ".")]
 
 
+def refuse_unrecorded(jobs: Mapping[Any, Any], kept: Path, now: Mapping[str, str]) -> None:
+    """Refuse values that changed since the last run if Snakemake has no record of the results that it would keep.
+
+    Its records are in `.snakemake` of the working directory. `jobs` are those that it would not run, each with its
+    reason; `kept` and `now` are as for `lines_of_plan`. Added samples and lanes are no change of results.
+
+    Raises:
+        InputError: such values.
+    """
+    unrecorded = sum(reason.no_metadata and job.rule.name not in _SHARED for job, reason in jobs.items())
+    if not unrecorded or not kept.exists():
+        return
+    before: dict[str, str] = read_json(kept)
+    names = [name for name, value in before.items() if value != now.get(name) and not name.startswith(_NEUTRAL)]
+    if names:
+        changes = "; ".join(_change(name, before, now) for name in names[:3])
+        more = f"; and {len(names) - 3} more" if names[3:] else ""
+        raise InputError(
+            f"{kept.parent.parent}: was made with other settings ({changes}{more}), and .snakemake of this folder has "
+            f"no record of {unrecorded} of its jobs, so that Snakemake would keep old results; run it in the folder "
+            "where it was made, repeat everything with --forceall, or run it once with the earlier settings and "
+            "--forceall --touch, which makes the records."
+        )
+
+
+def _change(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    return f"{name}: {before.get(name) or '(none)'} → {now.get(name) or '(none)'}"
+
+
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Yield the values of a configuration as text, each with its dotted name."""
     if not isinstance(value, Mapping):
@@ -81,7 +119,7 @@ def _changes(kept: Path, now: Mapping[str, str]) -> list[str]:
     except (OSError, QuireError):
         return ["  not known: no earlier run kept its configuration"]
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    lines = [f"  {name}: {before.get(name) or '(none)'} → {now.get(name) or '(none)'}" for name in names]
+    lines = [f"  {_change(name, before, now)}" for name in names]
     more = [f"  and {len(lines) - _MOST_CHANGES} more"] if len(lines) > _MOST_CHANGES else []
     return [*lines[:_MOST_CHANGES], *more] or ["  nothing in the configuration and the sheets"]
 
