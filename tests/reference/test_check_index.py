@@ -24,6 +24,19 @@ def test_no_index_and_the_right_index_pass(settings, tmp_path):
     check_index(settings)
 
 
+def test_unfinished_index_of_another_user_is_refused(settings, tmp_path, monkeypatch):
+    """A missing page must be writable; a complete index need not be."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(InputError, match=r"index/page_0 is not complete and cannot be written; wait for"):
+        check_index(settings)
+    page = tmp_path / "index/page_0"
+    page.mkdir()
+    with pytest.raises(InputError, match=r"index/page_0 is not complete"):
+        check_index(settings)
+    (page / "manifest.json").touch()
+    check_index(settings)
+
+
 def test_changed_fasta_is_refused(settings, tmp_path):
     (tmp_path / "genome.fa").write_text(">one\n" + "ACGTTGCC" * 40 + "\n")
     with pytest.raises(InputError, match=r"genome\.fa: .* was built from other sequences"):

@@ -6,6 +6,8 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -173,10 +175,11 @@ def test_every_key_runs_again_what_depends_on_it(continued: Callable[[], Run]) -
 def test_no_input_is_ancient() -> None:
     """Snakemake looks at no job below one that must run, and then forgets those behind an input that is ancient.
 
-    In three of four orders of its sets, a run with another page size packed and indexed, and ended with status 0.
+    In three of four orders of its sets, a run with another page size packed and indexed, and ended with status 0. The
+    FASTA may be ancient, since no job makes it.
     """
     rules = [path.read_text() for path in (REPOSITORY / "workflow/rules").glob("*.smk")]
-    assert not [text for text in rules if re.search(r"\bancient\(", text)]
+    assert not [text for text in rules if re.search(r"\bancient\((?!FASTA\))", text)]
 
 
 def test_a_dry_run_says_what_changed_and_what_is_done_again(continued: Callable[[], Run]) -> None:
@@ -262,3 +265,25 @@ def test_another_assembly_and_another_index_only_rewrite(continued: Callable[[],
     assert run.snakemake("align").returncode == 0
     (run.output / "align/NA12878.bam.csi").unlink()
     assert (index.exists(), offsets(bam)) == (True, content[1])
+
+
+def test_another_installation_repeats_nothing(continued: Callable[[], Run], tmp_path: Path) -> None:
+    """Scripts with other times and the same content change no result."""
+    installation = tmp_path / "quire"
+    for part in ("workflow", "profiles", "envs"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / part, installation / part, copy_function=shutil.copyfile, ignore=ignored)
+    shutil.copyfile(REPOSITORY / "Snakefile", installation / "Snakefile")
+    result = replace(continued(), repository=installation).snakemake("--dry-run")
+    assert "Nothing to be done" in result.stdout, result.stdout
+
+
+def test_another_time_of_the_reference_repeats_nothing(tmp_path: Path) -> None:
+    """Also without Snakemake's records, as for another user of a shared index."""
+    run = Run(tmp_path, config={"reference": {"fasta": "genome.fa.gz"}})
+    shutil.copyfile(SMALL / "genome.fa.gz", tmp_path / "genome.fa.gz")
+    assert run.snakemake("reference_index").returncode == 0
+    shutil.rmtree(tmp_path / ".snakemake")
+    os.utime(tmp_path / "genome.fa.gz")
+    result = run.snakemake("reference_index", "--dry-run")
+    assert "Nothing to be done" in result.stdout, result.stdout

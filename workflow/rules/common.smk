@@ -128,6 +128,9 @@ ALTERNATE = [f"{FASTA}.alt"] if FASTA and Path(f"{FASTA}.alt").exists() else []
 OUTPUT = Path(SETTINGS["output"])
 INDEX = Path(SETTINGS["reference"]["index_directory"])
 REFERENCE = INDEX / "reference/manifest.json"
+# The FASTA of an index was compared with it by its content (check_before_jobs), so a new time alone changes nothing.
+if FASTA and REFERENCE.exists() and FASTA not in RUN.remote:
+    FASTA = ancient(FASTA)
 ALIGN = OUTPUT / "align"
 RESCORE = OUTPUT / "rescore"
 PIECES = RESCORE / "pieces.json"

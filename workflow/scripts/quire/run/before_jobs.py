@@ -1,5 +1,6 @@
 """Checks of a run that read files, once before any job: its index, names of contigs, and first reads."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,20 @@ def _check_reference(settings: Mapping[str, Any]) -> None:
 
 
 def check_index(settings: Mapping[str, Any]) -> None:
-    """Check that an existing packed reference is intact, of this FASTA and masked alike; it would be overwritten."""
+    """Check that an existing packed reference is intact, of this FASTA and masked alike; it would be overwritten.
+
+    Pages that are missing must be writable.
+    """
     directory = Path(settings["reference"]["index_directory"]) / "reference"
     if settings["reference"]["fasta"] and (directory / MANIFEST).exists():
         packed = Reference.open(directory, settings["reference"]["fasta"], verify=False)
         require_same_mask(directory, packed.manifest, settings["reference"]["mask"])
+        for page in (directory.parent / f"page_{number}" for number in range(len(packed.pages))):
+            if not (page / MANIFEST).exists() and not os.access(page if page.exists() else page.parent, os.W_OK):
+                raise InputError(
+                    f"reference.index_directory: {page} is not complete and cannot be written; wait for the run that "
+                    "builds it, let the folder's owner run `quire run reference_index` again, or choose another folder."
+                )
 
 
 def check_contigs(settings: Mapping[str, Any]) -> None:

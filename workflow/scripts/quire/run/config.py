@@ -313,7 +313,7 @@ def check_output(settings: Mapping[str, Any]) -> None:
                 f"configuration: reference.index_directory is {index}, a folder of other outputs; choose another."
             )
     require_writable(output, "output")
-    # A finished index may lie in a folder that only its owner can write; missing pages are then an error of the job.
+    # A finished index may lie in a folder that only its owner can write. `check_before_jobs` looks at its pages.
     if not os.path.exists(index / "reference" / MANIFEST):
         require_writable(index, "reference.index_directory")
 
