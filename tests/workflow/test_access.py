@@ -51,3 +51,22 @@ def test_home_that_cannot_be_written(seal: Callable[[Path], None], tmp_path: Pat
     result = run.snakemake("reference_index", HOME=str(home), XDG_CACHE_HOME="", NUMBA_CACHE_DIR="")
     assert result.returncode == 0, result.stdout
     assert (run.folder / ".quire-cache").exists()
+
+
+def test_working_directory_that_cannot_be_written(seal: Callable[[Path], None], tmp_path: Path) -> None:
+    """It is refused before any job, also if the output is elsewhere, and if caches can be written nowhere."""
+    run = Run(tmp_path / "run", config={"output": str(tmp_path / "out")})
+    seal(run.folder)
+    result = run.snakemake()
+    assert result.returncode == 1
+    assert errors_of(result.stdout) == [
+        f"quire: error: {run.folder}: cannot be written, but Snakemake keeps its records there; start in a folder of "
+        "your own, or name one with --directory."
+    ]
+    home = tmp_path / "home"
+    home.mkdir()
+    seal(home)
+    result = run.snakemake(HOME=str(home), XDG_CACHE_HOME="")
+    assert result.returncode == 1
+    (said,) = errors_of(result.stdout)
+    assert f"caches can be written neither in {home}/.cache" in said

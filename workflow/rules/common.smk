@@ -42,7 +42,7 @@ from quire.run.before_jobs import check_before_jobs
 from quire.run.changed_inputs import keep_states, refuse_older
 from quire.run.config_file import DEFAULT, read_config_file
 from quire.run.exact_tools import EXACT_TOOLS, fasta_and_region
-from quire.run.inputs import require_words
+from quire.run.inputs import require_words, require_working_directory
 from quire.run.interrupts import block_ctrl_c_in_jobs, cancel_timers
 from quire.run.job import STOPPED, failed_samples, failure_sentences
 from quire.run.remote import require_on_server
@@ -94,6 +94,7 @@ with ends_in_a_sentence():
     RUN = configuration.load(config, WORKFLOW / "schemas")
     INPUT_STATES = Path(RUN.settings["output"]) / ".checks/inputs.json"
     if workflow.is_main_process:
+        require_working_directory()
         check_before_jobs(RUN)
         # Here and not when a run starts: Snakemake starts none if it finds nothing to do.
         if {"--unlock", "--forceall", "-F", "--touch", "-t"}.isdisjoint(sys.argv):

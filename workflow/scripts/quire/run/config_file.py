@@ -29,7 +29,13 @@ def use_writable_cache() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")).absolute() / "snakemake/snakemake"
     existing = next(path for path in (cache, *cache.parents) if path.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
-        os.environ["XDG_CACHE_HOME"] = str(Path(".quire-cache").absolute())
+        own = Path(".quire-cache").absolute()
+        if not os.access(own if own.exists() else own.parent, os.W_OK | os.X_OK):
+            sys.exit(
+                f"quire: error: caches can be written neither in {cache} nor in the working directory; start in a "
+                "folder of your own, or name one with the variable XDG_CACHE_HOME."
+            )
+        os.environ["XDG_CACHE_HOME"] = str(own)
 
 
 def read_config_file(path: Path) -> dict[str, Any]:

@@ -81,6 +81,17 @@ def require_writable(folder: Path, what: str) -> None:
         raise InputError(f"configuration: {what} is {folder}, but {existing} cannot be written; choose another.")
 
 
+def require_working_directory() -> None:
+    """Raise InputError unless Snakemake can keep its records, in `.snakemake` of the working directory."""
+    records = Path(".snakemake").absolute()
+    folder = records if records.exists() else records.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{folder}: cannot be written, but Snakemake keeps its records there; start in a folder of your own, or "
+            "name one with --directory."
+        )
+
+
 def require_temporary_space() -> None:
     """Raise InputError if the folder of temporary files is full: Snakemake's scheduler needs it, with a traceback."""
     folder = os.environ.get("TMPDIR", "/tmp")

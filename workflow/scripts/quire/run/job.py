@@ -154,7 +154,10 @@ def why_it_failed(rule: str, log: Path) -> str | None:
 def _sentence_without_words(rule: str, log: Path) -> str:
     """Return the sentence for a job that failed without giving a reason."""
     if not _text_of(log):
-        return f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see the messages above."
+        return (
+            f"{SENTENCE}a job of rule {rule} failed before it began its log {log}; see the messages above, and check "
+            "permissions and the free space there."
+        )
     return (
         f"{SENTENCE}a job of rule {rule} ended without an error message, probably killed (out of memory or "
         f"time?); see {log}, and on a cluster request more (--set-resources {rule}:mem_mb=NUMBER "
