@@ -11,6 +11,7 @@ import pytest
 from quire import command
 from quire.command import COMMANDS, files, function_of
 from quire.command.workflow import name_user, with_targets_last
+from quire.run.interrupts import LINE
 from quire.run.job import STOPPED
 from quire.version import VERSION
 from snakemake import cli
@@ -167,11 +168,25 @@ run([])
 """
 
 
-def test_an_interrupt_in_a_callback_is_raised_again() -> None:
-    """Python drops what the callback of a weak reference raises, and Snakemake's graph of jobs has many of these."""
+INTERRUPTED_PLUGINS = """
+import signal
+from snakemake import cli
+from quire.command.workflow import run
+
+cli.get_argument_parser = lambda: signal.raise_signal(signal.SIGINT)
+run([])
+"""
+
+
+@pytest.mark.parametrize(("code", "said"), [(SWALLOWED, STOPPED), (INTERRUPTED_PLUGINS, LINE.strip())])
+def test_an_interrupt_that_python_or_snakemake_would_drop(code: str, said: str) -> None:
+    """Python drops what the callback of a weak reference raises, and Snakemake's graph of jobs has many of these.
+
+    While Snakemake imports its plugins, there was a traceback.
+    """
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "workflow/scripts")}
     ended = subprocess.run(
-        [sys.executable, "-c", SWALLOWED],
+        [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         timeout=25,
@@ -179,4 +194,4 @@ def test_an_interrupt_in_a_callback_is_raised_again() -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
     )
     assert ended.returncode == 130
-    assert ended.stderr.splitlines() == [STOPPED]
+    assert ended.stderr.splitlines() == [said]

@@ -30,7 +30,8 @@ def run(arguments: list[str]) -> NoReturn:
     name_user()
     with loading():
         from snakemake import cli
-    parser = cli.get_argument_parser()
+
+        parser = cli.get_argument_parser()  # imports plugins
     if LIST in arguments:
         list_options(parser)
         sys.exit()
