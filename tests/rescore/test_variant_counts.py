@@ -4,8 +4,10 @@ import itertools
 import random
 
 import pytest
+from quire.io.ploidy import PloidyRegion
 from quire.rescore import cohort_counts
 from quire.rescore.cohort_counts import PAIR_COUNTS
+from quire.rescore.ploidy import PloidyMap
 from quire.rescore.variant_counts import DEEPEST, DEEPEST_ALLELES, VariantCounter
 
 HEAD = ["##fileformat=VCFv4.2\n", "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t{}\n"]
@@ -151,3 +153,14 @@ def test_haploid_pairs_are_counted_as_one_by_one(monkeypatch: pytest.MonkeyPatch
     assert halves[0].content()["haploid_pairs"] == expected
     diploid = [("1", "A", "G", "PASS", "GT", "0/1", "1/1")]
     assert counted(["a", "b"], diploid)["haploid_pairs"] == {}
+
+
+def test_nothing_is_missing_where_the_ploidy_is_zero() -> None:
+    """A woman has no genotype on Y; a man without reads there lacks one."""
+    woman = PloidyMap.of(2, [PloidyRegion("Y", 9, 20, 0, "female")])
+    man = PloidyMap.of(2, [PloidyRegion("Y", 9, 20, 1, "male")])
+    counter = VariantCounter([HEAD[0], HEAD[1].format("woman\tman")], ploidies={"woman": woman, "man": man})
+    for position in (10, 20, 21):
+        counter.add(f"Y\t{position}\t.\tA\tC\t50\tPASS\t.\tGT:AD:DP:GQ:PL\t.:.:.:.:.\t.:.:.:.:.".encode())
+    samples = counter.content()["samples"]
+    assert {name: sample["counts"]["missing"] for name, sample in samples.items()} == {"woman": 1, "man": 3}

@@ -263,6 +263,8 @@ rule gather_variants:
         parts=files_of_pieces(RESCORE / "pieces/{piece}.vcf.gz"),
         ledgers=calling_ledgers,
         pedigree=SETTINGS["report"]["pedigree"] or [],
+        reference=REFERENCE,
+        ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
     output:
         variants=RESCORE / "all.vcf.gz",
         index=RESCORE / "all.vcf.gz.tbi",
@@ -279,6 +281,7 @@ rule gather_variants:
         mem_mb=growing(gathering_memory),
         runtime=60,
     params:
+        samples=called_samples(),
         digest=sources.digest("gather_variants.py"),
     script:
         "../scripts/gather_variants.py"

@@ -4,7 +4,7 @@ Each process has one counter, which it sends back only at the end, since a count
 samples (48 MB for 1,000 samples). The counts do not depend on which process counted which record.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -13,7 +13,8 @@ from os import getpid
 from quire.errors import QuireError
 from quire.io.pedigree import Person
 from quire.processes import KILLED, die_with
-from quire.rescore.variant_counts import VariantCounter
+from quire.rescore.ploidy import PloidyMap
+from quire.rescore.variant_counts import NO_PLOIDIES, VariantCounter
 
 _FORK = get_context("fork")
 _LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
@@ -22,13 +23,20 @@ _LEAST_BYTES = 4 << 20  # fewer bytes of lines are counted in this process
 class CountingPool:
     """Counter of lines in several processes; see `counting_pool`."""
 
-    def __init__(self, head: Sequence[str], processes: int, people: Sequence[Person] = ()) -> None:
-        """Start the processes, given the lines of the header and a pedigree; with 1, this process counts."""
-        self.counter = VariantCounter(head, people)
+    def __init__(
+        self,
+        head: Sequence[str],
+        processes: int,
+        people: Sequence[Person] = (),
+        ploidies: Mapping[str, PloidyMap] = NO_PLOIDIES,
+    ) -> None:
+        """Start the processes, given what a `VariantCounter` takes; with 1, this process counts."""
+        self.counter = VariantCounter(head, people, ploidies)
         self.processes, self._pipes, self._sent = [], [], 0
         for _ in range(processes if processes > 1 else 0):
             ours, theirs = _FORK.Pipe()
-            self.processes.append(_FORK.Process(target=_count_all, args=(theirs, head, people, getpid()), daemon=True))
+            counter = VariantCounter(head, people, ploidies)
+            self.processes.append(_FORK.Process(target=_count_all, args=(theirs, counter, getpid()), daemon=True))
             self.processes[-1].start()
             theirs.close()  # otherwise this process would not notice when the other ends
             self._pipes.append(ours)
@@ -57,9 +65,14 @@ class CountingPool:
 
 
 @contextmanager
-def counting_pool(head: Sequence[str], processes: int, people: Sequence[Person] = ()) -> Iterator[CountingPool]:
+def counting_pool(
+    head: Sequence[str],
+    processes: int,
+    people: Sequence[Person] = (),
+    ploidies: Mapping[str, PloidyMap] = NO_PLOIDIES,
+) -> Iterator[CountingPool]:
     """Yield a pool of processes that count lines; its `counter` is complete once the block has ended."""
-    pool = CountingPool(head, processes, people)
+    pool = CountingPool(head, processes, people, ploidies)
     try:
         yield pool
         pool.finish()
@@ -77,10 +90,9 @@ def _killed_in_one_sentence() -> Iterator[None]:
         raise QuireError(KILLED) from None
 
 
-def _count_all(pipe: Connection, head: Sequence[str], people: Sequence[Person], parent: int) -> None:
+def _count_all(pipe: Connection, counter: VariantCounter, parent: int) -> None:
     """Count the lines that come through a pipe, until an empty message, and send the counter back."""
     die_with(parent)
-    counter = VariantCounter(head, people)
     while lines := pipe.recv_bytes():
         _count(counter, lines)
     pipe.send(counter)

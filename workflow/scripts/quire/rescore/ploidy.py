@@ -13,10 +13,13 @@ import logging
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from quire.io.ploidy import SEXES, UNKNOWN, PloidyRegion
+from quire.io.ploidy import SEXES, UNKNOWN, PloidyRegion, read_ploidy_regions
+from quire.reference import Reference
 
 logger = logging.getLogger("quire.rescore")
 HEADER_KEY = "quirePloidy"
@@ -88,3 +91,14 @@ def ploidy_of_sample(name: str, usual: int, sex: str, rows: Sequence[PloidyRegio
     if sex == UNKNOWN and any(row.sex != UNKNOWN for row in rows):
         logger.warning("sample %s has no sex in the sheet: ploidy regions of one sex are ignored for it", name)
     return PloidyMap.of(usual, [row for row in rows if row.sex in (UNKNOWN, sex)])
+
+
+def ploidies_of_samples(
+    samples: Mapping[str, Mapping[str, Any]], path: str | Path | None, reference: Reference
+) -> dict[str, PloidyMap]:
+    """Return the ploidies of samples by name, given ploidy and sex of each; nothing without a file of regions."""
+    if path is None:
+        return {}
+    lengths = zip(reference.contig_names, reference.contig_lengths.tolist(), strict=True)
+    rows = read_ploidy_regions(path, dict(lengths))
+    return {name: ploidy_of_sample(name, int(one["ploidy"]), one["sex"], rows) for name, one in samples.items()}

@@ -6,7 +6,7 @@ The counts of a genotype depend only on its alleles, so they are computed once f
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from quire.io.pedigree import Person, trios_of
 from quire.rescore.cohort_counts import ALTERNATE, HETEROZYGOUS, UNKNOWN, PairCounter, genotype_code
+from quire.rescore.ploidy import PloidyMap
 
 FORMAT_VERSION = 1
 # QUAL spans orders of magnitude: five bins per decade from 1 to 100,000; the outer bins also hold values beyond them.
@@ -39,6 +40,7 @@ _NO_VARIANT = (b".", b"*")
 _TRANSITIONS = frozenset(("AG", "GA", "CT", "TC"))
 _FIRST_SAMPLE = 9  # column
 _CACHED = 1 << 16
+NO_PLOIDIES: Mapping[str, PloidyMap] = {}
 _HAPLOID = 4  # code of a haploid alternate, beside those of diploid genotypes
 
 
@@ -66,11 +68,14 @@ class VariantCounter:
     Over the records that pass the filters, each sample has counts of alternate alleles that it carries: `snvs`,
     `indels`, `other` (several bases replaced by equally many, symbolic alleles), `transitions` and `transversions`. It
     also has counts of records: `heterozygous`, `homozygous` (haploid calls too), `reference` (no alternate allele) and
-    `missing` (no or partial genotype). `filtered` counts the records that do not pass.
+    `missing` (no or partial genotype; where a sample's ploidy is 0 nothing is missing). `filtered` counts the records
+    that do not pass.
     """
 
-    def __init__(self, head: Sequence[str], people: Sequence[Person] = ()) -> None:
-        """Start at zero, given the lines of the header, line ends included or not, and a pedigree."""
+    def __init__(
+        self, head: Sequence[str], people: Sequence[Person] = (), ploidies: Mapping[str, PloidyMap] = NO_PLOIDIES
+    ) -> None:
+        """Start at zero, given the lines of the header, line ends included or not, a pedigree and samples' ploidies."""
         columns = head[-1].rstrip("\n").split("\t")
         self.samples = columns[_FIRST_SAMPLE:]
         lines = (re.fullmatch(r"##(\w+)=([^<].*)", line.rstrip("\n")) for line in head)
@@ -79,6 +84,7 @@ class VariantCounter:
         # For each sample, number of records by (counts of the genotype, bin of QUAL).
         self._found: list[Counter[tuple[Counts, int]]] = [Counter() for _ in self.samples]
         self._support = [ReadSupport(Counter(), Counter(), Counter(), Counter(), Counter()) for _ in self.samples]
+        self._ploidies = [ploidies.get(name) for name in self.samples]
         self._trios = trios_of(people, self.samples)
         numbers = {name: number for number, name in enumerate(self.samples)}
         self._pairs = PairCounter(
@@ -101,12 +107,14 @@ class VariantCounter:
         is_autosome = columns[0] not in NOT_AUTOSOMES
         simple = len(columns[3]) == len(columns[4]) == 1 and is_autosome
         codes, reads = list[int](), list[tuple[int, int]]()
-        for found, support, column in zip(self._found, self._support, columns[_FIRST_SAMPLE:], strict=True):
+        samples = zip(self._found, self._support, self._ploidies, columns[_FIRST_SAMPLE:], strict=True)
+        for found, support, ploidies, column in samples:
             genotype = column.split(b":", 1)[0]
             if genotype not in known:
                 known[genotype] = (_counts(columns[3], columns[4], genotype), quality_bin)
             counted = known[genotype]
-            found[counted] += 1
+            if not (genotype == b"." and ploidies and ploidies.at(columns[0].decode(), int(columns[1]) - 1) == 0):
+                found[counted] += 1
             if simple:
                 codes.append(genotype_code(genotype))
                 reads.append((0, 0))
