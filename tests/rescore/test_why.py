@@ -1,6 +1,9 @@
 """Explanations of calls on real reads, for every kind of answer, with the caller's own results."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pysam
@@ -14,6 +17,7 @@ from tests.support.calling import call_gvcf, call_variants
 from tests.support.defaults import default_settings
 from tests.support.gvcf import REAL, lines_of, sample_of
 from tests.support.simulation import indexed_bam
+from tests.support.vcf_commands import LIBRARY
 
 SETTINGS = default_settings("rescore")
 CONTIG, LENGTH = "chr22_8kb", 8000
@@ -119,6 +123,50 @@ def test_the_command(world: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         ]
     )
     assert capsys.readouterr().out == why(world, 5012, gvcf=True) + "\n" + why(world, 5012, "B", gvcf=True)
+
+
+def test_positions_outside_the_intervals(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run does not write what it would call outside its target, and the command says so."""
+    (tmp_path / "results/align").mkdir(parents=True)
+    for name in ("A.bam", "A.bam.bai"):
+        shutil.copy(world / name, tmp_path / "results/align")
+    (tmp_path / "target.bed").write_text(f"{CONTIG}\t5011\t5012\n")
+    (tmp_path / "samples.tsv").write_text("sample\nA\n")
+    (tmp_path / "units.tsv").write_text("sample\tunit\tfq1\nA\tL1\ta.fastq\n")
+    (tmp_path / "my.yaml").write_text(
+        f"reference: {{fasta: {world}/genome.fa.gz, index_directory: {world}}}\n"
+        "samples: samples.tsv\nunits: units.tsv\nrescore: {intervals: target.bed}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    called = {}
+    for position in (5012, 5013):
+        command(["--at", f"{CONTIG}:{position}", "--configfile", "my.yaml"])
+        called[position] = capsys.readouterr().out
+    assert called[5012] == why(world, 5012)
+    assert called[5013] == why(world, 5013) + (
+        "Not in the VCF of the run, whatever stands above: target.bed (rescore.intervals) does not have this "
+        "position.\n"
+    )
+
+
+def test_a_reader_that_has_enough(world: Path) -> None:
+    """`quire why | head -1` ends without a message."""
+    given = ["--reference", "genome.fa.gz", "--index-directory", ".", "--bam", "A.bam", "--at", f"{CONTIG}:5012"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "quire", "why", *given],
+        cwd=world,
+        env=os.environ | {"PYTHONPATH": str(LIBRARY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait() == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Alignments to variants without a run of the workflow: `quire call`, `quire joint` and `quire why`."""
 
 import logging
+import os
+import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,7 +12,7 @@ from typing import Any
 from quire import many_threads
 from quire.command.parser import CommandParser, require_apart, run_command
 from quire.errors import InputError
-from quire.io.bed import Interval
+from quire.io.bed import Interval, read_bed
 from quire.io.files import scratch_directory
 from quire.io.sniff import require_alignments
 from quire.run.config_file import DEFAULT, read_config_file
@@ -38,7 +40,7 @@ with loading():
     from quire.rescore.dragen.calibration import CalibrationFiles, calibrate_sample
     from quire.rescore.engines import DeviceSettings
     from quire.rescore.intervals import pieces_of
-    from quire.rescore.job import CallingRequest, Output, open_job
+    from quire.rescore.job import CallingJob, CallingRequest, Output, contigs_of, open_job
     from quire.rescore.joint import JointRequest, genotype_interval
     from quire.rescore.joint.folder import changed_cohort
     from quire.rescore.why import explain
@@ -228,8 +230,11 @@ def why(arguments: list[str]) -> None:
     given = parser.parse_args(arguments)
 
     with run_command(logging.WARNING):
-        for line in _lines(parser, given):
-            print(line)
+        try:
+            for line in _lines(parser, given):
+                print(line, flush=True)
+        except BrokenPipeError:  # the reader, such as head, has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
@@ -250,6 +255,7 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
                 "fasta": given.reference,
                 "ploidy_regions": None,
                 "alleles": None,
+                "intervals": None,
                 "gvcf": given.gvcf,
             }
         output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
@@ -258,7 +264,19 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
             if number:
                 yield ""
             inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"], facts["alleles"]
-            yield from explain(open_job(output, facts["reference"], *inputs), contig, int(place) - 1)
+            job = open_job(output, facts["reference"], *inputs)
+            yield from explain(job, contig, int(place) - 1)
+            if facts["intervals"] and not _is_inside(facts["intervals"], job, contig, int(place) - 1):
+                yield (
+                    f"Not in the VCF of the run, whatever stands above: {facts['intervals']} (rescore.intervals) does "
+                    "not have this position."
+                )
+
+
+def _is_inside(bed: str, job: CallingJob, contig: str, position: int) -> bool:
+    """Return True if a BED file has a position (0-based)."""
+    rows = read_bed(bed, dict(contigs_of(job.reference)))
+    return any(name == contig and start <= position < end for name, start, end in rows)
 
 
 def _of_run(given: Namespace) -> dict[str, Any]:
@@ -291,5 +309,6 @@ def _of_run(given: Namespace) -> dict[str, Any]:
         "fasta": settings["reference"]["fasta"],
         "ploidy_regions": rescore["ploidy_regions"] or None,
         "alleles": rescore["alleles"] or None,
+        "intervals": rescore["intervals"] or None,
         "gvcf": rescore["gvcf"],
     }
