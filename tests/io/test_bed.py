@@ -27,6 +27,7 @@ def test_intervals_stand_in_the_order_of_the_file(tmp_path: Path, compression: s
         ("chr1\t1\t2\n1\t5\t9\n", r"line 2: unknown contig '1'; the reference calls it 'chr1'"),
         ("chrX\t5\t9\n", r"line 1: unknown contig 'chrX'; the reference has no such contig"),
         ("chr1\t5\n", r"line 1: expected contig, start and end"),
+        ("@HD\tVN:1.6\n@SQ\tSN:chr1\n", r"line 1: this is an interval list .* gatk IntervalListToBed"),
         ("chr1\tx\t9\n", r"line 1: expected contig, start and end"),
         ("chr1\t-5\t9\n", r"line 1: expected contig, start and end"),
         ("chr1\t9\t5\n", r"line 1: the start 9 is after the end 5"),

@@ -65,6 +65,11 @@ def require_known(where: str, contig: str, lengths: Mapping[str, int]) -> None:
 
 def _parse_columns(where: str, line: str, columns: list[str], lengths: Mapping[str, int]) -> Interval:
     """Check the columns of a line and return its interval."""
+    if re.match(r"@(HD|SQ)\t", line):
+        raise InputError(
+            f"{where}: this is an interval list of Picard and GATK, whose positions start at 1; convert it with "
+            "gatk IntervalListToBed."
+        )
     if len(columns) < 3 or not columns[1].isdecimal() or not columns[2].isdecimal():
         raise InputError(f"{where}: expected contig, start and end (whole numbers) but found {line[:60]!r}.")
     contig, start, end = columns[0], int(columns[1]), int(columns[2])
