@@ -317,6 +317,30 @@ def test_warnings_of_a_cohort_are_a_line_a_check(written):
     assert gathered_warnings(summary) == summary["warnings"]
 
 
+def test_warnings_of_lists_and_of_a_target(written):
+    """Lists of names in one line are kept apart; with intervals the advice is not to name them."""
+    summary = load_summary(written / "summary.json")
+    (one,) = summary["samples"]
+    for check in one["checks"]:
+        check["verdict"] = "pass"
+    summary["samples"] = [copy.deepcopy(one) | {"sample": name} for name in "ABCDEFGHIJKLM"]
+    for sample in summary["samples"]:
+        for check in sample["checks"]:
+            if check["criterion"] == "same_person":
+                check |= {"verdict": "look", "shown": "X, Y" if sample["sample"] == "A" else "Z"}
+            if check["criterion"] == "breadth":
+                check |= {"verdict": "look", "shown": "7 %"}
+    summary |= {"ledger": [], "truth": None}
+    for bed, advice in (("", "name it in rescore.intervals"), ("panel.bed", "target.low_coverage.bed.gz lists")):
+        summary["target"]["bed"] = bed
+        summary["warnings"] = find_warnings(summary)
+        assert advice in summary["warnings"][0]["message"]
+        first, second = (line["message"] for line in gathered_warnings(summary))
+        assert advice in first
+        assert "A 7 %, B 7 %" in first
+        assert "A: X, Y; B: Z; " in second
+
+
 def test_lists_say_of_how_many_variants(written):
     content = load_summary(written / "summary.json")
     nothing: dict = {key: [] for key in ("pictures", "contigs", "copies", "low")}

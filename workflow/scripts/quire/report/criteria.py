@@ -67,6 +67,7 @@ class Criterion:
         low, high: ends of the usual range; None if it is open at this end.
         fail_low, fail_high: bounds beyond which the sample fails; None for no bound.
         advice: most likely cause of a value out of range.
+        advice_with_target: the same if the run has target intervals; empty if it does not differ.
         source: source of the range.
         measure: function of a sample of summary.json and the setting.
     """
@@ -82,6 +83,7 @@ class Criterion:
     advice: str
     source: str
     measure: Callable[[Mapping[str, Any], Setting], Measured]
+    advice_with_target: str = ""
 
     @property
     def usual(self) -> str:
@@ -91,6 +93,10 @@ class Criterion:
         if low is not None and high is not None:
             return f"{low} to {high}{unit}"
         return f"at least {low}{unit}" if low is not None else f"at most {high}{unit}"
+
+    def advice_for(self, target: bool) -> str:
+        """Return the advice for a run with or without target intervals."""
+        return (target and self.advice_with_target) or self.advice
 
     @property
     def failing(self) -> str:
@@ -302,7 +308,8 @@ CRITERIA = (
         "gnomAD v3 excludes genomes below 15 (release notes of 2019)", _figure("coverage", "mean", "")),
     Criterion("breadth", "Target at 10 or more reads", "%", 2, 95, None, 80, None,
         "if only part of the reference was sequenced, name it in rescore.intervals",
-        OWN, _figure("coverage", "breadth_10x_percent", "")),
+        OWN, _figure("coverage", "breadth_10x_percent", ""),
+        "the sample's target.low_coverage.bed.gz lists positions of rescore.intervals with few reads"),
     Criterion("evenness", "Evenness (fold 80 penalty)", "", 2, None, 1.8, None, 3,
         "coverage is much deeper in some places than in others",
         "Picard, FOLD_80_BASE_PENALTY; 1.0 is ideal; the bound is " + OWN, _evenness),

@@ -17,7 +17,7 @@ def find_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
         by_sample.setdefault(ledger["sample"], []).append(ledger)
     for sample in summary["samples"]:
         ledgers = by_sample.get(sample["sample"], [])
-        messages = _ledger(sample, ledgers) + _checks(sample)
+        messages = _ledger(sample, ledgers) + _checks(sample, bool(summary["target"]["bed"]))
         if not sample["reads"]["total"]:
             messages.insert(0, "The sample has no reads; unless it is a negative control, check its FASTQ files.")
         elif not any(sample["variants"][kind] for kind in ("snvs", "indels", "other")):
@@ -53,9 +53,12 @@ def gathered_warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
         ]
         if len(marked) < 2:
             continue
-        some = ", ".join(f"{name} {check['shown']}" for name, check in marked[:NAMED_SAMPLES])
+        are_lists = any(", " in check["shown"] for _, check in marked)
+        between, after_name = ("; ", ": ") if are_lists else (", ", " ")
+        some = between.join(f"{name}{after_name}{check['shown']}" for name, check in marked[:NAMED_SAMPLES])
         more = f" and {len(marked) - NAMED_SAMPLES} more" if len(marked) > NAMED_SAMPLES else ""
-        message = f"{criterion.title}: {some}{more} (usual: {marked[0][1]['usual']}); {criterion.advice}."
+        advice = criterion.advice_for(bool(summary["target"]["bed"]))
+        message = f"{criterion.title}: {some}{more} (usual: {marked[0][1]['usual']}); {advice}."
         gathered.append({"sample": f"{len(marked)} of {len(samples)} samples", "message": message})
         names = {name for name, _ in marked}
         warnings = [
@@ -81,14 +84,15 @@ def warnings_of_searches(searches: Sequence[Mapping[str, Any]]) -> list[dict[str
     ]
 
 
-def _checks(sample: Mapping[str, Any]) -> list[str]:
+def _checks(sample: Mapping[str, Any], target: bool) -> list[str]:
     """Return a message for each check that the sample did not pass, failed ones first."""
     messages = []
     for verdict in (FAIL, LOOK):
         for check in sample["checks"]:
             if check["verdict"] == verdict:
                 criterion = BY_KEY[check["criterion"]]
-                messages.append(f"{criterion.title}: {check['shown']} (usual: {check['usual']}); {criterion.advice}.")
+                advice = criterion.advice_for(target)
+                messages.append(f"{criterion.title}: {check['shown']} (usual: {check['usual']}); {advice}.")
     return messages
 
 
