@@ -21,6 +21,7 @@ from quire.io.bed import read_bed
 from quire.io.fasta_index import indexed_fasta
 from quire.io.frequencies import RAREST, read_known_sites
 from quire.io.ploidy import LARGEST_PLOIDY, SEXES, UNKNOWN, read_ploidy_regions
+from quire.io.primers import TOLERANCE, read_primers
 from quire.reference.alternate import read_alternate
 from quire.reference.fasta import lengths_of_contigs, read_fasta
 from quire.run.config import load
@@ -212,6 +213,40 @@ class Ploidy(TextTarget):
             found.append((*interval, int(text), sex))
         if not found:
             raise Refused("no regions")
+        return found
+
+
+class PrimerFile(TextTarget):
+    """Primers of amplicons."""
+
+    name, suffix = "primers", ".bed"
+    texts = ("X\t0\t30\ta\t1\t+\nX\t35\t44\tb\t1\t+\nX\t400\t430\tc\t2\t-\nchr2 0 30 d 1 + ACGT\n",)
+
+    def read(self, path: Path) -> object:
+        """Return the primers of the file."""
+        found = read_primers(path, LENGTHS)
+        return {contig: [own.forward.tolist(), own.reverse.tolist()] for contig, own in found.items()}
+
+    def judge(self, path: Path) -> object:
+        """Return the primers by the positions that they cover."""
+        found: dict[str, list[list[list[int]]]] = {}
+        covered: dict[str, list[set[int]]] = {}
+        for row in rows_of(path):
+            contig, start, end = interval_of(row)
+            if len(row) < 6 or row[5] not in ("+", "-"):
+                raise Refused("strand")
+            if start < end:
+                covered.setdefault(contig, [set(), set()])[row[5] == "-"].update(range(start, end))
+        for contig, strands in covered.items():
+            found[contig] = [[], []]
+            for joined, positions in zip(found[contig], strands, strict=True):
+                for position in sorted(positions):
+                    if joined and position <= joined[-1][1] + TOLERANCE:
+                        joined[-1][1] = position + 1
+                    else:
+                        joined.append([position, position + 1])
+        if not found:
+            raise Refused("no primers")
         return found
 
 

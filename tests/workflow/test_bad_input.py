@@ -107,6 +107,7 @@ def test_reference(name: str, tmp_path: Path) -> None:
         ("intervals", b"# nothing\n", "holds no intervals"),
         ("ploidy_regions", b"22\t100\t200\t1\n", "unknown contig '22'; the reference calls it 'chr22'"),
         ("ploidy_regions", b"chr22\t100\t200\tone\n", "line 1: the ploidy, in the fourth column, is 'one'"),
+        ("primers", b"chr22\t100\t200\tone\n", "line 1: the strand of the primer, in the sixth column, is ''"),
         (
             "alleles",
             b"##fileformat=VCFv4.2\n22\t100\t.\tA\tC\n",

@@ -106,7 +106,7 @@ HOSTILE = (
 )
 CONTROL = ("\n", "\t", "\r", "\0", "\x1b[2J", "\x7f", "\x85", "\u2028", "\udcff")
 FILE_KEYS = ("reference.fasta", "reference.mask", "rescore.intervals", "rescore.ploidy_regions", "rescore.alleles",
-             "annotate.gff3", "report.known_sites", "report.pedigree", "report.truth.vcf",
+             "rescore.primers", "annotate.gff3", "report.known_sites", "report.pedigree", "report.truth.vcf",
              "report.truth.bed")  # fmt: skip
 FOLDER_KEYS = ("output", "reference.index_directory")
 
@@ -1095,6 +1095,7 @@ NAMING = {
     "reference.mask": ("x.bed", b"{other}\t0\t100\n", "line 1: unknown contig {other!r}"),
     "rescore.intervals": ("x.bed", b"# target\n{known}\t0\t100\n{other}\t0\t100\n", "line 3: unknown contig {other!r}"),
     "rescore.ploidy_regions": ("x.bed", b"{other} 0 100 1\n", "line 1: unknown contig {other!r}"),
+    "rescore.primers": ("x.bed", b"{other}\t0\t100\tone\t1\t-\n", "line 1: unknown contig {other!r}"),
     "rescore.alleles": ("x.vcf", b"##fileformat=VCFv4.2\n{other}\t9\t.\tA\tC\t.\t.\t.\n", "such as {other!r}"),
     "annotate.gff3": ("x.gff3", b"##gff-version 3\n{other}\te\tgene\t1\t9\t.\t+\t.\tID=g\n", "such as {other!r}"),
     "report.known_sites": ("x.vcf", b"##fileformat=VCFv4.2\n{other}\t9\t.\tA\tC\t.\t.\tAF=0.4\n", "such as {other!r}"),
@@ -1145,9 +1146,9 @@ def test_rows_of_a_bed_are_checked_before_any_job(key: str, row: bytes, sentence
     set_key("reference.fasta", "genome.fa")(run)
     set_key(key, "x.bed")(run)
     run.write()
-    (run.folder / "x.bed").write_bytes(b"chr22 0 120 2\n")
+    (run.folder / "x.bed").write_bytes(b"chr22 0 120 2 1 +\n")
     check_before_jobs(load(run))
-    (run.folder / "x.bed").write_bytes(b"chr22 0 120 2\n" + row + b"\n")
+    (run.folder / "x.bed").write_bytes(b"chr22 0 120 2 1 +\n" + row + b"\n")
     with pytest.raises(InputError, match=re.escape(f"{key}: x.bed: {sentence}")):
         check_before_jobs(load(run))
 

@@ -65,6 +65,7 @@ RERUNS: dict[str, tuple[Any, set[str]]] = {
     "rescore.error_model": ("dragen", {"compile_kernels", "calibrate_repeats", *CALLED}),
     "rescore.ploidy_regions": ("ploidy.bed", {"split_intervals", *VARIANTS}),
     "rescore.alleles": ("sites.vcf", {"split_intervals", *VARIANTS}),
+    "rescore.primers": ("primers.bed", {"split_intervals", *VARIANTS}),
     "rescore.beagle": (True, {"write_beagle"}),
     "rescore.long_indels": (False, CALLED),
     "rescore.gvcf": (
@@ -152,6 +153,7 @@ def test_every_key_runs_again_what_depends_on_it(continued: Callable[[], Run]) -
     shutil.copy(SMALL / "regions.bed", run.folder)
     (run.folder / "genome.fa").write_bytes(gzip.decompress((SMALL / "genome.fa.gz").read_bytes()))
     (run.folder / "ploidy.bed").write_text("chr22\t0\t20000\t1\n")
+    (run.folder / "primers.bed").write_text("chr22\t0\t20\tone\t1\t+\n")
     (run.folder / "genes.gff3").write_text(GENES)
     truth = gzip.decompress((SMALL / "truth.vcf.gz").read_bytes()).decode()
     (run.folder / "family.fam").write_text("f NA12878 0 0 0 0\n")

@@ -11,6 +11,7 @@ checkpoint split_intervals:
         # Only checked: a mistake in them would otherwise be found after hours of mapping.
         ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
         alleles=SETTINGS["rescore"]["alleles"] or [],
+        primers=SETTINGS["rescore"]["primers"] or [],
     output:
         pieces=PIECES,
     log:
@@ -100,6 +101,7 @@ if GVCF:
             repeats=[REPEATS] if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             alleles=SETTINGS["rescore"]["alleles"] or [],
+            primers=SETTINGS["rescore"]["primers"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             gvcf=RESCORE / "{sample}.g.vcf.gz",
@@ -196,6 +198,7 @@ else:
             repeats=expand(REPEATS, sample=SAMPLES) if DRAGEN else [],
             ploidy_regions=SETTINGS["rescore"]["ploidy_regions"] or [],
             alleles=SETTINGS["rescore"]["alleles"] or [],
+            primers=SETTINGS["rescore"]["primers"] or [],
             kernels=OUTPUT / ".compiled/rescore.done",
         output:
             part=temp(RESCORE / "pieces/{piece}.vcf.gz"),

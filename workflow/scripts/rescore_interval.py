@@ -32,6 +32,7 @@ with run_job(snakemake) as job:  # noqa: F821 (Snakemake defines it)
         threads=job.threads,
         ploidy_regions=job.input.ploidy_regions or None,
         alleles=job.input.alleles or None,
+        primers=job.input.primers or None,
         device=DeviceSettings(job.params.device.backend, job.params.device.memory),
         part_index=job.output.index if is_gvcf else None,
     )

@@ -112,6 +112,7 @@ def call(arguments: list[str]) -> None:
                 threads=given.threads,
                 ploidy_regions=settings["ploidy_regions"] or None,
                 alleles=settings["alleles"] or None,
+                primers=settings["primers"] or None,
                 device=DeviceSettings(given.backend, given.memory),
                 part_index=f"{given.output}.tbi",
             )
@@ -179,7 +180,7 @@ def _work(
     parser: CommandParser, given: Namespace, settings: Mapping[str, Any]
 ) -> Iterator[tuple[Path, Path, list[list[Interval]]]]:
     """Yield a folder for parts beside the output, the folder of the packed reference, and the pieces to call."""
-    for key in ("intervals", "ploidy_regions", "alleles"):
+    for key in ("intervals", "ploidy_regions", "alleles", "primers"):
         if path := settings[key]:
             require_file(path, f"--{key.replace('_', '-')}")
     with (
@@ -256,6 +257,7 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
                 "ploidy_regions": None,
                 "alleles": None,
                 "intervals": None,
+                "primers": None,
                 "gvcf": given.gvcf,
             }
         output = Output.GVCF if facts["gvcf"] else Output.VARIANTS
@@ -263,8 +265,8 @@ def _lines(parser: CommandParser, given: Namespace) -> Iterator[str]:
         for number, samples in enumerate(groups):
             if number:
                 yield ""
-            inputs = samples, facts["parameters"], facts["fasta"], facts["ploidy_regions"], facts["alleles"]
-            job = open_job(output, facts["reference"], *inputs)
+            files = [facts[key] for key in ("fasta", "ploidy_regions", "alleles", "primers")]
+            job = open_job(output, facts["reference"], samples, facts["parameters"], *files)
             yield from explain(job, contig, int(place) - 1)
             if facts["intervals"] and not _is_inside(facts["intervals"], job, contig, int(place) - 1):
                 yield (
@@ -310,5 +312,6 @@ def _of_run(given: Namespace) -> dict[str, Any]:
         "ploidy_regions": rescore["ploidy_regions"] or None,
         "alleles": rescore["alleles"] or None,
         "intervals": rescore["intervals"] or None,
+        "primers": rescore["primers"] or None,
         "gvcf": rescore["gvcf"],
     }

@@ -39,8 +39,8 @@ def call_interval(request: CallingRequest) -> int:
 
 def _call_interval(request: CallingRequest, fasta: str | Path | None) -> int:
     """Call as above, with a FASTA that decodes CRAM."""
-    inputs = request.samples, request.parameters, fasta, request.ploidy_regions, request.alleles
-    job = open_job(request.output, request.reference_directory, *inputs)
+    files = fasta, request.ploidy_regions, request.alleles, request.primers
+    job = open_job(request.output, request.reference_directory, request.samples, request.parameters, *files)
     units = cut_into_units(request.intervals)
     tally, variants = Tally([sample.name for sample in job.samples]), 0
 
@@ -99,6 +99,7 @@ def _header(job: CallingJob, request: CallingRequest, backend: Backend) -> str:
         **request.parameters,
         "ploidy_regions": request.ploidy_regions,
         "alleles": request.alleles,
+        "primers": request.primers,
         **{key: ",".join(own if len({*own}) > 1 else own[:1]) for key, own in facts.items()},
         "gvcf": is_gvcf,
         "output": f"{job.samples[0].name}.g.vcf.gz" if is_gvcf else "all.vcf.gz",

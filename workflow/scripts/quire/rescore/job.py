@@ -14,6 +14,7 @@ from quire.errors import InputError
 from quire.io.bed import Interval
 from quire.io.open_files import allow_open_files
 from quire.io.ploidy import read_ploidy_regions
+from quire.io.primers import read_primers
 from quire.reference import Reference
 from quire.rescore.dragen.gaps_cpu import gap_tables
 from quire.rescore.dragen.tables import RepeatTables, read_tables
@@ -53,6 +54,7 @@ class CallingRequest(NamedTuple):
         device: requested backend; the header names the chosen one.
         ploidy_regions: BED of other ploidies, see `quire.io.ploidy`.
         alleles: VCF of alleles that are genotyped in any case, see `given`.
+        primers: BED of the primers of amplicons, whose bases are not used, see `quire.io.primers`.
     """
 
     output: Output
@@ -67,6 +69,7 @@ class CallingRequest(NamedTuple):
     device: DeviceSettings = ON_THE_CPU
     ploidy_regions: str | Path | None = None
     alleles: str | Path | None = None
+    primers: str | Path | None = None
     part_index: str | Path | None = None
 
 
@@ -126,15 +129,19 @@ def open_job(
     fasta: str | Path | None = None,
     ploidy_regions: str | Path | None = None,
     alleles: str | Path | None = None,
+    primers: str | Path | None = None,
 ) -> CallingJob:
     """Open the reference and the alignments of a job that computes on the CPU; arguments as in `CallingRequest`."""
     reference = Reference.open(reference_directory)
-    rows = read_ploidy_regions(ploidy_regions, dict(contigs_of(reference))) if ploidy_regions else []
+    lengths = dict(contigs_of(reference))
+    rows = read_ploidy_regions(ploidy_regions, lengths) if ploidy_regions else []
+    cut = read_primers(primers, lengths) if primers else {}
     settings = CallingParameters.from_settings(parameters)
     opened = []
     allow_open_files()  # one for each sample
     for given in samples:
         reads = open_reads(given["bam"], reference, fasta, given["sample"])
+        reads.primers = cut
         name, ploidy = given["sample"], int(given["ploidy"])
         ploidies = ploidy_of_sample(name, ploidy, given.get("sex", ""), rows)
         repeats = read_tables(given["repeats"]) if settings.dragen else None

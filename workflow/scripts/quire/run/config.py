@@ -266,6 +266,7 @@ def check_regions_and_truth(settings: Mapping[str, Any], samples: list[str]) -> 
             ("rescore.intervals", rescore["intervals"], None),
             ("rescore.ploidy_regions", rescore["ploidy_regions"], None),
             ("rescore.alleles", rescore["alleles"], require_variants),
+            ("rescore.primers", rescore["primers"], None),
             ("annotate.gff3", annotate["gff3"], require_features),
             ("report.known_sites", settings["report"]["known_sites"], require_variants),
             ("report.truth.vcf", truth["vcf"], require_variants),

@@ -16,6 +16,7 @@ from quire.io.bam.index import find_index, open_index
 from quire.io.bed import other_name, read_bed
 from quire.io.files import htslib_path, open_input, read_errors
 from quire.io.ploidy import read_ploidy_regions
+from quire.io.primers import read_primers
 from quire.reference import Reference
 from quire.reference.fasta import lengths_of_contigs
 from quire.reference.storage import MANIFEST
@@ -28,6 +29,7 @@ BEDS: dict[str, Callable[[str, Mapping[str, int]], object]] = {
     "reference.mask": read_bed,
     "rescore.intervals": read_bed,
     "rescore.ploidy_regions": read_ploidy_regions,
+    "rescore.primers": read_primers,
     "report.truth.bed": read_bed,
 }
 # Keys of files of which one contig must be in the reference.

@@ -1,7 +1,8 @@
 """Reads in columns, from BAM records: adaptor and soft clips are determined once for all regions.
 
 If the fragment's size is known, soft clips are reverted to aligned bases (AssemblyBasedCallerUtils.finalizeRegion), and
-the bases beyond the mate, which are adaptor, are outside [keep_from, keep_to) (ReadUtils.getAdaptorBoundary).
+the bases beyond the mate, which are adaptor, are outside [keep_from, keep_to) (ReadUtils.getAdaptorBoundary). So are
+those of the primers at the fragment's ends, which GATK does not know.
 """
 
 from typing import NamedTuple
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 
 from quire import sam
 from quire.io.bam.decode_cpu import Records, bases_of, cigars_of
+from quire.io.primers import FAR, Primers
 from quire.sequence.cigar_cpu import element_of, length_of, operation_of
 from quire.simd.compiled import compiled, inlined
 
 HIGH_QUALITY_CLIP = 28  # ReferenceConfidenceModel.HQ_BASE_QUALITY_SOFTCLIP_THRESHOLD
 NO_MATE = -1
-_FAR = 1 << 60
 
 
 class AlignedReads(NamedTuple):
@@ -25,7 +26,7 @@ class AlignedReads(NamedTuple):
     Attributes:
         aligned_start, aligned_end: int64[n], span of the alignment in the BAM.
         start, end: int64[n], span with reverted soft clips.
-        keep_from, keep_to: int64[n], bases at reference positions outside this span are adaptor.
+        keep_from, keep_to: int64[n], bases at reference positions outside this span are adaptor or primer.
         mate_start: int64[n], NO_MATE if the mate is absent, unmapped or on another contig.
         usable: uint8[n], 0 for reads that are assembled but not genotyped (mate on another contig).
         reverse, mapping_quality: uint8[n].
@@ -59,7 +60,9 @@ class AlignedReads(NamedTuple):
     effective_first: NDArray[np.int32]
 
 
-def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArray[np.uint64]) -> AlignedReads:
+def aligned_reads(
+    records: Records, chosen: NDArray[np.int64], name_hash: NDArray[np.uint64], primers: Primers | None = None
+) -> AlignedReads:
     """Return the columns of the records `chosen` (int64[], in order), given the hashes of their names (uint64[])."""
     flag, mapping_quality = records.fixed["flag"][chosen], records.fixed["mapping_quality"][chosen]
     names = ("position", "mate_position", "template_length")
@@ -74,13 +77,19 @@ def aligned_reads(records: Records, chosen: NDArray[np.int64], name_hash: NDArra
     known = fragment_is_known(flag, start, end, mate, template_length)
     reverted = _revert_clips(cigar, cigar_offsets, known, start)
     reverted_start, reverted_end, effective_offsets, effective, effective_first = reverted
+    keep_from = np.where(known & reverse, mate, -FAR)
+    keep_to = np.where(known & ~reverse, start + np.abs(template_length), FAR)
+    if primers:
+        # Without a mate that tells the fragment's end, it is that of the read.
+        keep_from = np.maximum(keep_from, primers.inner_starts(np.where(known & reverse, mate, start)))
+        keep_to = np.minimum(keep_to, primers.inner_ends(np.where(known & ~reverse, keep_to, end)))
     return AlignedReads(
         aligned_start=start,
         aligned_end=end,
         start=reverted_start,
         end=reverted_end,
-        keep_from=np.where(known & reverse, mate, -_FAR),
-        keep_to=np.where(known & ~reverse, start + np.abs(template_length), _FAR),
+        keep_from=keep_from,
+        keep_to=keep_to,
         mate_start=np.where(mate_mapped & same_contig, mate, NO_MATE),
         usable=(same_contig | ~mate_mapped).astype(np.uint8),
         reverse=reverse.astype(np.uint8),

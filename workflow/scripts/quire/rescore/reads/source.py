@@ -1,11 +1,15 @@
 """The reads of a sample: fetched from its BAM or CRAM in bulk, filtered, thinned, and stored in columns."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import NDArray
 
 from quire.io.bam.decode_cpu import name_hashes
 from quire.io.bam.reader_cpu import SPAN_OF_INDEX
 from quire.io.bam.regions import IndexedAlignments
+from quire.io.primers import Primers
 from quire.rescore.parameters import CallingParameters
 from quire.rescore.reads.aligned_cpu import AlignedReads, aligned_reads
 from quire.rescore.reads.filters_cpu import THINNED, USED, count_verdicts, judge, thinned_out
@@ -18,8 +22,13 @@ _TELLING_READS = 20_000  # enough reads to estimate the bytes of a record, since
 
 
 class ReadSource(IndexedAlignments):
-    """An indexed BAM or CRAM of one sample."""
+    """An indexed BAM or CRAM of one sample.
 
+    Attributes:
+        primers: by contig; their bases at the ends of fragments are left out.
+    """
+
+    primers: Mapping[str, Primers] = MappingProxyType({})
     _compressed = LEAST_COMPRESSED  # bytes of a record, a low estimate
 
     def estimated_reads(self, contig: str, start: int, end: int) -> int | None:
@@ -48,6 +57,7 @@ class ReadSource(IndexedAlignments):
         hashes = name_hashes(records, used)
         dropped = thinned_out(positions[used], hashes, parameters.maximum_reads_per_start)
         verdicts[used[dropped]] = THINNED
-        reads = aligned_reads(records, np.delete(used, dropped), np.delete(hashes, dropped))
+        primers = self.primers.get(contig)
+        reads = aligned_reads(records, np.delete(used, dropped), np.delete(hashes, dropped), primers)
         tell("reads", source=self, records=records, verdicts=verdicts, reads=reads)
         return reads, count_verdicts(verdicts, positions, owned)
