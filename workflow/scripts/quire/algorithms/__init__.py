@@ -1,1 +1,1 @@
-"""One algorithm is one directory: types in __init__, cpu.py, gpu.py; its oracle is in tests/oracles."""
+"""Algorithms, one directory each: __init__ has the types, cpu.py and gpu.py compute; oracles are in tests/oracles."""

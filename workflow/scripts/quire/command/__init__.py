@@ -12,7 +12,7 @@ from quire.version import VERSION
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "init": ("files", "init", "copy the template of a configuration, or the demo, into this folder"),
     "run": ("workflow", "run", "run the workflow: Snakemake with Quire's rules, which takes all further arguments"),
-    "report": ("workflow", "report", "the same, up to the report alone"),
+    "report": ("workflow", "report", "run the workflow up to the report"),
     "check": ("files", "check", "check a configuration and its sheets without a run"),
     "why": ("variants", "why", "explain why a variant was called, or not"),
     "index": ("alignments", "index", "build the index of a reference"),

@@ -1,1 +1,1 @@
-"""Merge of a sample's units into one alignment file: sorted, with duplicates marked, indexed and counted."""
+"""From a sample's units to one alignment file: sort, merge, mark duplicates, index and count."""

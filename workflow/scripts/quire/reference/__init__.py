@@ -1,4 +1,4 @@
-"""The first stage: checks a FASTA, removes long runs of N, and cuts the rest, one axis of 2-bit bases, into pages."""
+"""The first stage: check a FASTA, drop long runs of N, pack the rest as one axis of 2-bit bases, cut it into pages."""
 
 from quire.reference.construction import build
 from quire.reference.opening import Page, Reference

@@ -1,1 +1,1 @@
-"""Everything around the stages: configuration and sheets before a run, logs and errors around each job's call."""
+"""Everything around the stages: checks of configuration and sheets before a run, logs and errors of each job."""

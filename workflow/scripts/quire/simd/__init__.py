@@ -1,1 +1,1 @@
-"""Tools of CPU kernels: functions that Numba compiles, vectors, and single instructions."""
+"""Tools for CPU kernels: compilation by Numba, vectors, and single CPU instructions."""
