@@ -51,6 +51,17 @@ def test_missing_closing_block_is_told_in_the_ledger(run, tmp_path):
     assert run([fastq])["warnings"] == [f"{fastq} has no closing bgzip block: if it was cut there, reads are missing."]
 
 
+def test_another_sample_in_the_read_groups_is_told_in_the_ledger(run, tmp_path):
+    """A BAM of another person in a sample's row may be a swap; sarek's names of samples are no other sample."""
+    lines = [line for i in range(20) for line in paired_lines(f"r{i}", "one", (1 + i, 201 + i), 50, "x", "I")]
+    own = READ_GROUP.sample
+    for name, is_other in (("NA12891", True), (f"{own}0", True), (own, False), (f"family_{own}", False), (None, False)):
+        groups = ["@RG\tID:x" + (f"\tSM:{name}" if name else "")]
+        bam = write_bam(tmp_path / "reads.bam", {"one": 3000}, lines, groups)
+        said = f"{bam} is of sample {name} by its read groups: check that it is the file of {own}."
+        assert run(bam=[bam])["warnings"] == ([said] if is_other else [])
+
+
 def test_a_failure_leaves_no_copy_of_the_reads(run, tmp_path):
     """A coordinate-sorted BAM is collated next to the outputs; a name without a UMI stops the job in between."""
     lines = []

@@ -104,7 +104,7 @@ def map_unit(
             _require_balances(read_group.identifier, mapper, sink.records, reads.records.records, left_out)
     write_json_atomic(outputs.insert_size, mapper.insert_sizes.to_json())
     ledger = {**vars(mapper.counts), **left_out, **reads.clipped.counts}
-    warnings = inputs.reads.warnings()
+    warnings = inputs.reads.warnings(read_group.sample)
     write_ledger(outputs.ledger, "align", read_group.identifier, ledger, warnings, backend.to_json(), mapped_from)
 
 

@@ -4,7 +4,7 @@ Mates must be adjacent to be mapped as pairs. `samtools collate` first reorders 
 little memory and with temporary files of about their size. samtools decodes CRAM.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,30 @@ def _in_order(path: Path, fasta: Path | None, scratch: Path, threads: int) -> Pa
 
 
 def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
-    """Return True if the header says that the file is sorted by coordinate."""
-    # Raises InputError if the header cannot be read, or names several samples or libraries, which a unit cannot
-    # separate.
+    """Return True if the header says that the file is sorted by coordinate; raise InputError for several libraries."""
+    header = _header(path, reference)
+    for tag, what in (("SM", "samples"), ("LB", "libraries")):
+        names = _names(header, tag)
+        if len(names) > 1:
+            raise InputError(
+                f"{path}: its read groups have several {what} ({', '.join(names)}), but a unit has one; split the file "
+                "with `samtools split` and give a unit for each."
+            )
+    return bool(header.get("HD", {}).get("SO") == "coordinate")
+
+
+def sample_of(path: Path) -> str:
+    """Return the sample that the read groups of a BAM or CRAM file name; empty if they name none, or several."""
+    names = _names(_header(path, None), "SM")
+    return names[0] if len(names) == 1 else ""
+
+
+def _names(header: Mapping[str, Any], tag: str) -> list[str]:
+    return sorted({group[tag] for group in header.get("RG", []) if tag in group})
+
+
+def _header(path: Path, reference: Path | None) -> Mapping[str, Any]:
+    """Return the header of a BAM or CRAM file, as pysam parses it; raise InputError if it cannot be read."""
     try:
         text = (
             samtools.header_text(path, reference)
@@ -75,11 +96,4 @@ def _is_sorted_by_coordinate(path: Path, reference: Path | None) -> bool:
         raise
     except (QuireError, ValueError, AssertionError, KeyError) as error:  # pysam raises three of these for a header
         raise InputError(f"{path}: its header cannot be read ({error}); copy the file again.") from None
-    for tag, what in (("SM", "samples"), ("LB", "libraries")):
-        names = sorted({group[tag] for group in header.get("RG", []) if tag in group})
-        if len(names) > 1:
-            raise InputError(
-                f"{path}: its read groups have several {what} ({', '.join(names)}), but a unit has one; split the file "
-                "with `samtools split` and give a unit for each."
-            )
-    return bool(header.get("HD", {}).get("SO") == "coordinate")
+    return header

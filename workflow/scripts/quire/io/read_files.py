@@ -101,11 +101,18 @@ class ReadFiles:
             alignment_reads.first_name(self.bam[0]) if self.bam else first_reads.first_name(self.fq1[0])
         )
 
-    def warnings(self) -> list[str]:
-        """Return warnings about the files, which the report shows first."""
+    def warnings(self, sample: str) -> list[str]:
+        """Return warnings about the files of a sample, which the report shows first."""
         # Not an error, since some sequencers' software omits the closing block.
-        return [
+        cut = [
             f"{path} has no closing bgzip block: if it was cut there, reads are missing."
             for path in (*self.fq1, *self.fq2, *self.fq_umi)
             if lacks_bgzip_end(path)
+        ]
+        named = [(path, alignment_reads.sample_of(path)) for path in self.bam]
+        # sarek's read groups have patient_sample.
+        return cut + [
+            f"{path} is of sample {name} by its read groups: check that it is the file of {sample}."
+            for path, name in named
+            if name and name != sample and not name.endswith(f"_{sample}")
         ]
