@@ -69,6 +69,12 @@ def threads_of_sample(megabytes, most=16):
     return threads
 
 
+@cache
+def records_of_run():
+    """Return the megabytes of the records of all units, as mapping expects; once, since a cohort has many files."""
+    return sum(mapping_disk(None, SimpleNamespace(**row)) for row in UNITS.values())
+
+
 def share_of_records(wildcards):
     """Return the priority of a job on a unit or sample: its share of all records, below the priority of other rules.
 
@@ -76,8 +82,8 @@ def share_of_records(wildcards):
     """
     own = [wildcards.unit] if "unit" in wildcards.keys() else libraries(wildcards.sample)
     try:
-        every = sum(mapping_disk(None, SimpleNamespace(**row)) for row in UNITS.values())
-        return sum(mapping_disk(None, SimpleNamespace(**UNITS[wildcards.sample, unit])) for unit in own) / (every + 1)
+        records = sum(mapping_disk(None, SimpleNamespace(**UNITS[wildcards.sample, unit])) for unit in own)
+        return records / (records_of_run() + 1)
     except FileNotFoundError:  # of a file that is fetched; Snakemake asks again after it
         return 0
 
