@@ -1,4 +1,4 @@
-"""What changed since the last run, from jobs as Snakemake has them."""
+"""Changes since the last run, from jobs as Snakemake has them."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -17,7 +17,7 @@ TOLERANCE = 5
 
 
 class Primers(NamedTuple):
-    """Primers on one contig, in order; those of a strand that overlap, or are TOLERANCE apart, are one.
+    """Primers on one contig, in order. Those of a strand that overlap, or are at most TOLERANCE apart, count as one.
 
     Attributes:
         forward, reverse: int64[n, 2], start and end, 0-based, half-open.
@@ -27,13 +27,13 @@ class Primers(NamedTuple):
     reverse: NDArray[np.int64]
 
     def inner_starts(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ends of the forward primers in which fragments start; -FAR for a fragment without (int64[n])."""
+        """Return int64[n]: the end of the forward primer in which each fragment starts; -FAR if it starts in none."""
         primer = np.searchsorted(self.forward[:, 0] - TOLERANCE, starts, "right") - 1
         ends = np.append(self.forward[:, 1], -FAR)[primer]
         return np.where(ends > starts, ends, -FAR)
 
     def inner_ends(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the starts of the reverse primers in which fragments end; FAR for a fragment without (int64[n])."""
+        """Return int64[n]: the start of the reverse primer in which each fragment ends; FAR if it ends in none."""
         primer = np.searchsorted(self.reverse[:, 1] + TOLERANCE, ends, "left")
         starts = np.append(self.reverse[:, 0], FAR)[primer]
         return np.where(starts < ends, starts, FAR)
@@ -58,7 +58,7 @@ def read_primers(path: str | Path, lengths: Mapping[str, int]) -> dict[str, Prim
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
-    """Return the spans in order, those that overlap or nearly do as one."""
+    """Return int64[n, 2]: the spans in order, with neighbours at most TOLERANCE apart joined."""
     joined: list[list[int]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1] + TOLERANCE:

@@ -1,4 +1,4 @@
-"""What changed since the last run: the table at the end of a dry run, and results that Snakemake would wrongly keep.
+"""Changes since the last run: the table at the end of a dry run, and results that Snakemake would wrongly keep.
 
 The table has the changes, the jobs that run again, and the time that the same jobs took before.
 """
